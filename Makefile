@@ -1,0 +1,81 @@
+# Everything below works from a clean clone; it needs git, make and Python 3.11 or newer.
+# The first target that needs it makes .venv. `make clean`, then `make PYTHON=/path/to/python3 ...`, chooses another Python.
+# ARGS=... is passed on to the demo and to pytest.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test coverage lint format types contracts bench wheel ci clean
+
+PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
+BIN := .venv/bin
+PARTS := core effects interpreters
+PROGRAMS := $(foreach d,tests benchmarks examples,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.has-runtime ## run the demonstration
+	@$(BIN)/lifefold demo $(ARGS)
+
+test: .venv/.has-test ## run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+coverage: .venv/.has-test ## run the tests; fail unless every branch of core/ and effects/ was taken
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage report
+	$(BIN)/coverage report --include='core/*,effects/*' --fail-under=100
+
+lint: .venv/.has-dev ## check style and formatting
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: .venv/.has-dev ## correct style and formatting where that can be done by machine
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+types: .venv/.has-dev .types/lifefold ## check the types, with mypy and with pyright
+	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support $(BIN)/mypy $(PROGRAMS))
+	$(BIN)/pyright --warnings -p .types/lifefold
+
+contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that core/ imports nothing impure
+	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
+
+bench: .venv/.has-bench ## run the benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+wheel: .venv/.has-runtime ## build the wheel into dist/
+	rm -rf build dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+ci: ## do all that the continuous integration does
+	@.ci/run
+
+clean: ## remove all that these targets made
+	rm -rf .venv .types build dist *.egg-info .coverage .*_cache .hypothesis .grimp_cache
+	find $(PARTS) tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The type checkers read the sources where they lie: through this link, core/ is lifefold/core/.
+.types/lifefold:
+	@mkdir -p .types && ln -sfn .. $@
+
+# One environment; each stamp says what has been put into it, and is redone when the declaration changes.
+.venv/.has-%: pyproject.toml setup.py constraints.txt | .venv/.made
+	@echo "installing lifefold and its $* dependencies into .venv"
+	@$(BIN)/pip install --quiet --constraint constraints.txt setuptools
+	@$(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.$(patsubst [runtime],,[$*])'
+	@touch $@
+
+.venv/.made:
+	@for python in $(PYTHONS); do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+	  found=$$python; \
+	  "$$python" -c 'import venv, ensurepip' 2>/dev/null || continue; \
+	  "$$python" -m venv --clear .venv && touch $@ && exit 0; \
+	done; \
+	if [ -n "$$found" ]; then echo "lifefold: $$found cannot make a virtual environment: its venv module is missing" \
+	  "(on Debian and Ubuntu: apt install python3-venv)." >&2; \
+	else echo "lifefold: no Python 3.11 or newer among: $(PYTHONS)." \
+	  "Install one, or name it: make PYTHON=/path/to/python3 ..." >&2; fi; exit 1

@@ -1,0 +1,71 @@
+"""Measure: ``python -m benchmarks [NAME ...] [--write] [--folder PATH]``. See ``docs/benchmarks.md``."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from benchmarks import dispatch, fold, reduce, startup
+from benchmarks.report import Report, Table, plain, write
+from benchmarks.surroundings import NotADisk, describe, must_be_a_disk
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+FOLDER = Path("build") / "benchmarks"
+
+
+def main() -> int:
+    """Run what was asked for; return 0 whether or not the targets are met, which is for people to judge."""
+    arguments = _arguments()
+    folder: Path = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        must_be_a_disk(folder)
+    except NotADisk as error:
+        print(f"benchmarks: {error}", file=sys.stderr)
+        return 2
+    surroundings = describe(folder)
+    for fact, value in surroundings.rows:
+        print(f"{fact}: {value}")
+    print(flush=True)
+    reports: list[Report] = []
+    for name, measure in _benchmarks(folder).items():
+        if name in (arguments.names or NAMES):
+            reports.append(measure())
+            print(plain(reports[-1]), end="\n\n", flush=True)
+    _finish(arguments, surroundings, reports)
+    return 0
+
+
+NAMES = ("reduce", "dispatch", "startup", "fold")
+
+
+def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
+    measures = (reduce.measure, partial(dispatch.measure, folder), startup.measure, fold.measure)
+    return dict(zip(NAMES, measures, strict=True))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure lifefold, side by side.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which of {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--write", action="store_true", help=f"write the results into docs/{DOCUMENT.name}")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"on a disk, for databases (default: {FOLDER})")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(NAMES))
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; known are {', '.join(NAMES)}")
+    if arguments.write and arguments.names:
+        parser.error("--write is for a whole run, so that all figures are of one machine; leave the names out")
+    return arguments
+
+
+def _finish(arguments: argparse.Namespace, surroundings: Table, reports: list[Report]) -> None:
+    targets = [target for report in reports for target in report.targets]
+    if targets:
+        print(f"{sum(target.met for target in targets)} of {len(targets)} targets met")
+    if arguments.write:
+        write(DOCUMENT, surroundings, reports)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Agents in memory: a system of one session each, served by handlers that report at once, or after a pause.
+
+A handler's first line takes the time since the event was offered that asked for it: by then the event has been decided
+on, written durably, and its effect has found its handler.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from time import perf_counter
+
+import anyio
+
+from lifefold.core import session
+from lifefold.core.kernel import AggregateType, Envelope, Event, Opened, System
+from lifefold.effects import (
+    BuildPrompt,
+    CancelSession,
+    ForceStopSession,
+    IncrementSession,
+    LogFatal,
+    PrepareWorktree,
+    RefreshWorktree,
+    RunSession,
+    StorePrompt,
+)
+from lifefold.interpreters.engine import Engine, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.store import EventStore
+
+REF = "session"
+PROMPT = "Make the tests of the package pass, and say in two sentences what was wrong with them."
+
+system = System("agents", AggregateType("agent", machines=(session.machine,)))
+
+
+class Agents:
+    """So many agents, each with so many sessions to do. ``latencies_s`` has a time for every effect performed."""
+
+    def __init__(self, count: int, sessions: int, pause_s: Callable[[], float] | None = None) -> None:
+        """Prepare the agents; ``pause_s`` says how long one thinks before it reports, None that it does not."""
+        self.names = [f"agent/{number:04}" for number in range(count)]
+        self.latencies_s: list[float] = []
+        self._sessions = sessions
+        self._pause_s = pause_s
+        self._offered_s: dict[tuple[str, type[Event]], float] = {}
+        self._left = count
+        self._engine: Engine | None = None
+
+    async def live(self, store: EventStore) -> float:
+        """Live all the agents' lives; return how many seconds that took, from the first event offered."""
+        engine = self._engine = Engine(system, store, self.interpreter())
+        await engine.load()
+        start = perf_counter()
+        for name in self.names:
+            opened = Opened({REF: session.Session(name=name)})
+            engine.offer(name, Envelope("", opened, engine.clock.now_ms(), "plan", key="opened"))
+        await engine.run(self.finished)
+        return perf_counter() - start
+
+    def finished(self, _engine: Engine) -> bool:
+        """Tell whether every agent has done what it has to."""
+        return self._left == 0
+
+    def interpreter(self) -> Interpreter:
+        """Return the handlers."""
+        return Interpreter(
+            effects={
+                StorePrompt: self.store_prompt,
+                IncrementSession: self.increment_session,
+                LogFatal: self.log_fatal,
+                CancelSession: self.never,
+                ForceStopSession: self.never,
+            },
+            activities={
+                PrepareWorktree: self.prepare_worktree,
+                BuildPrompt: self.build_prompt,
+                RunSession: self.run_session,
+                RefreshWorktree: self.refresh_worktree,
+            },
+        )
+
+    def _arrived(self, occasion: Occasion, cause: type[Event]) -> None:
+        self.latencies_s.append(perf_counter() - self._offered_s[occasion.within.name, cause])
+
+    async def _report(self, ongoing: Ongoing, event: Event) -> None:
+        if self._pause_s is not None:
+            await anyio.sleep(self._pause_s())
+        self._offered_s[ongoing.occasion.within.name, type(event)] = perf_counter()
+        await ongoing.report(event)
+
+    async def store_prompt(self, _effect: StorePrompt, occasion: Occasion) -> None:
+        """Take the time."""
+        self._arrived(occasion, session.PromptReady)
+
+    async def increment_session(self, _effect: IncrementSession, occasion: Occasion) -> None:
+        """Take the time."""
+        self._arrived(occasion, session.WorktreeReady)
+
+    async def log_fatal(self, _effect: LogFatal, occasion: Occasion) -> None:
+        """Take the time; this agent has done all its sessions."""
+        self._arrived(occasion, session.FatalError)
+        self._finish()
+
+    def _finish(self) -> None:
+        self._left -= 1
+        if self._left == 0 and self._engine is not None:
+            self._engine.wake()
+
+    async def never(self, effect: CancelSession | ForceStopSession, _occasion: Occasion) -> None:
+        """Fail: nobody interrupts these agents."""
+        raise AssertionError(effect)
+
+    async def prepare_worktree(self, _activity: PrepareWorktree, ongoing: Ongoing) -> None:
+        """Report that the worktree is ready. The opening of all agents at once is not what the times are about."""
+        await self._report(ongoing, session.WorktreeReady())
+
+    async def build_prompt(self, activity: BuildPrompt, ongoing: Ongoing) -> None:
+        """Take the time; the prompt is ready, if there is a session left to do."""
+        self._arrived(ongoing.occasion, session.WorktreeReady)
+        if activity.session_seq < self._sessions:
+            await self._report(ongoing, session.PromptReady(PROMPT))
+        else:
+            await self._report(ongoing, session.FatalError("all sessions are done"))
+
+    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+        """Take the time; the session starts, and succeeds."""
+        self._arrived(ongoing.occasion, session.PromptReady)
+        await self._report(ongoing, session.SessionStarted(activity.session_seq))
+        await self._report(ongoing, session.SessionExited(session.Success()))
+
+    async def refresh_worktree(self, _activity: RefreshWorktree, ongoing: Ongoing) -> None:
+        """Take the time; the worktree is ready again."""
+        self._arrived(ongoing.occasion, session.SessionExited)
+        await self._report(ongoing, session.WorktreeReady())
+
+
+class Sitting(Agents):
+    """Agents whose first session never ends. ``bytes_each`` is what Python's objects take for each, all running."""
+
+    def __init__(self, count: int) -> None:
+        """Prepare the agents."""
+        super().__init__(count, sessions=1)
+        self.bytes_each = 0.0
+
+    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+        """Start the session, and sit in it."""
+        await self._report(ongoing, session.SessionStarted(activity.session_seq))
+        self._finish()
+        await anyio.sleep_forever()
+
+    def finished(self, engine: Engine) -> bool:
+        """Tell whether every session runs, and then weigh them."""
+        done = super().finished(engine)
+        if done:
+            gc.collect()
+            size, _peak = tracemalloc.get_traced_memory()
+            self.bytes_each = size / len(self.names)
+        return done

@@ -1,0 +1,155 @@
+"""Durable dispatch: agents in memory on the engine and the SQLite store, beside SQLite given the same rows.
+
+The rate is that of entries: accepted inputs that are on the disk before any effect of theirs is performed. What an
+agent offers next waits for what it offered before, so as many inputs are under way as there are agents, and a batch
+holds at most as many.
+"""
+
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from statistics import median
+from time import process_time
+
+import anyio
+
+from benchmarks.agents import Agents, Sitting
+from benchmarks.bare_sqlite import Recorder, replay, replay_in_store
+from benchmarks.report import Report, Table, Target
+from benchmarks.sampling import percentile, spread
+from benchmarks.surroundings import cores, must_be_a_disk
+from lifefold.interpreters.store import Batch, SqliteStore
+
+ROUNDS = 5
+MANY = 1_000
+WANTED = 0.5
+
+
+@dataclass(frozen=True)
+class Load:
+    """Agents at work: how many, how many sessions each, how long (at least, at most) each thinks before it reports."""
+
+    title: str
+    agents: int
+    sessions: int
+    rounds: int = ROUNDS
+    think_s: tuple[float, float] | None = None
+
+    def pause_s(self) -> Callable[[], float] | None:
+        """Return what says how long to think: by chance, but the same in every run."""
+        if self.think_s is None:
+            return None
+        return partial(Random(1).uniform, *self.think_s)  # noqa: S311 - chance, not secrecy
+
+
+FULL = Load(f"{MANY:,} agents that never pause", MANY, 3)
+ALONE = Load("one agent that never pauses", 1, 100)
+CALM = Load(f"{MANY:,} agents that think for 0.4 to 1.2 s", MANY, 1, 1, (0.4, 1.2))
+LOADS = (FULL, ALONE, CALM)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One run of a load and what was measured in it. Times in seconds."""
+
+    engine_s: float
+    processor_s: float
+    bare_s: float
+    store_s: float
+    batches: list[Batch]
+    latencies_s: list[float]
+
+    @property
+    def entries(self) -> int:
+        """How many entries the run wrote."""
+        return sum(len(batch.entries) for batch in self.batches)
+
+
+def run(load: Load, folder: Path) -> Round:
+    """Run a load on the engine, then write what it wrote with SQLite alone and with the store alone."""
+    agents = Agents(load.agents, load.sessions, load.pause_s())
+    with SqliteStore.create(folder / "engine.db", {}) as store:
+        recorder = Recorder(store)
+        before_s = process_time()
+        engine_s = anyio.run(agents.live, recorder)
+        processor_s = process_time() - before_s
+        batches = anyio.run(recorder.batches)
+    bare_s = replay(folder / "bare.db", batches)
+    store_s = anyio.run(replay_in_store, folder / "store.db", batches)
+    _clear(folder)
+    return Round(engine_s, processor_s, bare_s, store_s, batches, agents.latencies_s)
+
+
+def memory_bytes(folder: Path) -> float:
+    """Return how many bytes Python's objects take for each of many agents whose sessions all run."""
+    agents = Sitting(MANY)
+    tracemalloc.start()
+    try:
+        with SqliteStore.create(folder / "memory.db", {}) as store:
+            anyio.run(agents.live, store)
+    finally:
+        tracemalloc.stop()
+        _clear(folder)
+    return agents.bytes_each
+
+
+def _clear(folder: Path) -> None:
+    for path in folder.glob("*.db*"):
+        path.unlink()
+
+
+def measure(folder: Path) -> Report:
+    """Measure every load, the loads taking turns, and report."""
+    must_be_a_disk(folder)
+    _clear(folder)
+    rounds: dict[Load, list[Round]] = {load: [] for load in LOADS}
+    for number in range(max(load.rounds for load in LOADS)):
+        for load in LOADS:
+            if number < load.rounds:
+                rounds[load].append(run(load, folder))
+    rates = Table(
+        "Entries per second, median (greatest)",
+        ("", "engine", "SQLite alone", "store alone", "entries in a run", "entries in a batch", "processor use"),
+        tuple(_rates(load, rounds[load]) for load in LOADS),
+    )
+    latencies = Table(
+        "From the event offered to its effect performed, in ms",
+        ("", "effects", "p50", "p99", "greatest"),
+        tuple(_latencies(load, rounds[load]) for load in LOADS),
+    )
+    notes = (
+        f"{cores()} cores. SQLite alone and the store alone write the rows of the engine's run in its batches.",
+        f"Memory: {memory_bytes(folder) / 1_000:,.1f} kB of Python objects per agent, {MANY:,} agents in a session.",
+    )
+    return Report("dispatch", (rates, latencies), tuple(_target(load, rounds[load]) for load in (FULL, ALONE)), notes)
+
+
+def _target(load: Load, rounds: list[Round]) -> Target:
+    shares = [each.bare_s / each.engine_s for each in rounds]
+    what = f"{load.title}: engine's rate over that of SQLite alone"
+    return Target(what, f"at least {WANTED:g} x", spread(shares, "{:.2f} x"), median(shares) >= WANTED)
+
+
+def _rates(load: Load, rounds: list[Round]) -> tuple[str, ...]:
+    kinds = (
+        [each.entries / seconds for each, seconds in zip(rounds, times, strict=True)]
+        for times in (
+            [each.engine_s for each in rounds],
+            [each.bare_s for each in rounds],
+            [each.store_s for each in rounds],
+        )
+    )
+    figures = (f"{median(rates):,.0f} ({max(rates):,.0f})" for rates in kinds)
+    batches = [len(batch.entries) for each in rounds for batch in each.batches if batch.entries]
+    use = median(each.processor_s / each.engine_s for each in rounds)
+    size = f"median {median(batches):,.0f}, most {max(batches):,}"
+    return load.title, *figures, f"{rounds[0].entries:,}", size, f"{use:.0%}"
+
+
+def _latencies(load: Load, rounds: list[Round]) -> tuple[str, ...]:
+    times_ms = [1_000 * seconds for each in rounds for seconds in each.latencies_s]
+    figures = (percentile(times_ms, 50), percentile(times_ms, 99), max(times_ms))
+    return load.title, f"{len(times_ms):,}", *(f"{each:,.2f}" for each in figures)

@@ -1,0 +1,117 @@
+"""A board with its workers, purely: how fast it decides, and how fast its log is folded again. No disk, no clock.
+
+Measured in processor time of the thread. One input is one macrostep of one aggregate: the input's own transition, and
+all those that the aggregate's rules have follow from it.
+"""
+
+from collections.abc import Callable
+from statistics import median
+from time import thread_time_ns
+
+from benchmarks.pure_world import World, plan
+from benchmarks.report import Report, Table
+from benchmarks.sampling import Turn, take_turns
+from lifefold.core import task
+from lifefold.core.fleet import board, system
+from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal, react
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.store import Entry
+
+ROUNDS = 5
+FLEETS = ((20, 100), (100, 500))
+"""Agents and tasks."""
+
+
+class Run:
+    """One life of a fleet, from its opening until nothing is left to do: the log, and what was accepted, in order."""
+
+    def __init__(self, agents: int, tasks: int) -> None:
+        """Live it."""
+        self.title = f"{agents} agents, {tasks} tasks"
+        self.ledger = Ledger(system)
+        self.entries: list[Entry] = []
+        self.taken: list[tuple[str, Envelope]] = []
+        self.transitions = 0
+        world = World(plan(agents, tasks))
+        while world.inputs:
+            name, envelope = world.inputs.popleft()
+            decision = self.ledger.decide(name, envelope)
+            if isinstance(decision, Decision):
+                self._accept(name, decision, world)
+        left = [e.ref for e in self.aggregates[board.NAME].entities.values() if e.ref.startswith("task:")]
+        assert all(self.aggregates[board.NAME].record(ref).state is task.State.CLOSED for ref in left)
+
+    @property
+    def aggregates(self) -> dict[str, Aggregate]:
+        """What it all came to."""
+        return self.ledger.aggregates
+
+    def _accept(self, name: str, decision: Decision, world: World) -> None:
+        self.entries.append(decision.entry)
+        self.taken.append((name, decision.envelope))
+        self.transitions += len(decision.reaction.transitions)
+        for asked in decision.reaction.effects:
+            world.perform(name, asked)
+
+    def react(self) -> dict[str, Aggregate]:
+        """Take every input again with the pure rules alone."""
+        aggregates: dict[str, Aggregate] = {}
+        for name, envelope in self.taken:
+            of = system.type_of(name)
+            reaction: Reaction | Refusal = react(of, aggregates.get(name) or of.start(name), envelope)
+            assert isinstance(reaction, Reaction)
+            aggregates[name] = reaction.aggregate
+        return aggregates
+
+    def decide(self) -> dict[str, Aggregate]:
+        """Take every input again, and make its log entry: encode, chain the digest."""
+        ledger = Ledger(system)
+        for name, envelope in self.taken:
+            ledger.decide(name, envelope)
+        return ledger.aggregates
+
+    def fold(self) -> dict[str, Aggregate]:
+        """Fold the log: decode, take, compare the digest."""
+        ledger = Ledger(system)
+        for _decision in ledger.fold(self.entries):
+            pass
+        return ledger.aggregates
+
+    def turn(self, work: Callable[[], dict[str, Aggregate]]) -> Turn:
+        """Return the turn of one way to do it all again; it must come to the same."""
+
+        def timed() -> tuple[float, object]:
+            start = thread_time_ns()
+            aggregates = work()
+            cost_ns = (thread_time_ns() - start) / len(self.taken)
+            return cost_ns, aggregates == self.aggregates
+
+        return timed
+
+
+def measure() -> Report:
+    """Measure and report, as information: there is no target."""
+    tables = tuple(_table(Run(agents, tasks)) for agents, tasks in FLEETS)
+    return Report("fold", tables, notes=(f"{ROUNDS} rounds; every way came to equal aggregates after every round.",))
+
+
+def _table(run: Run) -> Table:
+    ways = {
+        "react: rules alone": run.react,
+        "decide: and make the log entry": run.decide,
+        "fold: read the log again": run.fold,
+    }
+    costs = take_turns({name: run.turn(work) for name, work in ways.items()}, ROUNDS)
+    each = run.transitions / len(run.taken)
+    rows = tuple(
+        (
+            name,
+            f"{median(ns) / 1_000:,.0f}",
+            f"{1e9 / median(ns):,.0f}",
+            f"{1e9 / min(ns):,.0f}",
+            f"{1e9 * each / median(ns):,.0f}",
+        )
+        for name, ns in costs.items()
+    )
+    title = f"{run.title}: {len(run.taken):,} inputs, {run.transitions:,} transitions"
+    return Table(title, ("", "median us per input", "inputs per s", "most inputs per s", "transitions per s"), rows)

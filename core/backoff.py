@@ -1,0 +1,18 @@
+"""How long to wait before the next try: exponential, capped, and, if asked for, spread without a random number."""
+
+from hashlib import blake2b
+
+
+def exponential_ms(n: int, *, base_ms: int, cap_ms: int) -> int:
+    """Return ``min(base_ms * 2 ** (n - 1), cap_ms)`` for the n-th failure in a row (n >= 1). Saturates (D5)."""
+    doublings = n - 1
+    return cap_ms if doublings >= cap_ms.bit_length() else min(base_ms << doublings, cap_ms)
+
+
+def spread_ms(delay_ms: int, fraction: float, *parts: str | int) -> int:
+    """Shorten a delay by up to ``fraction`` of it (0 to 1), the same for the same ``parts`` on every machine (D27).
+
+    ``parts`` name who waits and for which attempt, so that many who fail together do not come back together.
+    """
+    digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest()
+    return delay_ms - int(delay_ms * fraction * int.from_bytes(digest) / 2**64)

@@ -1,0 +1,145 @@
+"""What a worker does with the one task in its hands: a clean place, the work itself, the proof, the way home.
+
+The work itself is done by the session; this machine says what surrounds it. A merge that has begun is never given up:
+whether the work is in the fleet's branch must not depend on when somebody said stop.
+"""
+
+from typing import Any, Never
+
+from lifefold.core.kernel import Event, Machine, Record, Step, does, replace, row
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.task import Brief
+from lifefold.effects import CheckOutWork, MergeWork, VerifyWork
+
+
+class State(AnyLifecycleState):
+    """The six states of an assignment."""
+
+    IDLE = "Idle"
+    WANTING = "Wanting"
+    PREPARING = "Preparing"
+    WORKING = "Working"
+    VERIFYING = "Verifying"
+    MERGING = "Merging"
+
+
+class Asked(Event, frozen=True):
+    """The board was asked for work."""
+
+
+class Assigned(Event, frozen=True):
+    """The board gives the worker a task."""
+
+    brief: Brief = Brief()
+
+
+class CheckedOut(Event, frozen=True):
+    """The task's place is ready."""
+
+
+class CheckoutFailed(Event, frozen=True):
+    """The task's place could not be made."""
+
+    reason: str = ""
+
+
+class Prompted(Event, frozen=True):
+    """A session was given a prompt for the task."""
+
+
+class WorkFinished(Event, frozen=True):
+    """The session says that the work is done."""
+
+
+class WorkFailed(Event, frozen=True):
+    """The session failed."""
+
+    reason: str = ""
+
+
+class Verified(Event, frozen=True):
+    """Every verification command agreed."""
+
+
+class Rejected(Event, frozen=True):
+    """A verification command did not agree."""
+
+    reason: str = ""
+
+
+class Merged(Event, frozen=True):
+    """The work is in the fleet's branch, as ``commit``; empty where there is no repository or nothing was changed."""
+
+    commit: str = ""
+
+
+class Conflicted(Event, frozen=True):
+    """The work does not fit what others have merged meanwhile."""
+
+    reason: str = ""
+
+
+class Dropped(Event, frozen=True):
+    """The worker stops before the work is done."""
+
+    reason: str = ""
+
+
+class Assignment(Record, frozen=True):
+    """The task in hand: its brief. ``sessions`` counts the prompts written for it."""
+
+    state: State = State.IDLE
+    brief: Brief = Brief()
+    sessions: int = 0
+    verify_timeout_ms: int = 600_000
+
+
+def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
+    """Take the task in hand."""
+    return Step(replace(a, brief=e.brief, sessions=0))
+
+
+def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
+    """Count the session."""
+    return Step(replace(a, sessions=a.sessions + 1))
+
+
+def check_out(a: Assignment) -> CheckOutWork:
+    """Return what goes on in Preparing."""
+    return CheckOutWork(a.brief.task, a.brief.epoch)
+
+
+def verify(a: Assignment) -> VerifyWork:
+    """Return what goes on in Verifying."""
+    return VerifyWork(a.brief.task, a.brief.epoch, a.brief.verify, a.verify_timeout_ms)
+
+
+def merge(a: Assignment) -> MergeWork:
+    """Return what goes on in Merging."""
+    return MergeWork(a.brief.task, a.brief.epoch, a.brief.prompt.partition("\n")[0][:72])
+
+
+machine: Machine[Any] = Machine(
+    "assignment",
+    Assignment(),
+    about="what a worker does with the task in its hands: prepare, work, verify, merge",
+    rows=(
+        row(State.IDLE, Asked, State.WANTING),
+        row(State.WANTING, Assigned, State.PREPARING, take),
+        row(State.PREPARING, CheckedOut, State.WORKING),
+        row(State.PREPARING, CheckoutFailed, State.IDLE),
+        row(State.WORKING, Prompted, State.WORKING, count),
+        row(State.WORKING, WorkFinished, State.VERIFYING),
+        row(State.WORKING, WorkFailed, State.IDLE),
+        row(State.VERIFYING, Verified, State.MERGING),
+        row(State.VERIFYING, Rejected, State.IDLE),
+        row(State.MERGING, Merged, State.IDLE),
+        row(State.MERGING, Conflicted, State.IDLE),
+        row((State.WANTING, State.PREPARING, State.WORKING, State.VERIFYING), Dropped, State.IDLE),
+    ),
+    during={
+        State.PREPARING: does(check_out, last=(CheckedOut, CheckoutFailed)),
+        State.VERIFYING: does(verify, last=(Verified, Rejected)),
+        State.MERGING: does(merge, last=(Merged, Conflicted)),
+    },
+)

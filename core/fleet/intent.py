@@ -1,0 +1,57 @@
+"""What was asked of a worker: to run, to hold, to stop. Belief and evidence stand elsewhere.
+
+Holding is for a runner that goes away for a while: sessions are interrupted, which is no error, and the worker goes on
+where it was when it is resumed. Stopping is for good: no restart of anything brings a stopped worker back.
+"""
+
+from typing import Never
+
+from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import State as AnyLifecycleState
+
+
+class State(AnyLifecycleState):
+    """The three intents."""
+
+    RUN = "Run"
+    HOLD = "Hold"
+    STOP = "Stop"
+
+
+class HoldWanted(Event, frozen=True):
+    """Start nothing new and interrupt what runs."""
+
+
+class RunWanted(Event, frozen=True):
+    """Go on."""
+
+
+class StopWanted(Event, frozen=True):
+    """Stop for good."""
+
+    reason: str = ""
+
+
+class Intent(Record, frozen=True):
+    """What was asked for, and why."""
+
+    state: State = State.RUN
+    reason: str = ""
+
+
+def explain(i: Intent, e: StopWanted) -> Step[Intent, Never]:
+    """Keep the reason."""
+    return Step(replace(i, reason=e.reason))
+
+
+machine = Machine(
+    "intent",
+    Intent(),
+    about="what was asked of a worker: run, hold, stop",
+    rows=(
+        row(State.RUN, HoldWanted, State.HOLD),
+        row(State.HOLD, RunWanted, State.RUN),
+        row((State.RUN, State.HOLD), StopWanted, State.STOP, explain),
+    ),
+    final={State.STOP},
+)

@@ -1,0 +1,129 @@
+"""Events, envelopes and effects as bytes and back, and the digest that tells whether two folds agree.
+
+An event is written with the tag of its type, its envelope with everything else. Which types an event's tag can mean
+depends on the machine it is for, so a codec belongs to a system. Everything is JSON: a log can be read with any tool.
+"""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any, Union
+
+import msgspec
+from pyrsistent import pmap, pvector
+
+from lifefold.core.kernel.aggregate import Reaction, System
+from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opened, Recovered
+from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.record import Event
+
+DIGEST_BYTES = 16
+
+
+class UnreadableEntry(ValueError):
+    """An entry of a log does not fit the system that is to read it; the message says which and why."""
+
+
+def encode(value: Any) -> bytes:
+    """Return a struct, with all persistent collections in it, as JSON."""
+    return _ENCODER.encode(value)
+
+
+def _plain(value: Any) -> Any:
+    if type(value) not in _PLAIN:
+        message = f"cannot write a {type(value).__name__} to a log"
+        raise TypeError(message)
+    return _PLAIN[type(value)](value)
+
+
+def _sorted(mapping: dict[str, Any]) -> dict[str, Any]:
+    return {key: mapping[key] for key in sorted(mapping)}
+
+
+_NOTHING: dict[str, Any] = {}
+_PLAIN: dict[type, Callable[[Any], Any]] = {type(pmap(_NOTHING)): _sorted, type(pvector([_NOTHING])): list}
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)
+
+
+class _Wire(msgspec.Struct):
+    """An envelope whose event is still bytes."""
+
+    entity: str
+    event: msgspec.Raw
+    at_ms: int
+    actor: str
+    key: str = ""
+    slot: str = ""
+    generation: int = 0
+    sender: str = ""
+    ordinal: int = 0
+
+
+class Codec:
+    """Reads the log of one system."""
+
+    def __init__(self, system: System) -> None:
+        """Prepare a decoder for every machine."""
+        self._wire = msgspec.json.Decoder(_Wire)
+        self._events = {
+            kind: {name: _event_decoder(machine) for name, machine in aggregate.machines.items()}
+            for kind, aggregate in system.aggregates.items()
+        }
+        self._records = {
+            kind: {name: msgspec.json.Decoder(machine.record) for name, machine in aggregate.machines.items()}
+            for kind, aggregate in system.aggregates.items()
+        }
+        self._whole = msgspec.json.Decoder(Recovered | _OpenedWire)
+
+    def decode(self, aggregate: str, data: bytes) -> Envelope:
+        """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``."""
+        try:
+            wire = self._wire.decode(data)
+            event = self._event(aggregate.partition("/")[0], wire)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
+            message = f"{aggregate}: this version of lifefold cannot read the entry {data[:200]!r}: {error}"
+            raise UnreadableEntry(message) from error
+        return Envelope(
+            wire.entity, event, wire.at_ms, wire.actor, wire.key, wire.slot, wire.generation, wire.sender, wire.ordinal
+        )
+
+    def _event(self, kind: str, wire: _Wire) -> Event:
+        if not wire.entity:
+            whole = self._whole.decode(wire.event)
+            if isinstance(whole, Recovered):
+                return whole
+            return Opened({ref: self._record(kind, ref).decode(raw) for ref, raw in whole.records.items()})
+        machine = wire.entity.partition(":")[0]
+        event: Event | _CreatedWire = self._events[kind][machine].decode(wire.event)
+        if isinstance(event, _CreatedWire):
+            return Created(self._record(kind, wire.entity).decode(event.record))
+        return event
+
+    def _record(self, kind: str, ref: str) -> "msgspec.json.Decoder[Any]":
+        return self._records[kind][ref.partition(":")[0]]
+
+
+class _CreatedWire(msgspec.Struct, frozen=True, tag="Created"):
+    record: msgspec.Raw
+
+
+class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
+    records: dict[str, msgspec.Raw]
+
+
+def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
+    types = (*machine.events, _CreatedWire, Elapsed, Ended)
+    return msgspec.json.Decoder(Union[types])  # noqa: UP007 - the types are known at run time only
+
+
+def digest(before: bytes, reaction: Reaction) -> bytes:
+    """Return the digest of an aggregate after a reaction, given the one before it.
+
+    It covers the inputs' whole history: every entity that changed, as it became, and every effect, in order. Two folds
+    with the same last digest have gone through the same states and asked for the same things.
+    """
+    state = blake2b(before, digest_size=DIGEST_BYTES)
+    for ref in reaction.changed:
+        state.update(encode(reaction.aggregate.entities[ref]))
+    for asked in reaction.effects:
+        state.update(encode(asked))
+    return state.digest()

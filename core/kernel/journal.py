@@ -1,0 +1,72 @@
+"""The journal: one LifecycleEvent for every transition of every machine (document 004, "Transition Metadata")."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from lifefold.core.kernel.entity import Transition
+from lifefold.core.kernel.record import Event
+
+
+class LifecycleEvent(msgspec.Struct, frozen=True):
+    """What an audit, a metric or a screen wants to know of a transition: the document's nine fields, in its order.
+
+    ``timestamp`` is Unix time in seconds. Whatever else is known stands in ``metadata`` (E44).
+    """
+
+    timestamp: float
+    entity_type: str
+    entity_id: str
+    from_status: str
+    to_status: str
+    actor: str = ""
+    reason: str = ""
+    transition_reason: str | None = None
+    abort_reason: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
+    """Return a transition's journal entry. ``entity_id`` is the entity's key, or else its aggregate's."""
+    machine, _, key = transition.entity.partition(":")
+    owner = aggregate.partition("/")[2]
+    return LifecycleEvent(
+        timestamp=transition.at_ms / 1_000,
+        entity_type=machine,
+        entity_id=key or owner or aggregate,
+        from_status=transition.before.state if transition.before else "",
+        to_status=transition.after.state,
+        actor=transition.actor,
+        reason=describe(transition.event),
+        metadata={
+            "aggregate": aggregate,
+            "event": type(transition.event).__name__,
+            "version": transition.after.version,
+            "effects": [type(effect).__name__ for effect in transition.effects],
+        },
+    )
+
+
+def describe(event: Event) -> str:
+    """Say what an event says, in a line: its fields; empty if it has none or is the kernel's own."""
+    fields = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS}
+    texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
+    line = ", ".join(texts)
+    return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
+
+
+def _texts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each field that says something, with what it says: a text's first line, a struct by its name and fields."""
+    for name, value in fields.items():
+        if isinstance(value, msgspec.Struct):
+            inside = ", ".join(text for _, text in _texts(msgspec.structs.asdict(value)))
+            yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
+        elif value not in ("", ()):
+            yield name, str(value).strip().partition("\n")[0]
+
+
+_KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
+_PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
+"""Fields whose value speaks for itself."""
+_LINE_CHARACTERS = 160

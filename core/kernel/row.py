@@ -1,0 +1,186 @@
+"""The words a table is written in: ``row(source, Event, target, action, when=guard)``, ``does``, ``after``, ``ANY``.
+
+A row says: in any of the ``source`` states, on this event, and if the guard agrees, go to ``target`` by way of
+``action``. The first row that fits wins, so an unguarded row ends the list for its state and event. A *pattern* names a
+variant of an event, as the documents do with ``SessionExited(Error)``; it is a guard that looks at the event alone.
+
+The effects that an action may return are read from its annotation, ``-> Step[Session, LogFatal]``, which the type
+checkers hold it to; tables and diagrams print them from there.
+"""
+
+import typing
+from collections.abc import Callable, Iterable
+from types import UnionType
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from lifefold.core.kernel.record import Event, Record, State
+from lifefold.core.kernel.step import Step
+from lifefold.effects import Activity, Effect
+
+R = TypeVar("R", bound=Record)
+E = TypeVar("E", bound=Event)
+
+
+class AnyState(msgspec.Struct, frozen=True):
+    """The source of a row that holds in every state."""
+
+
+ANY = AnyState()
+"""Every state of the machine, final ones included."""
+
+Source = State | Iterable[State] | AnyState
+
+
+class Pattern(msgspec.Struct, Generic[E], frozen=True):
+    """A variant of an event: those for which ``test`` holds. ``label`` is what tables print in the parentheses."""
+
+    event: type[E]
+    label: str
+    test: Callable[[E], bool]
+
+
+class Row(msgspec.Struct, Generic[R], frozen=True):
+    """One line of a transition table. ``sources`` is None for ``ANY``. Made by ``row``, which is typed."""
+
+    sources: frozenset[State] | None
+    event: type[Event]
+    target: State
+    action: Callable[[R, Any], Step[R, Effect]] | None = None
+    when: Callable[[R, Any], bool] | None = None
+    pattern: Pattern[Any] | None = None
+
+    @property
+    def source_label(self) -> str:
+        """``ANY``, or the names of the sources."""
+        return "ANY" if self.sources is None else " | ".join(sorted(self.sources))
+
+    @property
+    def event_label(self) -> str:
+        """The event as a document's table spells it: ``SessionExited(Error)``, ``PromptReady(prompt)``."""
+        return self.event.label() if self.pattern is None else f"{self.event.__name__}({self.pattern.label})"
+
+    @property
+    def when_label(self) -> str:
+        """The conditions in words; empty if there is none."""
+        words = [self.pattern.label] if self.pattern else []
+        return " and ".join([*words, *([self.when.__name__.replace("_", " ")] if self.when else [])])
+
+    @property
+    def guard(self) -> Callable[[R, Any], bool] | None:
+        """Pattern and condition in one function; None if the row is unguarded."""
+        when = self.when
+        if self.pattern is None:
+            return when
+        test: Callable[[Any], bool] = self.pattern.test
+        if when is None:
+            return lambda _record, event: test(event)
+        return lambda record, event: test(event) and when(record, event)
+
+    @property
+    def effects(self) -> tuple[type[Effect], ...]:
+        """The effects that the action may return, as its annotation declares them."""
+        return () if self.action is None else declared(self.action, 1, Effect)
+
+    def __str__(self) -> str:
+        """Print as the line of the table that it is."""
+        when = f" when {self.when.__name__}" if self.when else ""
+        return f"row({self.source_label}, {self.event_label}, {self.target}{when})"
+
+
+def row(
+    source: Source,
+    event: type[E] | Pattern[E],
+    target: State,
+    action: Callable[[R, E], Step[R, Effect]] | None = None,
+    *,
+    when: Callable[[R, E], bool] | None = None,
+) -> Row[R]:
+    """Write one line of the table. An action or a guard for another record or event does not type-check."""
+    pattern = event if isinstance(event, Pattern) else None
+    kind = event.event if isinstance(event, Pattern) else event
+    return Row(states(source), kind, target, action, when, pattern)
+
+
+def states(source: Source) -> frozenset[State] | None:
+    """Return the states that a source means; None for ``ANY``."""
+    if isinstance(source, AnyState):
+        return None
+    return frozenset((source,)) if isinstance(source, State) else frozenset(source)
+
+
+class Does(msgspec.Struct, Generic[R], frozen=True):
+    """An activity of the states it is declared for. ``last`` are those events of ``yields`` with which it is over."""
+
+    make: Callable[[R], Activity]
+    yields: tuple[type[Event], ...]
+    last: tuple[type[Event], ...]
+    slot: str
+
+    @property
+    def activity(self) -> type[Activity]:
+        """The type of the activity, as the factory's annotation declares it."""
+        return typing.cast("type[Activity]", declared(self.make, None, Activity)[0])
+
+
+Restore = Literal["deadline", "remaining", "restart"]
+"""What a crash of the runner does to a timer: nothing (it keeps its deadline), it pauses, or it starts again."""
+
+
+class After(msgspec.Struct, Generic[R], frozen=True):
+    """A timer of the states it is declared for: ``duration_ms`` after they are entered, the event happens."""
+
+    duration_ms: Callable[[R], int]
+    event: type[Event]
+    restore: Restore
+    slot: str
+
+    @property
+    def yields(self) -> tuple[type[Event], ...]:
+        """The one event of this timer."""
+        return (self.event,)
+
+
+During = Does[R] | After[R]
+
+
+def does(
+    make: Callable[[R], Activity],
+    *,
+    yields: type[Event] | tuple[type[Event], ...] = (),
+    last: type[Event] | tuple[type[Event], ...] = (),
+) -> Does[R]:
+    """Declare an activity: ``make`` says what is to be done, ``yields`` which events may come of it.
+
+    With one of ``last`` the activity is over by itself, confirmed; otherwise its end is asked for when the state is
+    left. Its slot is the name of the activity's type.
+    """
+    over = last if isinstance(last, tuple) else (last,)
+    may = yields if isinstance(yields, tuple) else (yields,)
+    every = (*may, *(event for event in over if event not in may))
+    return Does(make, every, over, declared(make, None, Activity)[0].__name__)
+
+
+def after(duration_ms: int | Callable[[R], int], event: type[Event], *, restore: Restore = "deadline") -> After[R]:
+    """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name."""
+    delay = duration_ms if callable(duration_ms) else _constant(duration_ms)
+    return After(delay, event, restore, event.__name__)
+
+
+def _constant(duration_ms: int) -> Callable[[Any], int]:
+    return lambda _record: duration_ms
+
+
+def declared(function: Callable[..., Any], argument: int | None, base: type) -> tuple[type, ...]:
+    """Return the types of ``base`` that a function's return annotation names, itself or as its n-th type argument."""
+    hints = typing.get_type_hints(function) if not isinstance(function, type) else {"return": function}
+    if "return" not in hints:
+        name = f"{function.__module__}.{function.__qualname__}"
+        message = f"{name} needs a return annotation that says which {base.__name__} it returns"
+        raise TypeError(message)
+    hint = hints["return"]
+    if argument is not None:
+        hint = typing.get_args(hint)[argument]
+    options = typing.get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    return tuple(option for option in options if isinstance(option, type) and issubclass(option, base))

@@ -1,0 +1,52 @@
+"""What a reducer answers: the step it took, or why it took none."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from returns.primitives.container import BaseContainer
+from returns.result import Success
+
+from lifefold.core.kernel.record import Event, Record, State
+from lifefold.effects import Effect
+
+R_co = TypeVar("R_co", bound=Record, covariant=True)
+E_co = TypeVar("E_co", bound=Effect, covariant=True)
+
+
+class Step(msgspec.Struct, Generic[R_co, E_co], frozen=True, gc=False):
+    """The record after a transition and the effects it asks for, in order. Unpacks as ``record, effects = step``."""
+
+    record: R_co
+    effects: tuple[E_co, ...] = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the record, then the effects."""
+        yield self.record
+        yield self.effects
+
+
+_new_success: Callable[[], Success[Any]] = partial(object.__new__, Success)
+_set_inner_value = BaseContainer.__dict__["_inner_value"].__set__
+
+
+def succeeded(step: Step[R_co, E_co]) -> Success[Step[R_co, E_co]]:
+    """Return ``Success(step)``, made in half the time: without the constructor's way up through its bases."""
+    container = _new_success()
+    _set_inner_value(container, step)
+    return container
+
+
+class IllegalTransition(msgspec.Struct, frozen=True):
+    """An event that the state does not take. Nothing has changed; ``allowed`` names the events that it would take."""
+
+    machine: str
+    state: State
+    event: Event
+    allowed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say what was refused, where, and what is accepted."""
+        accepted = ", ".join(self.allowed) or "nothing"
+        return f"{self.machine}: {type(self.event).__name__} is not possible in {self.state} (possible: {accepted})"

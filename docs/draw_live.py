@@ -1,0 +1,40 @@
+"""Makes docs/live.svg: the live display of the demonstration as it stands some seconds in. Run from the checkout."""
+
+import io
+import re
+import tempfile
+from pathlib import Path
+
+import anyio
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+
+from lifefold.interpreters.cli.live import Live
+from lifefold.interpreters.cli.logs import default_log
+from lifefold.interpreters.demo.project import write_demo
+from lifefold.interpreters.fleet import load
+from lifefold.interpreters.run import Runner
+
+MOMENT_S = 11.3
+WIDTH = 118
+NO_REMOTE_FONTS = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+
+
+async def draw() -> str:
+    """Run the demonstration up to the moment and return the picture."""
+    with tempfile.TemporaryDirectory() as folder:
+        fleet = load(write_demo(Path(folder) / "demo"))
+        runner = await Runner.open(fleet, default_log(fleet.source, fleet.name))
+        console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+        live = Live(runner)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runner.run)
+            await anyio.sleep(MOMENT_S)
+            console.print(live.picture())
+            runner.leave()
+        runner.close()
+    return console.export_svg(title="lifefold run fleet.toml", code_format=NO_REMOTE_FONTS)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("live.svg").write_text(anyio.run(draw))

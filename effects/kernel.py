@@ -1,0 +1,60 @@
+"""The effects that the kernel itself derives; no row of any table returns one.
+
+``Begin``, ``End``, ``StartTimer`` and ``CancelTimer`` come from the difference between two states, ``Tell`` from a
+rule. A *slot* is the place that an activity takes in its entity: one activity at a time. The *generation* is the
+version of the transition that began the activity; everything that the activity reports carries it.
+"""
+
+from typing import Any
+
+from lifefold.effects.base import Activity, Effect
+
+
+class Begin(Effect, frozen=True):
+    """Begin ``activity``; with ``resumed``, adopt what survived a crash of the runner, or begin anew if nothing did."""
+
+    slot: str
+    activity: Activity
+    generation: int = 0
+    resumed: bool = False
+
+
+class End(Effect, frozen=True):
+    """End the activity of this slot and generation, and confirm with ``Ended`` once nothing of it is left."""
+
+    slot: str
+    generation: int = 0
+
+
+class StartTimer(Effect, frozen=True):
+    """Report ``Elapsed`` at ``deadline_ms`` (Unix epoch). A reducer without a clock knows only ``delay_ms``."""
+
+    slot: str
+    delay_ms: int
+    generation: int = 0
+    deadline_ms: int = 0
+
+
+class CancelTimer(Effect, frozen=True):
+    """The timer of this slot and generation is not wanted any more. Needs no confirmation: a late one is inert."""
+
+    slot: str
+    generation: int = 0
+
+
+class Postpone(Effect, frozen=True):
+    """The event waits for the next state. Kept by the kernel, never given to an interpreter."""
+
+    event: Any
+
+
+class Tell(Effect, frozen=True):
+    """A message to an entity of another aggregate: delivered at least once, in order per pair of aggregates.
+
+    ``ordinal`` counts the messages from the sender to this receiver from 1; the receiver takes each number once.
+    """
+
+    aggregate: str
+    entity: str
+    event: Any
+    ordinal: int = 0

@@ -1,0 +1,59 @@
+"""What an agent's session asks of the world: the side effects of its table, and the work that its states stand for."""
+
+from lifefold.effects.base import Activity, Effect
+
+
+class StorePrompt(Effect, frozen=True):
+    """Keep the text of the prompt that the next session gets."""
+
+    prompt: str
+
+
+class CancelSession(Effect, frozen=True):
+    """Ask the running session to end by itself; it may take its grace period."""
+
+
+class ForceStopSession(Effect, frozen=True):
+    """The grace period is over: kill the session now."""
+
+
+class LogFatal(Effect, frozen=True):
+    """Report an error that no retry will mend."""
+
+    message: str
+
+
+class IncrementSession(Effect, frozen=True):
+    """The session number went up to ``session_seq``. A notification: the reducer has counted already."""
+
+    session_seq: int
+
+
+class PrepareWorktree(Activity, frozen=True):
+    """Make the place where the agent works."""
+
+
+class BuildPrompt(Activity, frozen=True):
+    """Find out what the agent is to do next and write its prompt."""
+
+    session_seq: int
+
+
+class RunSession(Activity, frozen=True):
+    """Run one session of the agent's command with ``prompt``, for at most ``timeout_ms``.
+
+    ``attempt`` counts every session of this agent, ``session_seq`` only those that were completed before it. To end a
+    session is to ask politely, to wait ``grace_ms`` and then to kill it.
+    """
+
+    prompt: str
+    session_seq: int
+    attempt: int
+    grace_ms: int
+    timeout_ms: int | None = None
+
+
+class RefreshWorktree(Activity, frozen=True):
+    """Bring the finished session's work home and make its worktree ready for the next session."""
+
+    session_seq: int

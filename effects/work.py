@@ -1,0 +1,30 @@
+"""What becomes of one task in an agent's hands: its place, the proof that it is done, and the way home."""
+
+from lifefold.effects.base import Activity
+
+
+class CheckOutWork(Activity, frozen=True):
+    """Give the task a clean place: a branch of its own in the agent's worktree, or a folder.
+
+    ``epoch`` numbers the claims of the task, so that a branch belongs to exactly one of them.
+    """
+
+    task: str
+    epoch: int
+
+
+class VerifyWork(Activity, frozen=True):
+    """Run ``commands`` in the task's place; all must exit 0, each within ``timeout_ms``."""
+
+    task: str
+    epoch: int
+    commands: tuple[tuple[str, ...], ...]
+    timeout_ms: int
+
+
+class MergeWork(Activity, frozen=True):
+    """Commit what the task changed and merge it into the fleet's branch, exactly once."""
+
+    task: str
+    epoch: int
+    title: str

@@ -1,0 +1,1 @@
+"""The worlds: everything that touches the outside."""

@@ -1,0 +1,363 @@
+"""Git, as a workplace needs it: one runner, and the few questions and commands that housekeeping is made of.
+
+Housekeeping must not depend on how the user has set git up for himself, nor disturb it. So every call is made without
+hooks, signing, editor, prompt, automatic garbage collection and file monitor, in English, and with an environment in
+which no variable points git to another repository. File names are handled as NUL-separated lists.
+
+A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at. Where only a fleet
+writes, a lock that outlasts git's own waiting was left by the dead, and is removed; one in the user's own references
+never is.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Container
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from lifefold.interpreters.body.command import Limits, plain, run
+
+OLDEST_GIT = (2, 38)
+"""The first version that can merge without a working tree (``git merge-tree --write-tree``)."""
+
+GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
+"""How long one git command may take, and take yet when it is cancelled, and how much it may print."""
+
+STDERR_LINES = 8
+"""How many of the last lines of git's complaint an error quotes."""
+
+NAMES_SHOWN = 20
+"""How many file names a message lists."""
+
+UNFINISHED = {
+    "MERGE_HEAD": "merge",
+    "rebase-merge": "rebase",
+    "rebase-apply": "rebase",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+}
+"""What lies in a git directory while an operation is unfinished."""
+
+_CONFIGURATION = (
+    f"core.hooksPath={os.devnull}",
+    "core.filesRefLockTimeout=1000",
+    "core.fsmonitor=false",
+    "core.safecrlf=false",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "i18n.commitEncoding=UTF-8",
+    "maintenance.auto=false",
+    "merge.autoStash=false",
+    "merge.verifySignatures=false",
+    "submodule.recurse=false",
+)
+_KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
+_LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]|(?<![A-Za-z0-9])\.|\.(?![A-Za-z0-9])|\.(?=lock$)")
+_OURS = ("-c", "user.name=lifefold", "-c", "user.email=lifefold@localhost")
+
+
+class WorkplaceError(Exception):
+    """A place to work could not be made, or work could not be brought home: what is wrong, where, and what to do."""
+
+    def __init__(self, what: str, where: Path, remedy: str) -> None:
+        super().__init__(what, where, remedy)
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.what} (in {self.where}). {self.remedy}"
+
+
+class GitError(WorkplaceError):
+    """A git command failed; ``stderr`` is the end of what it said."""
+
+    def __init__(self, command: str, where: Path, stderr: str) -> None:
+        said = "\n".join(stderr.splitlines()[-STDERR_LINES:])
+        super().__init__(f"git {command} failed: {said}", where, "Put right what git says; then it is done again.")
+        self.stderr = stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The exit status of a git command, what it printed, without the last newline, and what it complained about."""
+
+    status: int
+    text: str
+    stderr: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The NUL-separated names that it printed, each once."""
+        return tuple(dict.fromkeys(name for name in self.text.split("\0") if name))
+
+
+class Git:
+    """Git in one folder: a repository's working tree, or a worktree of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
+        """Run one git command. Raises GitError if its exit status is not accepted, or if it goes beyond a limit."""
+        answer = await self._attempt(*arguments)
+        left = None if answer.status in accept else _LEFT_LOCK.search(answer.stderr)
+        if left:
+            Path(left[1]).unlink(missing_ok=True)
+            answer = await self._attempt(*arguments)
+        if answer.status not in accept:
+            said = answer.stderr or f"it ended with status {answer.status}"
+            raise GitError(_name_of(arguments), self.folder, said)
+        return answer
+
+    async def _attempt(self, *arguments: str) -> Answer:
+        command = ("git", *(part for setting in _CONFIGURATION for part in ("-c", setting)), *arguments)
+        name = _name_of(arguments)
+        try:
+            outcome = await run(command, self.folder, GIT_LIMITS, env=environment(), streams_apart=True)
+        except OSError as error:
+            raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
+        if outcome.status is None:
+            raise GitError(name, self.folder, f"it did not end within {GIT_LIMITS.timeout_ms} ms")
+        if len(outcome.output) >= GIT_LIMITS.keep_bytes:
+            raise GitError(name, self.folder, f"it printed {GIT_LIMITS.keep_bytes} bytes or more")
+        text = outcome.output.decode("utf-8", "surrogateescape").removesuffix("\n")
+        return Answer(outcome.status, text, plain(outcome.errors))
+
+    async def agrees(self, *arguments: str) -> bool:
+        """Run a command that says yes by exit status 0 and no by 1."""
+        return (await self.run(*arguments, accept=(0, 1))).status == 0
+
+    async def commit_at(self, revision: str) -> str:
+        """Return the id of the commit that a revision names, or an empty text."""
+        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return (await self.run(*asked, accept=(0, 1))).text
+
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        return (await self.run("rev-parse", "--verify", f"{commit}^{{tree}}")).text
+
+    async def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether ``older`` is in the history of ``newer``, or is the same commit."""
+        return await self.agrees("merge-base", "--is-ancestor", older, newer)
+
+    async def target_of(self, name: str) -> str:
+        """Return the full name of the reference that a symbolic one (``HEAD``) points to, or an empty text."""
+        return (await self.run("symbolic-ref", "--quiet", name, accept=(0, 1))).text
+
+    async def set_ref(self, name: str, new: str, *, expected: str | None = None) -> None:
+        """Let a reference point to a commit; only if it points to ``expected``, where that is given."""
+        await self.run(
+            "update-ref", "-m", "lifefold", "--no-deref", name, new, *(() if expected is None else (expected,))
+        )
+
+    async def references(self, *asked: str) -> tuple[str, ...]:
+        """Return the full names of the references asked for: by prefixes that end with a slash, or with options."""
+        return tuple((await self.run("for-each-ref", "--format=%(refname)", *asked)).text.splitlines())
+
+    async def detach(self) -> None:
+        """Take HEAD off its branch, without touching a file."""
+        head = await self.commit_at("HEAD")
+        if head:
+            await self.set_ref("HEAD", head)
+
+    async def is_clean(self) -> bool:
+        """Whether the working tree is as committed, without even untracked files; ignored ones do not count."""
+        asked = ("status", "--porcelain", "-z", "--untracked-files=normal")
+        return not (await self.run(*asked)).text
+
+    async def unmerged(self) -> tuple[str, ...]:
+        """Return the paths that a merge has left unresolved in the working tree."""
+        return (await self.run("diff", "--name-only", "--diff-filter=U", "-z")).names
+
+    async def commit_all(self, message: str) -> None:
+        """Commit whatever differs from the last commit, also untracked files, but not ignored ones."""
+        await self.run("add", "--all")
+        if await self.agrees("diff", "--cached", "--quiet", "--no-ext-diff"):
+            return
+        arguments = ("commit", "--quiet", "--no-verify", "--cleanup=whitespace", f"--message={message}")
+        await self.run(*await self._identity(), *arguments)
+
+    async def merged_tree(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+        """Merge two commits without touching any working tree; return the tree and the paths that are in conflict."""
+        asked = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)
+        answer = await self.run(*asked, accept=(0, 1))
+        tree, *paths = answer.names
+        return tree, () if answer.status == 0 else tuple(paths) or ("folders that were renamed",)
+
+    async def commit_tree(self, tree: str, parents: tuple[str, ...], message: str) -> str:
+        """Make a commit of a tree; return its id. No reference moves."""
+        of = [part for parent in parents for part in ("-p", parent)]
+        return (await self.run(*await self._identity(), "commit-tree", tree, *of, "-m", message)).text
+
+    async def added_repositories(self, older: str, newer: str) -> tuple[str, ...]:
+        """Return the paths at which ``newer`` records another repository (a gitlink) where ``older`` did not."""
+        parts = (await self.run("diff", "--raw", "-z", "--no-renames", "--ignore-submodules=none", older, newer)).text
+        fields = parts.split("\0")
+        changes = zip(fields[::2], fields[1::2], strict=False)
+        return tuple(path for change, path in changes if change.split()[1] == "160000" and change[:7] != ":160000")
+
+    async def worktrees(self) -> tuple[dict[str, str], ...]:
+        """Return the repository's worktrees, the main one first: ``worktree`` (its path), ``HEAD``, ``branch``, …."""
+        listed = (await self.run("worktree", "list", "--porcelain", "-z")).text
+        entries = (entry.split("\0") for entry in listed.split("\0\0") if entry)
+        return tuple({key: value for key, _, value in (line.partition(" ") for line in entry)} for entry in entries)
+
+    async def linked_worktrees(self) -> tuple["Git", ...]:
+        """Return the repository's worktrees but the main one, as far as they are there."""
+        found = tuple(Git(Path(known["worktree"])) for known in (await self.worktrees())[1:])
+        return tuple(git for git in found if git.folder.is_dir())
+
+    async def working_tree_of(self, branch: str) -> "Git | None":
+        """Return the working tree that has a branch checked out, if any has."""
+        if await self.target_of("HEAD") == branch:
+            return self
+        for known in await self.worktrees():
+            if known.get("branch") == branch and "prunable" not in known:
+                return Git(Path(known["worktree"]))
+        return None
+
+    async def advance(self, branch: str, old: str, new: str) -> str:
+        """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
+
+        Returns an empty text, or what hindered it, if that may pass by itself: the branch has moved, or is locked.
+        Raises WorkplaceError, and changes nothing, if files that have been changed there are in the way.
+        """
+        tree = await self.working_tree_of(branch)
+        try:
+            if tree is None:
+                await self.set_ref(branch, new, expected=old)
+            else:
+                await tree.run("merge", "--ff-only", "--quiet", "--no-stat", new)
+        except GitError as error:
+            if await self.commit_at(branch) != old or ".lock" in error.stderr:
+                return error.stderr
+            in_the_way = tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))
+            if not in_the_way:
+                raise
+            what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
+            raise WorkplaceError(what, error.where, "Commit, stash or remove them; then it is done again.") from error
+        return "" if await self.commit_at(branch) == new else "the branch has moved"
+
+    async def own_directory(self, home: "Git") -> Path | None:
+        """Return the git directory of this folder if it is a sound worktree of the repository at ``home``."""
+        if not self.folder.is_dir():
+            return None
+        where = ("rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir", "--show-toplevel")
+        ours = await self.run(*where, accept=range(256))
+        common, _, own = (await home.run(*where[:-1])).text.partition("\n")
+        found = [Path(line) for line in ours.text.splitlines()]
+        sound = ours.status == 0 and found[0] == Path(common) and found[2] == self.folder.resolve()
+        return found[1] if sound and found[1] != Path(own) else None
+
+    async def forget_unfinished(self) -> None:
+        """End the operations that a checkout does not end, so that no later command goes on with them."""
+        directory = Path((await self.run("rev-parse", "--absolute-git-dir")).text)
+        for name in ("rebase-merge", "rebase-apply", "sequencer"):
+            shutil.rmtree(directory / name, ignore_errors=True)
+        _remove(directory, "BISECT_*")
+
+    async def _identity(self) -> tuple[str, ...]:
+        """Return the options that give git an identity to commit under, where none has been configured."""
+        asked = ("-c", "user.useConfigOnly=true", "var")
+        answers = [
+            await self.run(*asked, name, accept=(0, 1, 128)) for name in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT")
+        ]
+        return () if all(answer.status == 0 for answer in answers) else _OURS
+
+
+def environment() -> dict[str, str]:
+    """Return the environment git runs in: ours, without what would lead it to another repository or to a person."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
+    }
+    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+def remove_locks(git_directory: Path) -> None:
+    """Remove the lock files that a killed git has left in the git directory of a worktree of ours."""
+    for lock in git_directory.rglob("*.lock"):
+        lock.unlink(missing_ok=True)
+
+
+def set_aside(folder: Path, aside: Path) -> None:
+    """Move whatever is at ``folder`` into the folder ``aside``, where it is no worktree any more."""
+    if not os.path.lexists(folder):
+        return
+    if (folder / ".git").is_file():
+        (folder / ".git").unlink()
+    aside.mkdir(parents=True, exist_ok=True)
+    places = (aside / f"{folder.name}-{number}" for number in count(1))
+    folder.rename(next(place for place in places if not os.path.lexists(place)))
+
+
+def path_name(name: str) -> str:
+    """Return a name as one part of a path and of a reference; different names remain different."""
+    return _UNFIT.sub(_percent, name) or "%"
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def shown(names: tuple[str, ...]) -> str:
+    """Return file names as a list for people, on one line."""
+    listed = ", ".join(name if name.isprintable() else ascii(name) for name in names[:NAMES_SHOWN])
+    return listed if len(names) <= NAMES_SHOWN else f"{listed}, and {len(names) - NAMES_SHOWN} more"
+
+
+def _name_of(arguments: tuple[str, ...]) -> str:
+    """Return the name of the git command, which stands behind the settings."""
+    settings = 0
+    while arguments[settings] == "-c":
+        settings += 2
+    return arguments[settings]
+
+
+async def survey(repository: Path) -> tuple[Path, str]:
+    """Return the top of a repository's working tree and the short name of the branch that is checked out in it.
+
+    Raises WorkplaceError if a fleet cannot work with it, and says what to do.
+    """
+    await _see_that_git_is_new_enough(repository)
+    home = Git(repository)
+    kind = await home.run("rev-parse", "--is-bare-repository", accept=range(256))
+    if kind.status != 0:
+        what = f"Git finds no repository: {kind.stderr.removeprefix('fatal: ')}"
+        raise WorkplaceError(what, repository, "Name a git repository, or make one: git init, and a first commit.")
+    if kind.text == "true":
+        raise WorkplaceError("The repository is bare", repository, "Name a clone of it that has a working tree.")
+    where = await home.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
+    directory, top = (Path(line) for line in where.text.splitlines())
+    if not await home.commit_at("HEAD"):
+        raise WorkplaceError("The repository has no commit", top, "Make a first commit; the agents start from it.")
+    operation = _unfinished_in(directory)
+    if operation:
+        remedy = f"Finish it: git {operation} --continue, or --abort."
+        raise WorkplaceError(f"A {operation} is not finished", top, remedy)
+    branch = await home.target_of("HEAD")
+    if not branch:
+        raise WorkplaceError("No branch is checked out", top, "Check out the branch that work is to be merged into.")
+    return top, branch.removeprefix("refs/heads/")
+
+
+async def _see_that_git_is_new_enough(repository: Path) -> None:
+    version = (await Git(repository).run("version")).text
+    found = re.search(r"(\d+)\.(\d+)", version)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
+        oldest = ".".join(map(str, OLDEST_GIT))
+        raise WorkplaceError(f"{version} is too old", repository, f"Install git {oldest} or newer.")
+
+
+def _unfinished_in(git_directory: Path) -> str:
+    return next((operation for name, operation in UNFINISHED.items() if (git_directory / name).exists()), "")
+
+
+def _remove(folder: Path, pattern: str) -> None:
+    for file in folder.glob(pattern):
+        file.unlink(missing_ok=True)

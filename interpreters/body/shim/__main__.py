@@ -1,0 +1,15 @@
+"""The program: ``python -I -S __main__.py RUN_DIRECTORY``. Its exit status is one of ``program``'s."""
+
+# pathlib is slow to import; and the shim runs from its folder, by relative imports, as a lifefold that is imported
+# brings everything along.
+# ruff: noqa: PTH100, PTH120, TID252
+import os
+import sys
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # last: it must not shadow the library
+    __package__ = "shim"
+
+    from .program import main
+
+    sys.exit(main(sys.argv))

@@ -1,0 +1,215 @@
+"""The agent's process: forked, held at a gate, told to go; and its death, with that of all its descendants."""
+
+# Relative imports: see __main__.
+# ruff: noqa: TID252
+import errno
+import os
+
+from . import proc
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    import resource
+    import signal
+    from collections.abc import Callable
+    from typing import NoReturn
+else:
+    import _signal as signal  # the same without its enumerations, whose import costs more than all else here
+
+_GO = b"!"
+_ESCAPED_LIMIT = 100
+_REASON_LIMIT_BYTES = 4096
+_EXEC_FAILED = 127
+
+
+class Agent:
+    """A forked process, the leader of its own group. It runs nothing of its own until ``go``.
+
+    ``output_fd`` is the reading end of its standard output and error, not blocking.
+    """
+
+    def __init__(self, argv: list[str], cwd: str, environment: dict[str, str]) -> None:
+        gate_fd, self._gate_fd = os.pipe()
+        self._failure_fd, failure_fd = os.pipe()
+        self.output_fd, output_fd = os.pipe()
+        os.set_blocking(self.output_fd, False)
+        os.set_blocking(self._failure_fd, False)
+        shim_pid = os.getpid()
+        # A signal that arrived in between would run the shim's handlers in the child and be reported to the shim.
+        before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._gate_fd)
+            _become(argv, cwd, environment, shim_pid, gate_fd, output_fd, failure_fd)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _quietly(os.setpgid, self.pid, self.pid)  # as the child does itself: whoever comes first
+        for fd in (gate_fd, output_fd, failure_fd):
+            os.close(fd)
+
+    def go(self) -> None:
+        """Open the gate: from here on the command may run. If the agent was killed meanwhile, nothing happens."""
+        try:
+            os.write(self._gate_fd, _GO)
+        except BrokenPipeError:
+            pass
+        finally:
+            os.close(self._gate_fd)
+
+    def abort(self) -> None:
+        """Kill and reap the agent before the gate was opened."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+
+    def failure(self) -> str:
+        """Say why the command could not be started; empty if it could, or may yet be."""
+        try:
+            return os.read(self._failure_fd, _REASON_LIMIT_BYTES).decode("utf-8", "replace")
+        except BlockingIOError:
+            return ""
+
+
+def _become(  # noqa: PLR0913, PLR0917 - what a child needs
+    argv: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    shim_pid: int,
+    gate_fd: int,
+    output_fd: int,
+    failure_fd: int,
+) -> "NoReturn":
+    """Turn the forked child into the agent. Never returns, whatever happens."""
+    doing = "cannot prepare the process"
+    try:
+        proc.die_with_parent(signal.SIGKILL)
+        os.setpgid(0, 0)
+        if os.getppid() != shim_pid or os.read(gate_fd, 1) != _GO:
+            os._exit(_EXEC_FAILED)
+        _forget_signals()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output_fd, 1)
+        os.dup2(output_fd, 2)
+        doing = f"cannot enter the working directory {cwd!r}"
+        os.chdir(cwd)
+        doing = f"cannot run {argv[0]!r}"
+        os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell, on purpose
+    except BaseException as error:  # noqa: BLE001 - anything at all must end here, and not in the shim's loop
+        os.write(failure_fd, f"{doing}: {_explained(error)}".encode("utf-8", "replace")[:_REASON_LIMIT_BYTES])
+    finally:
+        os._exit(_EXEC_FAILED)
+
+
+def _forget_signals() -> None:
+    """Give every signal its default meaning, unblocked: what is ignored or blocked here would be so in the agent."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _explained(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "not found (a script is also not found when its interpreter is missing)"
+    if isinstance(error, PermissionError):
+        return "permission denied: is it executable?"
+    if isinstance(error, OSError) and error.errno == errno.ENOEXEC:
+        return "not a program: a script needs a first line that names its interpreter"
+    return str(error)
+
+
+class Family:
+    """The agent and everything that it started: who is dead, and how to kill the rest for certain.
+
+    On Linux the dead agent is left a zombie until ``bury``. Until then its pid and its group id cannot belong to
+    anybody else. Elsewhere it is reaped when it dies, and descendants that left the group are not found. ``escaped``
+    are the first hundred pids that had left the group and had to be signalled one by one.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.agent_dead = False
+        self.escaped: list[int] = []
+        self._buried: tuple[int, resource.struct_rusage] | None = None
+
+    def look(self) -> None:
+        """Reap the orphans that died, and notice the agent's death."""
+        if not proc.LINUX:
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG) if not self.agent_dead else (0, 0, None)
+            if pid != 0 and usage is not None:
+                self.agent_dead, self._buried = True, (status, usage)
+            return
+        while (
+            not self.agent_dead and (dead := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None
+        ):
+            if dead.si_pid == self.pid:
+                self.agent_dead = True
+            else:
+                os.waitpid(dead.si_pid, 0)
+
+    def signal(self, number: int) -> None:
+        """Signal the group, and those children who are not in it: adopted orphans, or an agent that left."""
+        if self._buried is None or not proc.LINUX:
+            _quietly(os.killpg, self.pid, number)
+        for child in self._strangers():
+            if len(self.escaped) < _ESCAPED_LIMIT and child not in self.escaped:
+                self.escaped.append(child)
+            _quietly(os.kill, child, number)
+
+    def interrupt(self) -> None:
+        """Send the group what a terminal sends for Ctrl-C."""
+        if not self.agent_dead:
+            _quietly(os.killpg, self.pid, signal.SIGINT)
+
+    def kill_rest(self) -> None:
+        """Kill the group and all children, once. Their children become ours, so that repeating this reaches all."""
+        self.signal(signal.SIGKILL)
+
+    def rest_is_dead(self) -> bool:
+        """Reap whom one can, and tell whether nobody is left but the dead agent."""
+        if not proc.LINUX:
+            return _group_is_gone(self.pid)
+        alone = True
+        for child in proc.children():
+            if child != self.pid and os.waitpid(child, os.WNOHANG)[0] == 0:
+                alone = False
+        return alone
+
+    def bury(self) -> "tuple[int, resource.struct_rusage]":
+        """Reap the agent, if it was not yet: its status as of ``wait``, and what it used."""
+        if self._buried is None:
+            _, status, usage = os.wait4(self.pid, 0)
+            self._buried = status, usage
+        return self._buried
+
+    def extinct(self) -> bool:
+        """After the burial: tell whether the kernel knows of no child any more, which is the proof."""
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                pass
+        except ChildProcessError:
+            return True
+        return False
+
+    def _strangers(self) -> list[int]:
+        """List the living children outside the group. They are unreaped, so that their pids are theirs."""
+        if not proc.LINUX:
+            return []
+        found = [(pid, proc.stat(pid)) for pid in proc.children()]
+        inside = {self.pid if self._buried is None else 0, -1, 0}  # a process that is just being released has no group
+        return [pid for pid, stat in found if stat is not None and not stat.dead and stat.pgid not in inside]
+
+
+def _quietly(do: "Callable[[int, int], None]", target: int, number: int) -> None:
+    """Do something to a process that may have gone, or (a program that changed its user) is out of reach."""
+    try:
+        do(target, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _group_is_gone(pgid: int) -> bool:
+    try:
+        os.killpg(pgid, 0)
+    except (ProcessLookupError, PermissionError):  # the latter is what macOS says of a group of zombies
+        return True
+    return False

@@ -1,0 +1,138 @@
+"""The files of a run directory, written so that a crash leaves the old or the new one whole, and JSON for little money.
+
+``json`` takes as long to import as the interpreter takes to start. Its parser and its quoting are in ``_json``, in C,
+and the little around them is here; on an interpreter without ``_json`` the package is used after all.
+"""
+
+# pathlib is slow to import.
+# ruff: noqa: PTH104, PTH108, PTH110, PTH118
+import errno
+import os
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    Json: TypeAlias = "bool | int | float | str | list[Json] | tuple[Json, ...] | dict[str, Json] | None"
+
+SPEC = "spec.json"
+STARTED = "started.json"
+EXIT = "exit.json"
+CANCELLED = "cancelled"
+LOCK = "lock"
+CONTROL = "control"
+OUTPUT = "output.log"
+SHIM_LOG = "shim.log"
+
+MARK_VARIABLE = "LIFEFOLD_SHIM"
+"""In the agent's environment: which shim it and its descendants belong to."""
+
+_RESERVED_BYTES = 16 * 1024
+_SYNC_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP)
+
+
+class _Rules:
+    """What the parser looks up: plain JSON, nothing converted."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    array_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+    memo: dict[str, str] = {}  # noqa: RUF012 - the parser's own
+
+
+_scan: "Callable[[str, int], tuple[Json, int]]"
+try:
+    from _json import encode_basestring_ascii, make_scanner
+except ImportError:
+    from json.decoder import JSONDecoder
+    from json.encoder import encode_basestring_ascii
+
+    _scan = JSONDecoder().scan_once  # type: ignore[attr-defined]
+else:
+    _scan = make_scanner(_Rules)  # type: ignore[arg-type]
+
+
+def decode(text: str) -> "Json":
+    """Parse a JSON document, or raise ValueError."""
+    text = text.strip()
+    try:
+        value, end = _scan(text, 0)
+    except (StopIteration, RecursionError) as error:
+        raise ValueError("not a JSON document") from error
+    if end != len(text):
+        raise ValueError("something follows the JSON document")
+    return value
+
+
+def encode(value: "Json") -> str:
+    """Write None, truth values, whole and other numbers, text, and lists and mappings of them as JSON."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{encode(key)}: {encode(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(encode(item) for item in value) + "]"
+    if value is None:
+        return "null"
+    return repr(value).lower()  # True, False and numbers
+
+
+def exists(directory: str, name: str) -> bool:
+    """Tell whether the directory has the file."""
+    return os.path.exists(os.path.join(directory, name))
+
+
+def write_durably(directory: str, name: str, text: str, temporary: str | None = None) -> None:
+    """Put a file in its place at once and on the disk for good. OSError if that was not possible.
+
+    A file ``temporary`` (``name`` + ".tmp") that is there already is written over, so that its room is used: see
+    ``reserve``. Writers that may compete for a name need temporary names of their own.
+    """
+    path = os.path.join(directory, temporary or f"{name}.tmp")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        left = memoryview(text.encode("utf-8"))
+        size_bytes = len(left)
+        while left:
+            left = left[os.write(fd, left) :]
+        os.ftruncate(fd, size_bytes)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    os.rename(path, os.path.join(directory, name))
+    sync_directory(directory)
+
+
+def remove(directory: str, name: str) -> None:
+    """Remove a file durably; nothing happens if there is none."""
+    try:
+        os.unlink(os.path.join(directory, name))
+    except FileNotFoundError:
+        return
+    sync_directory(directory)
+
+
+def reserve(directory: str, name: str) -> None:
+    """Take the room on the disk for a later ``write_durably`` of up to 16 KiB, for the day when the disk is full."""
+    fd = os.open(os.path.join(directory, f"{name}.tmp"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, b" " * _RESERVED_BYTES)
+    finally:
+        os.close(fd)
+
+
+def sync_directory(directory: str) -> None:
+    """Make the names in a directory durable, where the file system knows how."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in _SYNC_UNSUPPORTED:
+            raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,184 @@
+"""The agent's output on the disk: everything up to a limit, and beyond that the first half of the limit and the last.
+
+``output.log`` is written straight until it has ``limit_bytes``. From then on its second half is a ring that is written
+over, and ``output.position`` says how much was taken in all, which tells where the ring begins. At the end the ring is
+put in order and a line in the middle says how much is missing. A reader meanwhile gets the same from ``tail``.
+"""
+
+# pathlib is slow to import; relative imports: see __main__.
+# ruff: noqa: PTH104, PTH108, PTH110, PTH116, PTH118, TID252
+import os
+
+from . import durable
+
+TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POSITION = "output.position"
+
+_COPY_BYTES = 1024 * 1024
+
+
+class OutputLog:
+    """The log, open for writing. No full disk raises anything here: what cannot be kept is counted."""
+
+    def __init__(self, directory: str, limit_bytes: int) -> None:
+        self.total_bytes = 0  # what the agent wrote
+        self.error = ""
+        self._directory = directory
+        self._limit_bytes = max(limit_bytes, 0)
+        self._head_bytes = self._limit_bytes // 2
+        self._taken_bytes = 0  # the total without what failed: where the next byte belongs follows from it
+        self._position_fd = -1
+        self._fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    @property
+    def failed_bytes(self) -> int:
+        """What of the total the disk did not take."""
+        return self.total_bytes - self._taken_bytes
+
+    @property
+    def dropped_bytes(self) -> int:
+        """What of the total is not kept, for whichever reason."""
+        return self.failed_bytes + max(0, self._taken_bytes - self._limit_bytes)
+
+    def write(self, data: bytes) -> None:
+        """Take some output."""
+        self.total_bytes += len(data)
+        if self._limit_bytes == 0:
+            self._taken_bytes += len(data)
+            return
+        left = memoryview(data)
+        try:
+            while left:
+                offset, room_bytes, skipped_bytes = self._place(len(left))
+                written_bytes = os.pwrite(self._fd, left[skipped_bytes : skipped_bytes + room_bytes], offset)
+                left = left[skipped_bytes + written_bytes :]
+                self._taken_bytes += skipped_bytes + written_bytes
+            if self._taken_bytes > self._limit_bytes:
+                self._tell_position()
+        except OSError as error:
+            self.error = f"cannot keep the output: {error.strerror}"
+
+    def _place(self, size_bytes: int) -> tuple[int, int, int]:
+        """Say where the next bytes go, how many fit there, and how many to skip as they would be written over."""
+        if self._taken_bytes < self._head_bytes:
+            return self._taken_bytes, self._head_bytes - self._taken_bytes, 0
+        ring_bytes = self._limit_bytes - self._head_bytes
+        skipped_bytes = max(0, size_bytes - ring_bytes)
+        at = (self._taken_bytes + skipped_bytes - self._head_bytes) % ring_bytes
+        return self._head_bytes + at, ring_bytes - at, skipped_bytes
+
+    def _tell_position(self) -> None:
+        if self._position_fd < 0:
+            path = os.path.join(self._directory, POSITION)
+            self._position_fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.pwrite(self._position_fd, f"{self._taken_bytes:020d} {self._limit_bytes}\n".encode(), 0)
+
+    def finish(self) -> None:
+        """Put the log in order and on the disk for good, as far as the disk lets us."""
+        try:
+            if self.failed_bytes:
+                note = f"\n[{self.failed_bytes} bytes of output are missing: {self.error}]\n"
+                self.write(note.encode())
+                self.total_bytes -= len(note)
+            os.fsync(self._fd)
+            rolled = 0 < self._limit_bytes < self._taken_bytes
+            put_in_order(self._directory, (self._taken_bytes, self._limit_bytes) if rolled else None)
+        except OSError as error:
+            self.error = self.error or f"cannot finish the output: {error.strerror}"
+
+
+def put_in_order(directory: str, position: tuple[int, int] | None = None) -> None:
+    """Replace a log with a ring by one that reads from top to bottom; leave any other alone."""
+    path, position_path = os.path.join(directory, durable.OUTPUT), os.path.join(directory, POSITION)
+    position = position or _position(directory)
+    if position is not None:
+        _copy(path, f"{path}.tmp", position)
+        os.rename(f"{path}.tmp", path)
+    if os.path.exists(position_path):
+        os.unlink(position_path)
+    durable.sync_directory(directory)
+
+
+def _copy(source: str, target: str, position: tuple[int, int]) -> None:
+    source_fd = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    target_fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        for piece in _pieces(*position):
+            for chunk in _chunks(source_fd, piece):
+                left = memoryview(chunk)
+                while left:
+                    left = left[os.write(target_fd, left) :]
+        os.fsync(target_fd)
+    except OSError:
+        os.unlink(target)  # a full disk: the log stays as it is, and readable through its position
+        raise
+    finally:
+        os.close(source_fd)
+        os.close(target_fd)
+
+
+def tail(directory: str, size_bytes: int) -> bytes:
+    """Read the end of the output, at most ``size_bytes`` of it, whether the agent still writes or not.
+
+    While a flood is being written, one part of it may be a little newer than another.
+    """
+    position = _position(directory)
+    try:
+        fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    try:
+        found: list[bytes] = []
+        for piece in reversed([(0, os.fstat(fd).st_size)] if position is None else _pieces(*position)):
+            part = b"".join(_chunks(fd, _last(piece, size_bytes)))
+            size_bytes -= len(part)
+            found.insert(0, part)
+        return b"".join(found)
+    finally:
+        os.close(fd)
+
+
+def _position(directory: str) -> tuple[int, int] | None:
+    """Read where the ring begins: (taken_bytes, limit_bytes), or None for a log that reads from top to bottom."""
+    try:
+        fd = os.open(os.path.join(directory, POSITION), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            taken_bytes, limit_bytes = (int(number) for number in os.read(fd, 64).split())
+        finally:
+            os.close(fd)
+        size_bytes = os.stat(os.path.join(directory, durable.OUTPUT)).st_size
+    except (OSError, ValueError):
+        return None
+    return (taken_bytes, limit_bytes) if size_bytes == limit_bytes else None  # a longer one is in order already
+
+
+def _pieces(taken_bytes: int, limit_bytes: int) -> list[tuple[int, int] | bytes]:
+    """Say how to read a log with a ring: (offset, length) in the file, and text to put in between, in order."""
+    head_bytes = limit_bytes // 2
+    ring_bytes = limit_bytes - head_bytes
+    at = (taken_bytes - head_bytes) % ring_bytes
+    missing = f"\n[{taken_bytes - limit_bytes} bytes of output were dropped here]\n".encode()
+    return [(0, head_bytes), missing, (head_bytes + at, ring_bytes - at), (head_bytes, at)]
+
+
+def _last(piece: tuple[int, int] | bytes, size_bytes: int) -> tuple[int, int] | bytes:
+    """Shorten a piece to its last ``size_bytes``."""
+    if isinstance(piece, bytes):
+        return piece[max(0, len(piece) - size_bytes) :]
+    offset, length = piece
+    kept = min(length, size_bytes)
+    return offset + length - kept, kept
+
+
+def _chunks(fd: int, piece: tuple[int, int] | bytes) -> "Iterator[bytes]":
+    if isinstance(piece, bytes):
+        yield piece
+        return
+    offset, left_bytes = piece
+    while left_bytes > 0 and (chunk := os.pread(fd, min(left_bytes, _COPY_BYTES), offset)):
+        yield chunk
+        offset += len(chunk)
+        left_bytes -= len(chunk)

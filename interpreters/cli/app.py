@@ -1,0 +1,130 @@
+"""The ``lifefold`` command: its words, and which module answers each.
+
+Only the standard library's argument parser is imported here, so that ``lifefold --help`` is there at once; a command
+imports what it needs when it is called. Exit codes are public: 0 all is well, 1 some tasks failed, 2 bad input, 3 an
+error of ours or of the machine, 130 left before the end.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from lifefold.interpreters.cli.errors import BadInput
+
+_COMMANDS = "lifefold.interpreters.cli.commands"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    arguments = parser().parse_args(argv)
+    if not hasattr(arguments, "command"):
+        parser().print_help()
+        return 0
+    module, _, function = arguments.command.partition(":")
+    try:
+        code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
+        sys.stdout.flush()
+    except BadInput as error:
+        print(f"lifefold: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        _give_up_output()
+        if isinstance(error, BrokenPipeError):
+            return 0
+        print(f"lifefold: {error}", file=sys.stderr)
+        return 3
+    return code
+
+
+def _give_up_output() -> None:
+    """Write nothing more: whoever was reading has gone. The interpreter would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="lifefold",
+        description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
+        epilog="Exit codes: 0 all is well, 1 some tasks failed, 2 bad input, 3 an unexpected error, 130 left early.",
+    )
+    top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+
+    run = _add(
+        commands, "run", "running:run", "run a fleet until every task is settled; run it again to go on after a crash"
+    )
+    run.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
+    _log_option(run, "where the log is kept (default: .lifefold/NAME.db beside the fleet file)")
+    _live_option(run)
+
+    demo = _add(commands, "demo", "running:demo", "run a fleet of scripted agents on a real git repository made for it")
+    demo.add_argument("--folder", metavar="PATH", help="where to make it (default: a new temporary folder)")
+    _live_option(demo)
+
+    init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
+    init.add_argument("folder", nargs="?", default=".", help="where (default: here)")
+
+    for name, about in (
+        ("status", "the agents: what was asked of them, what the log says, and what is really there"),
+        ("tasks", "the tasks: their states, owners, and why they failed"),
+        ("log", "every transition that has happened, from the log"),
+    ):
+        command = _add(commands, name, f"asking:{name}", about)
+        _log_option(command)
+        command.add_argument("--json", action="store_true", help="print JSON")
+
+    send = _add(
+        commands, "send", "telling:send", "say something to an agent, urgently: it interrupts a running session"
+    )
+    send.add_argument("agent", metavar="AGENT", help="the agent's name, or 'all'")
+    send.add_argument("text", metavar="TEXT", help="what to say")
+    send.add_argument("--no-interrupt", action="store_true", help="let it wait for the next prompt")
+    _log_option(send)
+
+    stop = _add(
+        commands, "stop", "telling:stop", "stop agents for good: their sessions end, and no run starts them again"
+    )
+    stop.add_argument("agent", metavar="AGENT", nargs="?", default="all", help="the agent's name (default: all)")
+    _log_option(stop)
+
+    machines = _add(commands, "machines", "showing:machines", "the lifecycles and systems known")
+    machines.add_argument("--json", action="store_true", help="print JSON")
+    table = _add(commands, "table", "showing:table", "a lifecycle's transition table")
+    table.add_argument("machine", metavar="MACHINE")
+    table.add_argument("--format", choices=("plain", "markdown", "json"), default="plain")
+    diagram = _add(commands, "diagram", "showing:diagram", "a lifecycle's state diagram")
+    diagram.add_argument("machine", metavar="MACHINE")
+    diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
+    return top
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the installed version, which is looked up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_arguments: object) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and seldom asked for
+
+        print(f"lifefold {version('lifefold')}")
+        parser.exit()
+
+
+def _add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: str, about: str
+) -> argparse.ArgumentParser:
+    added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+    added.set_defaults(command=command)
+    return added
+
+
+def _log_option(command: argparse.ArgumentParser, about: str = "the log (default: the one in .lifefold/)") -> None:
+    command.add_argument("--db", metavar="PATH", help=about)
+
+
+def _live_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--no-live", action="store_true", help="print plain lines instead of a live display")

@@ -1,0 +1,180 @@
+"""Commands that run a fleet: ``run`` and ``demo``."""
+
+import gc
+import os
+import shlex
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import traceback
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from lifefold.core.fleet import status
+from lifefold.interpreters.body.workplace import WorkplaceError
+from lifefold.interpreters.cli import letters, logs
+from lifefold.interpreters.cli.display import display
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.demo.project import ScaffoldError, write_demo
+from lifefold.interpreters.engine import LogMismatchError
+from lifefold.interpreters.fleet import Fleet, FleetFileError, load
+from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, Verdict
+from lifefold.interpreters.store import StoreError
+
+UNEXPECTED = 3
+
+Prepare = Callable[[Runner], None]
+
+
+def run(arguments: Namespace) -> int:
+    """Run a fleet file."""
+    fleet = _load(Path(arguments.fleet))
+    log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    return _run_and_tell(fleet, log, live=not arguments.no_live)
+
+
+def demo(arguments: Namespace) -> int:
+    """Make a project, and run its fleet."""
+    folder = Path(arguments.folder) if arguments.folder else Path(tempfile.mkdtemp(prefix="lifefold-demo-"))
+    try:
+        fleet_file = write_demo(folder)
+    except (ScaffoldError, OSError) as error:
+        raise BadInput(str(error)) from error
+    print(f"The demo's project, a git repository with a fleet of scripted agents, is in {folder}")
+    fleet = _load(fleet_file)
+    code = _run_and_tell(
+        fleet, logs.default_log(fleet.source, fleet.name), live=not arguments.no_live, prepare=letters.send
+    )
+    with suppress(OSError):
+        print(_NEXT.format(folder=shlex.quote(str(folder)), lifefold=_command()))
+    return code
+
+
+_NEXT = """
+What to try next:
+  cd {folder}
+  git log --oneline --graph       what the agents have done
+  {lifefold} tasks              what became of each task, and how many claims it took
+  {lifefold} log                everything that happened, and why
+  {lifefold} table session      the lifecycle that every agent went through
+  {lifefold} init ~/my-fleet    a fleet of your own"""
+
+
+def _load(path: Path) -> Fleet:
+    try:
+        fleet = load(path)
+    except FleetFileError as error:
+        raise BadInput(str(error)) from error
+    for warning in fleet.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    return fleet
+
+
+def _calm_the_collector() -> None:
+    """Have garbage looked for less often: what a fleet's state is made of has no cycles, and there is much of it."""
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _run_and_tell(fleet: Fleet, log: Path, *, live: bool, prepare: Prepare | None = None) -> int:
+    _calm_the_collector()
+    try:
+        runner, verdict = anyio.run(partial(_run, fleet, log, live=live, prepare=prepare))
+    except BadInput:
+        raise
+    except Exception:  # noqa: BLE001 - the last resort: say what is safe and what to do
+        return _unexpected(log)
+    with suppress(OSError):  # whoever was reading has gone
+        _summary(runner, verdict, log)
+    return verdict
+
+
+async def _run(fleet: Fleet, log: Path, *, live: bool, prepare: Prepare | None) -> tuple[Runner, Verdict]:
+    try:
+        runner = await Runner.open(fleet, log)
+    except (StoreError, OtherFleetError, WorkplaceError, LogMismatchError) as error:
+        raise BadInput(str(error)) from error
+    except (OSError, sqlite3.Error) as error:
+        raise BadInput(f"{log}: the log cannot be opened there: {error}") from error
+    try:
+        if prepare is not None:
+            prepare(runner)
+        verdict = Verdict.LEFT
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_leave_on_signal, runner)
+            tasks.start_soon(display(runner, live=live).run)
+            verdict = await runner.run()
+            tasks.cancel_scope.cancel()
+        return runner, verdict
+    finally:
+        runner.close()
+
+
+async def _leave_on_signal(runner: Runner) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async for _ in signals:
+            if runner.leaving == len(_LEAVING):
+                os._exit(Verdict.LEFT)  # as safe as a crash; what still runs is left to its lease
+            with suppress(OSError):
+                print(f"\n{_LEAVING[runner.leaving]}", file=sys.stderr)
+            runner.leave()
+
+
+_LEAVING = (
+    "leaving: sessions are asked to end; once more to kill them",
+    "leaving: sessions are killed; once more to wait for nothing",
+)
+
+
+def _summary(runner: Runner, verdict: Verdict, log: Path) -> None:
+    tasks = status.tasks(runner.aggregates)
+    closed = sum(1 for task in tasks if task.state == "CLOSED")
+    print(f"\n{closed} of {len(tasks)} tasks closed; the log is {log}")
+    for task in tasks:
+        if task.state != "CLOSED":
+            print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
+    for agent in status.agents(runner.aggregates):
+        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped":
+            print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
+    for name, message in runner.notices:
+        print(f"  {name}: {message}")
+    if runner.refused:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
+        print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")
+    if verdict is Verdict.LEFT:
+        words = (str(runner.fleet.source), "--db", str(log))
+        print(f"left before the end; to go on:  {_command()} run {shlex.join(words)}")
+
+
+def _unexpected(log: Path) -> int:
+    report, details = FleetFolder(log).root / "crash.txt", traceback.format_exc()
+    try:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        report.write_text(details)
+    except OSError:
+        where = f"the details are these:\n{details}"
+    else:
+        where = f"the details are in {report}"
+    with suppress(OSError):
+        print(
+            f"lifefold: something went wrong that should not have; {where}\n"
+            "Everything that was written to the log is safe. Run the same command again: it goes on from there.",
+            file=sys.stderr,
+        )
+    return UNEXPECTED
+
+
+def _command() -> str:
+    """Return how this program is called from a shell."""
+    if shutil.which("lifefold"):
+        return "lifefold"
+    script = Path(sys.argv[0])
+    if script.name == "lifefold":
+        return shlex.quote(str(script.absolute()))
+    return f"{shlex.quote(sys.executable)} -m lifefold.interpreters.cli"

@@ -1,0 +1,49 @@
+"""Commands that show a lifecycle: ``machines``, ``table``, ``diagram``."""
+
+import json
+import sys
+from argparse import Namespace
+from typing import Any
+
+from lifefold.core.kernel import Machine
+from lifefold.interpreters import views
+from lifefold.interpreters.cli.errors import BadInput
+
+
+def machines(arguments: Namespace) -> None:
+    """Print what is known."""
+    kinds = {**dict.fromkeys(views.machines(), "machine"), **dict.fromkeys(views.systems(), "system")}
+    known = [{"name": name, "kind": kind, "about": views.about()[name]} for name, kind in kinds.items()]
+    if arguments.json:
+        print(json.dumps(known, indent=2))
+        return
+    width = max(len(each["name"]) for each in known)
+    for each in known:
+        print(f"{each['name']:<{width}}  {each['kind']:<7}  {each['about']}")
+
+
+def table(arguments: Namespace) -> None:
+    """Print a transition table."""
+    machine = _machine(arguments.machine)
+    match arguments.format:
+        case "json":
+            print(json.dumps(views.table_rows(machine), indent=2))
+        case "markdown":
+            print(views.markdown(machine), end="")
+        case _:
+            sys.stdout.write(views.plain(machine))
+
+
+def diagram(arguments: Namespace) -> None:
+    """Print a state diagram."""
+    print(views.draw(_machine(arguments.machine), arguments.format).rstrip("\n"))
+
+
+def _machine(name: str) -> Machine[Any]:
+    if name in views.systems():
+        known = (machine for each in views.systems()[name].aggregates.values() for machine in each.machines)
+        raise BadInput(f"{name} is a system, not a machine; its machines are {', '.join(known)}")
+    try:
+        return views.machine_named(name)
+    except views.UnknownNameError as error:
+        raise BadInput(str(error)) from error

@@ -1,0 +1,52 @@
+"""Find a log, and read a fleet out of it."""
+
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from lifefold.core.fleet import system
+from lifefold.core.kernel import UnreadableEntry
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.engine import Ledger, LogMismatchError
+from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError
+
+FOLDER: Final = ".lifefold"
+
+
+def default_log(fleet_file: Path, name: str) -> Path:
+    """Return where the log of a fleet is kept unless somebody says otherwise."""
+    return fleet_file.absolute().parent / FOLDER / f"{name}.db"
+
+
+def find_log(db: str | None) -> Path:
+    """Return the log that is meant: the one named, or the only one in ``.lifefold`` here. Raises ``BadInput``."""
+    if db is not None:
+        return Path(db)
+    found = sorted(Path(FOLDER).glob("*.db"))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise BadInput(
+            f"there is no log in {Path(FOLDER).absolute()}; go to the folder of the fleet file, or name it: --db PATH"
+        )
+    raise BadInput(f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; name one: --db PATH")
+
+
+def peek(db: str | None) -> SqliteStore:
+    """Open the log that is meant, for reading. Raises ``BadInput``."""
+    try:
+        return SqliteStore.peek(find_log(db))
+    except NotAStore as error:
+        raise BadInput(str(error)) from error
+
+
+def fold(store: SqliteStore) -> Ledger:
+    """Return the fleet as its log has it. Raises ``BadInput`` if the log does not fit this program."""
+    ledger = Ledger(system)
+    try:
+        for _ in ledger.fold(anyio.run(store.read)):
+            pass
+    except (LogMismatchError, UnreadableEntry, StoreError) as error:
+        raise BadInput(str(error)) from error
+    return ledger

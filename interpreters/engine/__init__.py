@@ -1,0 +1,21 @@
+"""Run: performs what the reducers ask for, durably, on anyio."""
+
+from lifefold.interpreters.engine.clock import Clock, WallClock
+from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
+from lifefold.interpreters.engine.interpreter import Interpreter, MissingHandlersError, Occasion, Ongoing
+from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
+
+__all__ = [
+    "Clock",
+    "Decision",
+    "Engine",
+    "Interpreter",
+    "Ledger",
+    "LogMismatchError",
+    "MissingHandlersError",
+    "Observer",
+    "Occasion",
+    "Ongoing",
+    "UnfinishedActivityError",
+    "WallClock",
+]

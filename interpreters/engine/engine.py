@@ -1,0 +1,378 @@
+"""The engine: decide, persist, perform, record, for every aggregate of a system, on anyio.
+
+One task decides. It takes whatever inputs have come in (at most ``BATCH_LIMIT``), lets the pure rules decide on each,
+writes all of it in one durable transaction, and only then lets the effects go: messages to other aggregates become
+inputs again, timers are set, activities begin or end, other effects are performed one after the other per aggregate.
+What comes of an activity is reported as its next input. While a batch is being written the next one gathers (group
+commit).
+
+The engine keeps no state of its own that matters: after a crash the log is folded, every aggregate is told
+``Recovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed are
+performed again.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from lifefold.core.kernel import (
+    Aggregate,
+    Asked,
+    Ended,
+    Envelope,
+    Event,
+    Phase,
+    Reaction,
+    Recovered,
+    Refusal,
+    System,
+    UnreadableEntry,
+    replace,
+)
+from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
+from lifefold.interpreters.engine.clock import Clock, WallClock
+from lifefold.interpreters.engine.effect_queue import EffectQueue
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion
+from lifefold.interpreters.engine.ledger import Decision, Ledger
+from lifefold.interpreters.engine.timers import Timers
+from lifefold.interpreters.store import Batch, EventStore, Post
+
+BATCH_LIMIT: Final = 1_000
+"""How many inputs one transaction takes at most."""
+
+POLL_MS: Final = 100
+"""How often posts of operators are looked for."""
+
+Observer = Callable[[str, Reaction | Refusal], None]
+"""Called after each input is durably taken, or refused: ``(aggregate, what came of it)``."""
+
+
+class UnfinishedActivityError(RuntimeError):
+    """A handler returned although its activity is not over: it reported no event with which it is."""
+
+
+class Input:
+    """An envelope on its way through the engine, and what came of it."""
+
+    __slots__ = ("aggregate", "done", "envelope", "outcome", "post")
+
+    def __init__(self, aggregate: str, envelope: Envelope, post: int = 0, *, awaited: bool = False) -> None:
+        """Address an envelope; ``post`` is the number of the operator's post it came in, if it did."""
+        self.aggregate = aggregate
+        self.envelope = envelope
+        self.post = post
+        self.done = anyio.Event() if awaited else None
+        self.outcome: Reaction | Refusal | None = None
+
+    def settle(self, outcome: Reaction | Refusal) -> None:
+        """Let whoever waits for it know what came of it."""
+        self.outcome = outcome
+        if self.done is not None:
+            self.done.set()
+
+
+class Engine:
+    """Runs one system on one store, once: ``load``, ``resume``, ``run``; meanwhile ``send`` gives it inputs."""
+
+    def __init__(
+        self,
+        system: System,
+        store: EventStore,
+        interpreter: Interpreter,
+        *,
+        clock: Clock | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """Put the parts together. Raises ``MissingHandlersError`` if the interpreter cannot serve the system."""
+        interpreter.must_serve(system)
+        self.ledger: Final = Ledger(system)
+        self.clock: Final = clock or WallClock()
+        self._store: Final = store
+        self._interpreter: Final = interpreter
+        self._observer: Final = observer
+        self._inputs: Final[deque[Input]] = deque()
+        self._arrived = anyio.Event()
+        self._awaited: Final[set[Input]] = set()
+        self._stopped = False
+        self._timers: Final = Timers(self.clock, self.offer)
+        self._activities: Final[dict[tuple[str, str, str, int], Ongoing]] = {}
+        self._returned: Final[set[tuple[str, str, str, int]]] = set()
+        self._queues: Final[dict[str, EffectQueue]] = {}
+        self._performed: dict[str, int] = {}
+        self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
+        self._tasks: TaskGroup | None = None
+
+    @property
+    def aggregates(self) -> dict[str, Aggregate]:
+        """The present state of every aggregate. Read it, do not write it."""
+        return self.ledger.aggregates
+
+    async def load(self) -> None:
+        """Fold the log. Raises ``LogMismatchError`` if it does not fit the rules, or is damaged."""
+        performed = self._performed = dict(await self._store.performed())
+        for decision in self.ledger.fold(await self._store.read()):
+            stream, version = decision.entry.stream, decision.entry.version
+            for index, asked in enumerate(decision.reaction.effects):
+                effect = asked.effect
+                if isinstance(effect, Tell):
+                    self._untold[stream, effect.aggregate, effect.ordinal] = effect
+                elif not isinstance(effect, Begin | End | StartTimer | CancelTimer) and version > performed.get(
+                    stream, 0
+                ):
+                    self._queue(stream).put(asked, Occasion(decision.reaction.aggregate, asked.entity, version, index))
+            if decision.envelope.sender:
+                self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
+
+    def resume(self) -> None:
+        """Go on where the log ends: ask again for everything that should be going on or may not have been done."""
+        down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
+        for name in self.aggregates:
+            self.offer(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
+        for (sender, _, _), tell in self._untold.items():  # after Recovered, or what they begin would begin twice
+            self._tell(sender, tell)
+        self._untold.clear()
+
+    def offer(self, aggregate: str, envelope: Envelope) -> None:
+        """Give the engine an input without waiting for what comes of it."""
+        self._put(Input(aggregate, envelope))
+
+    async def send(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
+        """Give the engine an input; return what came of it, once that is durable.
+
+        If the engine stops before that is known, the answer is a refusal of the kind ``stopped``.
+        """
+        given = Input(aggregate, envelope, awaited=True)
+        if self._stopped:
+            return _abandoned(envelope)
+        self._awaited.add(given)
+        self._put(given)
+        assert given.done is not None  # noqa: S101 - made so above
+        try:
+            await given.done.wait()
+        finally:
+            self._awaited.discard(given)
+        assert given.outcome is not None  # noqa: S101 - set before done
+        return given.outcome
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Do something beside the work, for as long as the engine runs."""
+        assert self._tasks is not None  # noqa: S101 - there is nothing to do it beside before run
+        self._tasks.start_soon(work)
+
+    def wake(self) -> None:
+        """Have ``until`` looked at again although no input has come."""
+        self._arrived.set()
+
+    def _put(self, given: Input) -> None:
+        self._inputs.append(given)
+        self._arrived.set()
+
+    async def run(self, until: Callable[["Engine"], bool]) -> None:
+        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            for queue in self._queues.values():
+                tasks.start_soon(queue.run)
+            tasks.start_soon(self._timers.run)
+            tasks.start_soon(self._watch_posts)
+            try:
+                await self._decide(until)
+                await self._drain()
+            finally:
+                self._abandon()
+            tasks.cancel_scope.cancel()
+
+    def _abandon(self) -> None:
+        """Let nobody wait for an answer that will not come: a handler that is shielded would wait for ever."""
+        self._stopped = True
+        for given in self._awaited:
+            given.settle(_abandoned(given.envelope))
+
+    async def _decide(self, until: Callable[["Engine"], bool]) -> None:
+        while True:
+            if not self._inputs:
+                if until(self):
+                    return
+                self._arrived = anyio.Event()
+                await self._arrived.wait()
+            batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
+            decided = [(given, self._decision(given)) for given in batch]
+            entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
+            answers = {given.post: _answer(decision) for given, decision in decided if given.post}
+            performed = self._take_performed()
+            if entries or answers or performed:
+                await self._store.append(Batch(entries, performed, answers))
+            for given, decision in decided:
+                self._release(given, decision)
+
+    def _decision(self, given: Input) -> Decision | Refusal:
+        return self.ledger.decide(given.aggregate, given.envelope)
+
+    def _release(self, given: Input, decision: Decision | Refusal) -> None:
+        """Let a durable decision have its effects."""
+        outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
+        if isinstance(decision, Decision):
+            for index, asked in enumerate(decision.reaction.effects):
+                self._perform(decision, index, asked)
+        given.settle(outcome)
+        if self._observer is not None:
+            self._observer(given.aggregate, outcome)
+
+    def _perform(self, decision: Decision, index: int, asked: Asked) -> None:
+        name, ref = decision.entry.stream, asked.entity
+        match asked.effect:
+            case Tell() as tell:
+                self._tell(name, tell)
+            case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
+                self._timers.start(name, ref, slot, generation, deadline_ms)
+            case CancelTimer(slot=slot, generation=generation):
+                self._timers.cancel(name, ref, slot, generation)
+            case Begin() as begin:
+                self._begin(begin, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+            case End() as end:
+                self._end(end, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+            case _:
+                self._queue(name).put(asked, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+
+    def _tell(self, sender: str, tell: Tell) -> None:
+        envelope = Envelope(
+            tell.entity, tell.event, self.clock.now_ms(), actor=sender, sender=sender, ordinal=tell.ordinal
+        )
+        self.offer(tell.aggregate, envelope)
+
+    def _begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
+        ongoing = Ongoing(self, begin, occasion, leftover=leftover)
+        key = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
+        self._activities[key] = ongoing
+        handler = self._interpreter.activities[type(begin.activity)]
+        assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
+        self._tasks.start_soon(self._live, key, ongoing, handler(begin.activity, ongoing))
+
+    async def _live(self, key: tuple[str, str, str, int], ongoing: "Ongoing", work: Awaitable[None]) -> None:
+        """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
+        with ongoing.scope:
+            await work
+        del self._activities[key]
+        if ongoing.ending and ongoing.resumed and not ongoing.leftover:
+            # It may have been cancelled before it found what an earlier runner has left.
+            self._begin(ongoing.begin, ongoing.occasion, leftover=True)
+        elif ongoing.ending:
+            self._confirm(*key)
+        elif not ongoing.over and not self._stopped:
+            self._returned.add(key)
+            aggregate, ref, slot, generation = key
+            part = self.aggregates[aggregate].entities[ref].find(slot)
+            if part is not None and part.generation == generation:
+                message = f"{aggregate}, {ref}: the handler of {slot} returned, but none of what it reported ends it"
+                raise UnfinishedActivityError(message)
+
+    def _end(self, end: End, occasion: Occasion) -> None:
+        """End an activity: cancel its handler, or, after a crash, have one end what may be left of it."""
+        key = (occasion.within.name, occasion.ref, end.slot, end.generation)
+        ongoing, part = self._activities.get(key), occasion.entity.find(end.slot, Phase.ENDING)
+        if ongoing is not None:
+            ongoing.ending = True
+            ongoing.scope.cancel()
+        elif key in self._returned or part is None or part.activity is None:
+            self._returned.discard(key)
+            self._confirm(*key)
+        else:
+            self._begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, leftover=True)
+
+    def _confirm(self, aggregate: str, ref: str, slot: str, generation: int) -> None:
+        self.offer(aggregate, Envelope(ref, Ended(slot, generation), self.clock.now_ms(), "engine"))
+
+    def _queue(self, aggregate: str) -> "EffectQueue":
+        queue = self._queues.get(aggregate)
+        if queue is None:
+            queue = self._queues[aggregate] = EffectQueue(self._interpreter)
+            if self._tasks is not None:
+                self._tasks.start_soon(queue.run)
+        return queue
+
+    def _take_performed(self) -> dict[str, int]:
+        news = {name: queue.performed for name, queue in self._queues.items() if queue.news}
+        for name in news:
+            self._queues[name].news = False
+        return news
+
+    async def _drain(self) -> None:
+        """Let what has been asked for be performed before the engine stops, and remember that it was."""
+        for queue in self._queues.values():
+            await queue.empty()
+        performed = self._take_performed()
+        if performed:
+            await self._store.append(Batch(performed=performed))
+
+    async def _watch_posts(self) -> None:
+        """Take what operators have left in the store, and see to it that what was performed is written down."""
+        taken: set[int] = set()
+        while True:
+            posts = await self._store.posts()
+            for post in posts:
+                if post.id not in taken:
+                    await self._take_post(post)
+            taken = {post.id for post in posts}
+            if any(queue.news for queue in self._queues.values()):
+                self.wake()  # so that an idle engine, too, remembers what it has performed
+            await self.clock.sleep_until(self.clock.now_ms() + POLL_MS)
+
+    async def _take_post(self, post: Post) -> None:
+        """Let a post be an input of this moment, whatever time its sender had; answer it if it cannot be read."""
+        try:
+            envelope = self.ledger.codec.decode(post.stream, post.envelope)
+        except UnreadableEntry as error:
+            await self._store.append(Batch(answers={post.id: f"refused: {error}"}))
+        else:
+            self._put(Input(post.stream, replace(envelope, at_ms=self.clock.now_ms()), post.id))
+
+
+def _answer(decision: Decision | Refusal) -> str:
+    return f"refused: {decision.reason}" if isinstance(decision, Refusal) else "accepted"
+
+
+def _abandoned(envelope: Envelope) -> Refusal:
+    return Refusal(envelope, "stopped", "the engine has stopped; the log says whether it was taken")
+
+
+class Ongoing:
+    """An activity that a handler is busy with."""
+
+    __slots__ = ("_engine", "begin", "ending", "leftover", "occasion", "over", "scope")
+
+    def __init__(self, engine: Engine, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
+        """Take what began."""
+        self._engine = engine
+        self.begin = begin
+        self.occasion = occasion
+        self.leftover = leftover
+        self.scope = anyio.CancelScope()
+        self.ending = leftover
+        self.over = False
+
+    @property
+    def generation(self) -> int:
+        """The version of the transition that began it."""
+        return self.begin.generation
+
+    @property
+    def resumed(self) -> bool:
+        """Whether something of it may be there already, from before a crash."""
+        return self.begin.resumed
+
+    async def report(self, event: Event) -> bool:
+        """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
+        name, ref = self.occasion.within.name, self.occasion.ref
+        envelope = Envelope(
+            ref, event, self._engine.clock.now_ms(), self.begin.slot, slot=self.begin.slot, generation=self.generation
+        )
+        machine = self._engine.ledger.system.type_of(name).machine_of(ref)
+        last = machine is not None and type(event) in machine.last[self.begin.slot]
+        taken = False
+        with anyio.CancelScope(shield=last):
+            taken = isinstance(await self._engine.send(name, envelope), Reaction)
+        self.over = self.over or (taken and last)
+        return taken

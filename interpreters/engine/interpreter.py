@@ -1,0 +1,122 @@
+"""Who performs what: a handler for every type of effect and of activity.
+
+A handler of an *effect* is called once per committed transition that asks for it, and possibly again after a crash,
+with the same ``Asked.identity``; it must make that harmless. A handler of an *activity* runs for as long as the state
+holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the state is
+left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot.
+
+After a crash the handler of an activity that goes on is called again, with ``activity.resumed`` set. If the end of the
+activity was asked for before the crash, or so soon after it that the handler may not have found what was left, it is
+called with ``activity.leftover`` set.
+
+A system is served only by an interpreter that has a handler for everything the system can ask for.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol, Self, TypeVar
+
+import msgspec
+
+from lifefold.core.kernel import Aggregate, Does, Entity, Event, System
+from lifefold.effects import Activity, Effect
+
+E = TypeVar("E", bound=Effect)
+A = TypeVar("A", bound=Activity)
+
+
+class MissingHandlersError(Exception):
+    """The interpreter cannot serve the system; the message names every effect and activity that has no handler."""
+
+
+class Occasion(msgspec.Struct, frozen=True, gc=False):
+    """Where an effect comes from: entry ``version`` of the aggregate, place ``index`` in it.
+
+    ``within`` is the aggregate as it was right after, ``ref`` the entity that asked.
+    """
+
+    within: Aggregate
+    ref: str
+    version: int
+    index: int
+
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """What makes this effect the same one when it is performed again."""
+        return self.within.name, self.version, self.index
+
+    @property
+    def entity(self) -> Entity[Any]:
+        """The entity that asked, as it was right after."""
+        return self.within.entities[self.ref]
+
+
+class Ongoing(Protocol):
+    """An activity as its handler sees it."""
+
+    @property
+    def occasion(self) -> Occasion:
+        """Where it comes from."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """The version of the transition that began it: unique among the activities of its entity."""
+        ...
+
+    @property
+    def resumed(self) -> bool:
+        """Whether something of it may be there already, from before a crash."""
+        ...
+
+    @property
+    def leftover(self) -> bool:
+        """Whether all that is wanted is its end: end what a crash may have left, begin nothing, and return."""
+        ...
+
+    async def report(self, event: Event) -> bool:
+        """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
+        ...
+
+
+EffectHandler = Callable[[Any, Occasion], Awaitable[None]]
+ActivityHandler = Callable[[Any, Ongoing], Awaitable[None]]
+
+
+class Interpreter:
+    """A set of handlers. Compose with ``over``: the left one's handlers go first."""
+
+    def __init__(
+        self,
+        effects: Mapping[type[Effect], EffectHandler] | None = None,
+        activities: Mapping[type[Activity], ActivityHandler] | None = None,
+    ) -> None:
+        """Take the handlers by the type they handle."""
+        self.effects: Final = dict(effects or {})
+        self.activities: Final = dict(activities or {})
+
+    def over(self, other: "Interpreter") -> Self:
+        """Return an interpreter that uses this one's handlers, and ``other``'s where this one has none."""
+        return type(self)(other.effects | self.effects, other.activities | self.activities)
+
+    def must_serve(self, system: System) -> None:
+        """Raise ``MissingHandlersError`` unless there is a handler for everything that the system can ask for."""
+        effects, activities = wanted(system)
+        missing = sorted(t.__name__ for t in (effects - self.effects.keys()) | (activities - self.activities.keys()))
+        if missing:
+            message = (
+                f"no handler for {', '.join(missing)}: the system {system.name!r} can ask for it; register one for each"
+            )
+            raise MissingHandlersError(message)
+
+
+def wanted(system: System) -> tuple[set[type[Effect]], set[type[Activity]]]:
+    """Return the types of effects and of activities that the system's machines can ask an interpreter for."""
+    machines = [machine for aggregate in system.aggregates.values() for machine in aggregate.machines.values()]
+    effects = {effect for machine in machines for row in machine.rows for effect in row.effects}
+    activities = {
+        span.during.activity
+        for machine in machines
+        for slot, span in machine.spans.items()
+        if isinstance(span.during, Does) and slot not in machine.served
+    }
+    return effects, activities

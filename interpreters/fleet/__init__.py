@@ -1,0 +1,22 @@
+"""A fleet file: read, checked and explained; the command it gives each session; what differs between two of them."""
+
+from lifefold.interpreters.fleet.command import expand
+from lifefold.interpreters.fleet.config import load
+from lifefold.interpreters.fleet.meaning import describe_difference
+from lifefold.interpreters.fleet.model import Agent, Fleet
+from lifefold.interpreters.fleet.problems import FleetFileError, Problem
+from lifefold.interpreters.fleet.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
+
+__all__ = [
+    "Agent",
+    "Fleet",
+    "FleetFileError",
+    "Problem",
+    "describe_difference",
+    "expand",
+    "format_duration",
+    "format_size",
+    "load",
+    "parse_duration_ms",
+    "parse_size_bytes",
+]

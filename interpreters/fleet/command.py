@@ -1,0 +1,79 @@
+"""An agent's command: its placeholders, what is put in their place, and where its program lies.
+
+A command is a list of arguments and no shell ever sees it. In each argument ``{prompt}``, ``{prompt_file}``, ``{task}``
+and ``{worktree}`` stand for what a session is given, and ``{{`` and ``}}`` for the braces themselves. ``{fleet_dir}``,
+the folder of the fleet file, is known as soon as the file is read and is put in its place then.
+
+The program is looked for when the file is read. A bare name is looked for on PATH (the agent's own, if its ``env`` sets
+one). A path is relative to the fleet file's folder, and is made absolute, because a session runs in its worktree; a
+program of the worktree itself is written ``{worktree}/...`` and is not looked for, since it may not be there yet.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lifefold.interpreters.fleet.values import RefusedError, words
+
+SESSION_PLACEHOLDERS = ("prompt", "prompt_file", "task", "worktree")
+FLEET_PLACEHOLDER = "fleet_dir"
+PLACEHOLDER_FORM = "{prompt}, {prompt_file}, {task}, {worktree} and {fleet_dir}; a brace itself is written {{ or }}"
+
+_BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+def expand(command: Sequence[str], *, prompt: str, prompt_file: str, task: str, worktree: str) -> list[str]:
+    """Return the arguments to start a session with. What is put in is taken as it is, whatever braces or quotes it has.
+
+    Raises ``KeyError`` for a placeholder that ``load`` would have refused.
+    """
+    values = {"prompt": prompt, "prompt_file": prompt_file, "task": task, "worktree": worktree}
+    return [_substituted(argument, values) for argument in command]
+
+
+def placeholders(argument: str) -> Iterator[str]:
+    """Yield the names of an argument's placeholders; for a brace that belongs to none, the brace."""
+    for match in _BRACES.finditer(argument):
+        if match[0] not in {"{{", "}}"}:
+            yield match[0] if match[1] is None else match[1]
+
+
+def literal(text: str) -> str:
+    """Return a text as an argument that stands for nothing but itself."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def parse_command(value: object) -> tuple[str, ...]:
+    """Accept a command whose placeholders are all known."""
+    command = words(value)
+    for index, argument in enumerate(command):
+        for name in placeholders(argument):
+            if name not in SESSION_PLACEHOLDERS and name != FLEET_PLACEHOLDER:
+                raise RefusedError(name if name in {"{", "}"} else f"{{{name}}}", PLACEHOLDER_FORM, index)
+    return command
+
+
+def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return the command with the fleet file's folder put in, and a program that is given as a path made absolute."""
+    settled = [_with_fleet_dir(argument, folder) for argument in command]
+    begins_with_placeholder = settled[0].startswith("{") and not settled[0].startswith("{{")
+    if "/" in settled[0] and not settled[0].startswith("/") and not begins_with_placeholder:
+        settled[0] = f"{literal(str(folder))}/{settled[0]}"
+    return tuple(settled)
+
+
+def is_found(program: str, env: Mapping[str, str]) -> bool:
+    """Tell whether a settled command's program is there and may be executed; one that depends on the session passes."""
+    if any(True for _ in placeholders(program)):
+        return True
+    name = _substituted(program, {})
+    return shutil.which(name, path=env.get("PATH")) is not None
+
+
+def _substituted(argument: str, values: Mapping[str, str]) -> str:
+    return _BRACES.sub(lambda match: match[0][0] if match[0] in {"{{", "}}"} else values[match[1]], argument)
+
+
+def _with_fleet_dir(argument: str, folder: Path) -> str:
+    return _BRACES.sub(lambda match: literal(str(folder)) if match[1] == FLEET_PLACEHOLDER else match[0], argument)

@@ -1,0 +1,110 @@
+"""What a fleet file means, whatever its comments and its order of keys: one JSON text; and what differs between two.
+
+A database remembers the meaning of the file that it was begun with. Another file for the same database is then not just
+refused or obeyed: the difference is told, key by key, in the file's own words.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import zip_longest
+
+from lifefold.core.fleet import TaskPlan
+from lifefold.core.session import Limits
+from lifefold.interpreters.fleet.model import Agent
+from lifefold.interpreters.fleet.units import format_duration, format_size
+from lifefold.interpreters.fleet.values import as_table, shortened
+
+_DIGEST = "digest "
+
+
+def meaning(fleet: Mapping[str, str | None], agents: Sequence[Agent], tasks: Sequence[TaskPlan]) -> str:
+    """Return the canonical JSON text of a fleet; ``fleet`` has the keys of the table of that name."""
+    document = {
+        "fleet": {key: value for key, value in fleet.items() if value is not None},
+        "agents": {agent.name: _agent(agent) for agent in agents},
+        "tasks": {task.id: _task(task) for task in tasks},
+        # Who comes first is given work first, and a JSON object has no order.
+        "order": {"agents": [agent.name for agent in agents], "tasks": [task.id for task in tasks]},
+    }
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def describe_difference(old: str, new: str) -> tuple[str, ...]:
+    """Return what differs between two meanings, one line each: ``agents.coder-1.grace: was 5s, is 10s``.
+
+    Both texts are ``Fleet.meaning``. Nothing differs if, and only if, the answer is empty.
+    """
+    before, after = json.loads(old), json.loads(new)
+    order = before.pop("order"), after.pop("order")
+    lines = list(_differences("", before, after))
+    # Names that come or go are told already: the order is that of those who stay.
+    for kind in ("agents", "tasks"):
+        names, others = (
+            [name for name in side[kind] if name in before[kind] and name in after[kind]] for side in order
+        )
+        if names != others:
+            lines.append(f"{kind}: the order was {_written(names)}, is {_written(others)}")
+    return tuple(lines)
+
+
+def _agent(agent: Agent) -> dict[str, object]:
+    env = {name: _DIGEST + blake2b(value.encode(), digest_size=4).hexdigest() for name, value in agent.env.items()}
+    output_limit = format_size(agent.output_limit_bytes)
+    return {"command": list(agent.written_command), "env": env, "output_limit": output_limit} | _limits(agent.limits)
+
+
+def _limits(limits: Limits) -> dict[str, object]:
+    timeout_ms = limits.session_timeout_ms
+    return {
+        "session_timeout": None if timeout_ms is None else format_duration(timeout_ms),
+        "grace": format_duration(limits.grace_ms),
+        "max_consecutive_errors": limits.max_consecutive_errors,
+        "max_total_errors": limits.max_total_errors,
+        "backoff_base": format_duration(limits.backoff_base_ms),
+        "backoff_cap": format_duration(limits.backoff_cap_ms),
+        "jitter": limits.jitter,
+        "reset_errors_on": limits.reset_errors_on,
+    }
+
+
+def _task(task: TaskPlan) -> dict[str, object]:
+    return {
+        "prompt": task.prompt,
+        "verify": [list(command) for command in task.verify],
+        "depends_on": sorted(task.depends_on),
+        "priority": task.priority,
+        "max_retries": task.max_retries,
+    }
+
+
+def _differences(key: str, old: object, new: object) -> Iterator[str]:
+    if old == new:
+        return
+    olds, news = as_table(old), as_table(new)
+    if olds is not None and news is not None:
+        for inner in sorted(olds.keys() | news.keys()):
+            place = f"{key}.{inner}" if key else inner
+            if inner not in news or inner not in olds:
+                yield f"{place}: {'was added' if inner in news else 'was removed'}"
+            else:
+                yield from _differences(place, olds[inner], news[inner])
+    elif isinstance(new, str) and new.startswith(_DIGEST) and ".env." in key:
+        yield f"{key}: has changed"
+    else:
+        yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"
+
+
+def _around(value: object, other: object) -> str:
+    """Write a value; of a long text that begins like the other, what comes from where they part."""
+    if not isinstance(value, str) or not isinstance(other, str):
+        return _written(value)
+    common = next((i for i, (a, b) in enumerate(zip_longest(value, other)) if a != b), 0)
+    begin = max(0, common - 20)
+    return _written(f"…{value[begin:]}" if begin else value)
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str):
+        return value if value.isalnum() else shortened(value)
+    return "absent" if value is None else shortened(json.dumps(value, ensure_ascii=False))[1:-1].replace('\\"', '"')

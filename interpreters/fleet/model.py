@@ -1,0 +1,57 @@
+"""A fleet as its file describes it, with every default filled in: what the core plans with, and what a runner needs."""
+
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from lifefold.core import session
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+
+DEFAULT_LEASE_MS = 60_000
+DEFAULT_VERIFY_TIMEOUT_MS = 600_000
+DEFAULT_OUTPUT_LIMIT_BYTES = 10_000_000
+
+
+class Agent(msgspec.Struct, frozen=True):
+    """One agent, of those that a ``count`` makes several of.
+
+    ``command`` is to be given to ``expand``, ``written_command`` is as the file has it. ``env`` is added to the
+    environment that the runner itself has. ``output_limit_bytes`` is for each session, on disk.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    written_command: tuple[str, ...]
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    limits: session.Limits = session.Limits()
+    output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
+
+    ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
+    are in it only as digests. ``fingerprint`` is its digest.
+    """
+
+    name: str
+    repository: Path | None
+    lease_ms: int
+    verify_timeout_ms: int
+    agents: tuple[Agent, ...]
+    tasks: tuple[TaskPlan, ...]
+    warnings: tuple[str, ...]
+    source: Path
+    meaning: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Return 32 hexadecimal digits that are the same for files that mean the same."""
+        return blake2b(self.meaning.encode(), digest_size=16).hexdigest()
+
+    @property
+    def plan(self) -> Plan:
+        """Return what the core needs to open the fleet."""
+        agents = tuple(AgentPlan(agent.name, agent.limits, self.verify_timeout_ms) for agent in self.agents)
+        return Plan(self.name, agents, self.tasks)

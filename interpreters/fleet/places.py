@@ -1,0 +1,88 @@
+"""On which line of a TOML text each key stands: ``tomllib`` does not say, and a complaint needs it."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+
+KeyPath = tuple[str | int, ...]
+"""The way to a value: table and key names, and the index (from 0) of an element of an array."""
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r'|"(?:\\.|[^"\\])*"'
+    r"|'[^']*'"
+    r"|\#[^\n]*"
+    r"|\n|[\[\]{}=.,]"
+    r"|[^\s\[\]{}=.,\"'#]+",
+    re.DOTALL,
+)
+
+
+def key_lines(text: str) -> dict[KeyPath, int]:
+    """Return the line, from 1, of every table header and of every key outside inline tables.
+
+    The text must be valid TOML, as ``tomllib`` has found; for any other the answer is of no use, but it comes.
+    """
+    lines: dict[KeyPath, int] = {}
+    arrays: Counter[KeyPath] = Counter()
+    table: KeyPath = ()
+    for line, tokens in _statements(text):
+        if tokens[0] == "[":
+            is_array = tokens[1:2] == ["["]
+            table = _indexed((), _keys(tokens), arrays, count=is_array)
+            lines.setdefault(table, line)
+        else:
+            for depth in range(1, len(keys := _keys(tokens[: tokens.index("=")] if "=" in tokens else tokens)) + 1):
+                lines.setdefault((*table, *keys[:depth]), line)
+    return lines
+
+
+def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:
+    """Return the line of a value, or of the nearest thing around it that has one; None if nothing has."""
+    return next((lines[path[:depth]] for depth in range(len(path), 0, -1) if path[:depth] in lines), None)
+
+
+def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each header and each ``key = value`` as its tokens, with the line on which it begins."""
+    line, begin, depth = 1, 1, 0
+    tokens: list[str] = []
+    for token in _TOKEN.findall(text):
+        match token[0]:
+            case "\n" if depth <= 0:
+                if tokens:
+                    yield begin, tokens
+                tokens, depth = [], 0
+            case "\n" | "#":
+                pass
+            case first:
+                begin = begin if tokens else line
+                tokens.append(token)
+                depth += (first in "[{") - (first in "]}")
+        line += token.count("\n")
+    if tokens:
+        yield begin, tokens
+
+
+def _keys(tokens: list[str]) -> list[str]:
+    return [_unquoted(token) for token in tokens if token not in {*"[].="}]
+
+
+def _unquoted(token: str) -> str:
+    try:
+        return str(tomllib.loads(f"key = {token}")["key"]) if token[0] in "\"'" else token
+    except tomllib.TOMLDecodeError:
+        return token
+
+
+def _indexed(base: KeyPath, keys: list[str], arrays: Counter[KeyPath], *, count: bool) -> KeyPath:
+    """Return the path of a header: behind the name of each array of tables stands the index of its latest element."""
+    path = base
+    for depth, key in enumerate(keys, 1):
+        path = (*path, key)
+        if count and depth == len(keys):
+            arrays[path] += 1
+        if arrays[path]:
+            path = (*path, arrays[path] - 1)
+    return path

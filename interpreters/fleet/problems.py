@@ -1,0 +1,68 @@
+"""What is wrong with a fleet file, said so that it can be put right: file, line and key, what is there, what may be."""
+
+import msgspec
+
+from lifefold.interpreters.fleet.places import KeyPath, key_lines, line_of
+
+SHOWN_PROBLEMS = 50
+"""How many problems the text of one error lists; ``problems`` has all of them."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """One thing that is wrong.
+
+    ``key`` is its place as people say it, ``agents.coder.grace``, or ``agents[1].grace`` for the first agent if that
+    has no usable name; empty for the file as a whole. ``line`` counts from 1; None where there is none to name.
+    """
+
+    file: str
+    key: str
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        """Return it in the form that editors turn into a link: ``fleet.toml:12: agents.coder.grace: ...``."""
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class FleetFileError(Exception):
+    """A fleet file cannot be used. ``problems`` has all that is wrong with it, in the order of the file."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        """Return one line for each problem."""
+        lines = [str(problem) for problem in self.problems[:SHOWN_PROBLEMS]]
+        if len(self.problems) > SHOWN_PROBLEMS:
+            lines.append(f"and {len(self.problems) - SHOWN_PROBLEMS} more")
+        return "\n".join(lines)
+
+
+class Report:
+    """Collects what is wrong, and what is only worth a warning, while a file is read."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.warnings: list[str] = []
+        self._problems: list[Problem] = []
+        self._lines = key_lines(text)
+
+    def line(self, path: KeyPath) -> int | None:
+        """Return the line of a value."""
+        return line_of(path, self._lines)
+
+    def problem(self, path: KeyPath, key: str, message: str) -> None:
+        """Add a problem with the value at ``path``, which people call ``key``."""
+        self._problems.append(Problem(self.file, key, self.line(path), message))
+
+    def warn(self, path: KeyPath, key: str, message: str) -> None:
+        """Add a warning."""
+        self.warnings.append(str(Problem(self.file, key, self.line(path), message)))
+
+    def raise_problems(self) -> None:
+        """Raise ``FleetFileError`` with everything that was found wrong, if anything was."""
+        if self._problems:
+            raise FleetFileError(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))

@@ -1,0 +1,44 @@
+"""Where a fleet keeps its things: all beside its log, so that copying or deleting the two takes everything along."""
+
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+
+class FleetFolder:
+    """The files of one log: ``<log>.files/`` with the agents' worktrees and one folder for every session."""
+
+    def __init__(self, log: Path) -> None:
+        """Name the folder after the log's path."""
+        self.root: Final = log.with_name(log.name + ".files").absolute()
+        self.worktrees: Final = self.root / "worktrees"
+        self.refusals: Final = self.root / "refused.jsonl"
+
+    def session(self, agent: str, attempt: int) -> Path:
+        """Return the folder of an agent's n-th session: its prompt, and a folder for every start of it."""
+        return self.root / "sessions" / agent / f"{attempt:04d}"
+
+    def next_start(self, agent: str, attempt: int) -> Path:
+        """Return the folder for a start of the session: its output, and how it ended. More than one is rare."""
+        starts = (self.session(agent, attempt) / f"start-{number}" for number in count(1))
+        return next(start for start in starts if not start.exists())
+
+    def last_start(self, agent: str, attempt: int) -> Path:
+        """Return the folder of the session's last start; of the one to come if there was none."""
+        starts = sorted(self.session(agent, attempt).glob("start-*"), key=lambda path: int(path.name.partition("-")[2]))
+        return starts[-1] if starts else self.next_start(agent, attempt)
+
+    def prompt(self, agent: str, attempt: int) -> Path:
+        """Return the file with the prompt of an agent's n-th session."""
+        return self.session(agent, attempt) / "prompt.txt"
+
+    def verification(self, task: str, epoch: int) -> Path:
+        """Return the folder with what the verification commands of a claim have printed."""
+        return self.root / "verifications" / task / str(epoch)
+
+    def make(self) -> None:
+        """Create the folder, out of git's sight."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        ignore = self.root.parent / ".gitignore"
+        if self.root.parent.name == ".lifefold" and not ignore.exists():
+            ignore.write_text("*\n")

@@ -1,0 +1,28 @@
+"""Where logs are kept: the protocol of an event store, and the stores that come with lifefold."""
+
+from lifefold.interpreters.store.memory import MemoryStore, Shelf
+from lifefold.interpreters.store.protocol import (
+    Batch,
+    Entry,
+    EventStore,
+    Fenced,
+    Post,
+    StoreError,
+    VersionConflict,
+)
+from lifefold.interpreters.store.sqlite import Locked, NotAStore, SqliteStore
+
+__all__ = [
+    "Batch",
+    "Entry",
+    "EventStore",
+    "Fenced",
+    "Locked",
+    "MemoryStore",
+    "NotAStore",
+    "Post",
+    "Shelf",
+    "SqliteStore",
+    "StoreError",
+    "VersionConflict",
+]

@@ -1,0 +1,73 @@
+"""An event store in memory, for tests, benchmarks and notebooks: as strict as a durable one, gone with its process."""
+
+from collections.abc import Mapping, Sequence
+
+from anyio.lowlevel import checkpoint
+from msgspec.structs import replace
+
+from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, Post, StoreError, VersionConflict
+
+
+class Shelf:
+    """What a memory store's contents outlive: the store object. Open a second store on it, and the first is fenced."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.entries: list[Entry] = []
+        self.last: dict[str, int] = {}
+        self.keys: set[tuple[str, str]] = set()
+        self.performed: dict[str, int] = {}
+        self.posts: dict[int, Post] = {}
+        self.epoch = 0
+
+
+class MemoryStore:
+    """A store open for writing on a shelf."""
+
+    def __init__(self, shelf: Shelf | None = None) -> None:
+        """Open the shelf, or a new one, under a new epoch."""
+        self.shelf = shelf or Shelf()
+        self.shelf.epoch += 1
+        self._epoch = self.shelf.epoch
+
+    async def append(self, batch: Batch) -> None:
+        """Write a batch; see ``EventStore``."""
+        await checkpoint()
+        if self._epoch != self.shelf.epoch:
+            message = f"a writer of epoch {self.shelf.epoch} has taken over from this one of epoch {self._epoch}"
+            raise Fenced(message)
+        last, keys = dict(self.shelf.last), set(self.shelf.keys)
+        for entry in batch.entries:
+            if entry.version != last.get(entry.stream, 0) + 1:
+                message = f"{entry.stream}: version {entry.version} does not follow {last.get(entry.stream, 0)}"
+                raise VersionConflict(message)
+            if (entry.stream, entry.key) in keys:
+                message = f"{entry.stream}: has an entry with the key {entry.key!r} already"
+                raise StoreError(message)
+            last[entry.stream] = entry.version
+            if entry.key:
+                keys.add((entry.stream, entry.key))
+        self.shelf.last, self.shelf.keys = last, keys
+        self.shelf.entries.extend(batch.entries)
+        self.shelf.performed.update(batch.performed)
+        for number, answer in batch.answers.items():
+            if number in self.shelf.posts:
+                self.shelf.posts[number] = replace(self.shelf.posts[number], answer=answer)
+
+    async def read(self, stream: str | None = None, after: int = 0) -> Sequence[Entry]:
+        """Return entries; see ``EventStore``."""
+        return [e for e in self.shelf.entries if stream in {None, e.stream} and e.version > after]
+
+    async def performed(self) -> Mapping[str, int]:
+        """Return what is known to be performed; see ``EventStore``."""
+        return dict(self.shelf.performed)
+
+    async def post(self, stream: str, envelope: bytes) -> int:
+        """Leave an input for the writer; see ``EventStore``."""
+        number = len(self.shelf.posts) + 1
+        self.shelf.posts[number] = Post(number, stream, envelope)
+        return number
+
+    async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
+        """Return posts; see ``EventStore``."""
+        return [post for post in self.shelf.posts.values() if post.answer is None or not unanswered]

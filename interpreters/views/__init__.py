@@ -1,0 +1,32 @@
+"""Machines to look at: the catalogue of those that are known, their tables, and their diagrams in four languages."""
+
+from lifefold.interpreters.views.catalogue import (
+    UnknownNameError,
+    about,
+    machine_named,
+    machines,
+    named,
+    system_named,
+    systems,
+)
+from lifefold.interpreters.views.diagram import FORMATS, dot, draw, mermaid, scxml, xstate
+from lifefold.interpreters.views.table import markdown, plain, table_rows
+
+__all__ = [
+    "FORMATS",
+    "UnknownNameError",
+    "about",
+    "dot",
+    "draw",
+    "machine_named",
+    "machines",
+    "markdown",
+    "mermaid",
+    "named",
+    "plain",
+    "scxml",
+    "system_named",
+    "systems",
+    "table_rows",
+    "xstate",
+]

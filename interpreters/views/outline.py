@@ -1,0 +1,198 @@
+"""What every view of a machine is drawn from: its rows as arcs from single states, and its states as nested regions.
+
+An *arc* is one row as it leaves one state. A row with several sources is several arcs; a row from ``ANY`` is one, whose
+source is None, because that is how the documents print it.
+
+A *region* is a state, or several that an activity goes on in. An activity of Spawning, Running and Interrupting is not
+begun again between them, and nested regions are how a statechart says so. That works as long as the activities' states
+nest; where they overlap, the largest keeps its region and the others are shown at each of their states.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+import msgspec
+
+from lifefold.core.kernel import After, Does, Machine, Row, Span, State
+
+
+class Arc(msgspec.Struct, frozen=True):
+    """A row as it leaves one state, or any (None). ``otherwise``: an earlier row may take the same event."""
+
+    row: Row[Any]
+    source: State | None
+    otherwise: bool
+
+    @property
+    def condition(self) -> str:
+        """The guard in words, without the pattern, which is in the event's name; ``otherwise`` or empty if none."""
+        if self.row.when is not None:
+            return in_words(self.row.when)
+        return "otherwise" if self.otherwise else ""
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """The names of the effects that the row may ask for."""
+        return tuple(effect.__name__ for effect in self.row.effects)
+
+    @property
+    def label(self) -> str:
+        """The arc as an arrow is inscribed: ``SessionExited(Error) [threshold reached] / LogFatal``."""
+        condition = f" [{self.condition}]" if self.condition else ""
+        effects = f" / {', '.join(self.effects)}" if self.effects else ""
+        return f"{self.row.event_label}{condition}{effects}"
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A state (no ``parts``) or several, with the activities and timers that last exactly as long."""
+
+    states: tuple[State, ...]
+    spans: tuple[Span[Any], ...] = ()
+    parts: tuple["Region", ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The state's name, or what goes on in the region."""
+        return " and ".join(span.during.slot for span in self.spans) if self.parts else str(self.states[0])
+
+
+def arcs(machine: Machine[Any]) -> tuple[Arc, ...]:
+    """Return all arcs in the order of the table, the sources of one row in the order of the states."""
+    drawn: list[Arc] = []
+    for row in machine.rows:
+        sources = [None] if row.sources is None else [state for state in machine.states if state in row.sources]
+        drawn += [Arc(row, source, any(_rivals(arc, row, source) for arc in drawn)) for source in sources]
+    return tuple(drawn)
+
+
+def _rivals(earlier: Arc, row: Row[Any], source: State | None) -> bool:
+    """Say whether an earlier arc takes some of the same events in some of the same states."""
+    if earlier.row.event is not row.event:
+        return False
+    before, now = pattern_of(earlier.row), pattern_of(row)
+    same_state = earlier.source is None or source is None or earlier.source == source
+    return same_state and (not before or not now or before == now)
+
+
+def pattern_of(row: Row[Any]) -> str:
+    """Return the variant of the event that the row is for; empty if it is for all, which is also what ``*`` means."""
+    return row.pattern.label if row.pattern is not None and row.pattern.label != "*" else ""
+
+
+def condition_of(row: Row[Any]) -> str:
+    """Return everything that the row depends on, in words: ``Error and threshold reached``; empty if nothing."""
+    return " and ".join(word for word in (pattern_of(row), in_words(row.when) if row.when else "") if word)
+
+
+def in_words(function: Callable[..., object]) -> str:
+    """Return the name of a guard, an action or a duration as words."""
+    return function.__name__.replace("_", " ")
+
+
+def regions(machine: Machine[Any], among: Iterable[State] | None = None) -> tuple[Region, ...]:
+    """Return these states of the machine (all, if not said otherwise) as regions, in the order of the states."""
+    states = tuple(machine.states if among is None else among)
+    grouped: dict[frozenset[State], list[Span[Any]]] = {}
+    for span in machine.spans.values():
+        grouped.setdefault(span.states & frozenset(states), []).append(span)
+    kept: list[frozenset[State]] = []
+    for group in sorted((each for each in grouped if len(each) > 1), key=len, reverse=True):
+        if all(group < other or not group & other for other in kept):
+            kept.append(group)
+    loose = [span for group, spans in grouped.items() if group not in kept for span in spans]
+    return _nest(states, [(group, tuple(grouped[group])) for group in kept], loose)
+
+
+def _nest(
+    states: tuple[State, ...], groups: list[tuple[frozenset[State], tuple[Span[Any], ...]]], loose: list[Span[Any]]
+) -> tuple[Region, ...]:
+    found: list[Region] = []
+    for state in states:
+        if any(state in region.states for region in found):
+            continue
+        holding = [(group, spans) for group, spans in groups if state in group]
+        if holding:
+            group, spans = holding[0]
+            inside = tuple(each for each in states if each in group)
+            parts = _nest(inside, [(g, s) for g, s in groups if g < group], loose)
+            found.append(Region(inside, spans, parts))
+        else:
+            found.append(Region((state,), tuple(span for span in loose if state in span.states)))
+    return tuple(found)
+
+
+def goings_on(machine: Machine[Any], region: Region) -> tuple[str, ...]:
+    """Return what a picture says inside a state: what it does, how long it waits, what it postpones."""
+    parts = [span.during for span in region.spans]
+    lines = [f"does {part.slot}" for part in parts if isinstance(part, Does)]
+    lines += [f"after {duration(part)}: {part.slot}" for part in parts if isinstance(part, After)]
+    if not region.parts:
+        waiting = postponed(machine, region.states[0])
+        lines += [f"postpones {', '.join(waiting)}"] if waiting else []
+        lines += ["outside the table"] if region.states[0] in machine.detached else []
+    return tuple(lines)
+
+
+def postponed(machine: Machine[Any], state: State) -> tuple[str, ...]:
+    """Return the names of the events that wait while a state holds, in the order of the table."""
+    return tuple(event.__name__ for event in machine.events if event in machine.postponed(state))
+
+
+def fixed_ms(timer: After[Any]) -> int | None:
+    """Return how long a timer takes, in milliseconds; None if that depends on the record."""
+    # `after(5_000, Event)` wraps its number into a function of the kernel; any other function may look at the record.
+    constant = timer.duration_ms.__qualname__.startswith("_constant.")
+    return timer.duration_ms(None) if constant else None
+
+
+def duration(timer: After[Any]) -> str:
+    """Return how long a timer takes: ``5 s``, or the name of what computes it."""
+    ms = fixed_ms(timer)
+    if ms is None:
+        return in_words(timer.duration_ms)
+    return f"{ms} ms" if ms % 1_000 else f"{ms // 1_000} s"
+
+
+ANY_STATE = "any state"
+"""What a picture writes into the source of the rows that hold in every state."""
+
+
+def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State], tuple[str, ...]]:
+    """Return the labels of all arcs by source and target: one arrow of a picture each, with a line for each row."""
+    drawn: dict[tuple[State | None, State], tuple[str, ...]] = {}
+    for arc in arcs(machine):
+        between = (arc.source, arc.row.target)
+        drawn[between] = (*drawn.get(between, ()), arc.label)
+    return drawn
+
+
+class Names:
+    """Gives out identifiers: letters, digits and underscores, one for each key, no two the same, always the same way.
+
+    The keys given at once come first, so they keep their own spelling if that is an identifier. ``keywords``, in lower
+    case, are what the language does not take as an identifier, in whatever case.
+    """
+
+    __slots__ = ("_given", "_keywords")
+
+    def __init__(self, *keys: str, keywords: frozenset[str] = frozenset()) -> None:
+        self._given: dict[Hashable, str] = {}
+        self._keywords = keywords
+        for key in keys:
+            self.of(key, key)
+
+    def __getitem__(self, key: Hashable) -> str:
+        return self._given[key]
+
+    def of(self, key: Hashable, text: str) -> str:
+        """Return the identifier of ``key``: made from ``text`` when it is first asked for."""
+        if key not in self._given:
+            wanted = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "x"
+            wanted = f"_{wanted}" if wanted[0].isdigit() else wanted
+            taken, number, free = set(self._given.values()), 1, wanted
+            while free in taken or free.lower() in self._keywords:
+                number += 1
+                free = f"{wanted}_{number}"
+            self._given[key] = free
+        return self._given[key]

@@ -1,0 +1,298 @@
+"""The board: who works on what, what becomes of failures, and when everybody may go."""
+
+import pytest
+
+from aggregate_hand import Hand
+from lifefold.core import task
+from lifefold.core.fleet import assignment, board, intent, seat
+from lifefold.core.kernel import Record
+from lifefold.effects import Tell
+
+
+def opened(*tasks: task.Task, seats: tuple[str, ...] = ("ann", "bob")) -> Hand:
+    """Return a board with these tasks and seats, all away."""
+    records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
+    return Hand("board", records | {f"seat:{name}": seat.Seat() for name in seats})
+
+
+def make(name: str, *needs: str, priority: int = 2, ordinal: int = 0, max_retries: int = 0) -> task.Task:
+    """Return an open task."""
+    return task.Task(
+        task.State.OPEN,
+        name,
+        f"do {name}",
+        depends_on=needs,
+        priority=priority,
+        ordinal=ordinal,
+        max_retries=max_retries,
+    )
+
+
+def ask(of: Hand, name: str = "ann") -> Hand:
+    """Let a worker ask for work."""
+    return of.hear(f"worker/{name}", f"seat:{name}", seat.WorkWanted())
+
+
+def close(of: Hand, name: str, owner: str = "ann") -> Hand:
+    """Let the owner of a task bring it home."""
+    epoch = of.record(f"task:{name}").epoch
+    of.hear(f"worker/{owner}", f"task:{name}", task.Completed(epoch))
+    return of.hear(f"worker/{owner}", f"task:{name}", task.Verified(epoch, "c0ffee"))
+
+
+def fail(of: Hand, name: str, reason: str = "broken", owner: str = "ann") -> Hand:
+    """Let the owner of a task fail."""
+    return of.hear(f"worker/{owner}", f"task:{name}", task.Failed(of.record(f"task:{name}").epoch, reason))
+
+
+def assigned(of: Hand) -> list[tuple[str, str]]:
+    """Return what the last reaction gave to whom."""
+    return [
+        (to, event.brief.task) for to, entity, event in of.told()
+        if entity == "assignment" and isinstance(event, assignment.Assigned)
+    ]  # fmt: skip
+
+
+# Claims
+
+
+def test_a_waiting_worker_gets_the_first_ready_task_by_priority_then_by_place() -> None:
+    """Priority 1 is the highest; among equals the plan's order decides."""
+    of = opened(
+        make("late", priority=2, ordinal=3), make("early", priority=2, ordinal=1),
+        make("urgent", priority=1, ordinal=2), make("idle", priority=3, ordinal=0),
+    )  # fmt: skip
+    order: list[str] = []
+    for _ in range(4):
+        ask(of)
+        (given,) = assigned(of)
+        order.append(given[1])
+        close(of, given[1])
+    assert order == ["urgent", "early", "late", "idle"]
+
+
+def test_a_task_is_handed_over_with_its_brief_and_its_seat() -> None:
+    """The owner gets a new epoch, the prompt, the proof, and why the last attempt failed."""
+    of = ask(opened(make("T1")))
+    assert of.record("task:T1").owner == "ann"
+    assert of.record("seat:ann") == seat.Seat(seat.State.WORKING, "T1")
+    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do T1", (), "")))]
+
+
+def test_exactly_one_worker_gets_a_task() -> None:
+    """The second one waits; the seat that has waited longest is the next."""
+    of = ask(ask(opened(make("T1"), make("T2", "T1"), make("T3", "T1", ordinal=1), seats=("ann", "bob", "cid"))), "bob")
+    assert (of.state("seat:ann"), of.state("seat:bob")) == ("Working", "Waiting")
+    ask(of, "cid")
+    close(of, "T1")
+    assert assigned(of) == [("worker/bob", "T2"), ("worker/cid", "T3")]
+
+
+def test_dependencies_wait_for_closed() -> None:
+    """Done is not enough: a worktree starts from the fleet's branch, and only what is merged is in it."""
+    of = ask(opened(make("T1"), make("T2", "T1")))
+    ask(of, "bob")
+    of.hear("worker/ann", "task:T1", task.Started(1)).hear("worker/ann", "task:T1", task.Completed(1))
+    assert (of.state("task:T1"), of.state("task:T2"), of.told()) == ("DONE", "OPEN", [])
+    of.hear("worker/ann", "task:T1", task.Verified(1, "c0ffee"))
+    assert assigned(of) == [("worker/bob", "T2")]
+
+
+def test_a_task_waits_for_all_that_it_depends_on() -> None:
+    """Each of them once, even if the plan names one twice."""
+    of = ask(opened(make("T1", priority=1), make("T2"), make("T3", "T1", "T2", "T1")))
+    close(of, "T1")
+    ask(of)
+    ask(of, "bob")
+    assert of.state("task:T3") == "OPEN"
+    close(of, "T2")
+    assert assigned(of) == [("worker/bob", "T3")]
+    assert board.work_of(of.aggregate).ready == ()
+
+
+def test_a_task_that_was_cancelled_is_not_given_out_when_its_dependency_closes() -> None:
+    """And it takes nobody's place who waits for work."""
+    of = ask(opened(make("T1"), make("T2", "T1", priority=1), make("T3", "T1")))
+    ask(of, "bob")
+    of.give("task:T2", task.Cancelled("not needed"))
+    close(of, "T1")
+    assert assigned(of) == [("worker/bob", "T3")]
+
+
+# Failures
+
+
+def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
+    """The next owner learns why; the last failure is for good (E5)."""
+    of = ask(opened(make("T1", max_retries=1)))
+    fail(of, "T1", "first")
+    assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
+    ask(of)
+    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "first")))]
+    fail(of, "T1", "second")
+    assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "second")
+
+
+def test_a_rejected_result_is_a_failure() -> None:
+    """Whether verification or the merge refused it."""
+    of = ask(opened(make("T1", max_retries=1)))
+    of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "task:T1", task.Rejected(1, "conflict"))
+    assert (of.state("task:T1"), of.record("task:T1").reason) == ("OPEN", "conflict")
+
+
+def test_what_depends_on_an_exhausted_task_is_blocked_with_the_reason() -> None:
+    """And what depends on that, in turn (E19)."""
+    of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2"), make("T4")))
+    fail(of, "T1")
+    assert [of.state(f"task:T{n}") for n in range(1, 5)] == ["FAILED", "BLOCKED", "BLOCKED", "OPEN"]
+    assert of.record("task:T2").reason == "depends on T1, which is FAILED"
+    assert of.record("task:T3").reason == "depends on T2, which is BLOCKED"
+
+
+def test_what_depends_on_a_cancelled_task_is_blocked() -> None:
+    """It will not be done either (E19)."""
+    of = opened(make("T1"), make("T2", "T1"))
+    of.give("task:T1", task.Cancelled("no"))
+    assert of.record("task:T2").reason == "depends on T1, which is CANCELLED"
+
+
+def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
+    """Nobody needs to ask again."""
+    of = ask(opened(make("T1"), make("T2")))
+    of.give("task:T1", task.Blocked("no key"))
+    ask(of, "bob")
+    assert of.state("seat:bob") == "Working"
+    close(of, "T2", "bob")
+    ask(of)
+    of.give("task:T1", task.Unblocked())
+    assert assigned(of) == [("worker/ann", "T1")]
+
+
+def test_a_report_under_a_stale_epoch_is_refused() -> None:
+    """A worker that lost its task can say nothing about it any more (E12)."""
+    of = ask(opened(make("T1", max_retries=3)))
+    fail(of, "T1")
+    ask(of, "bob")
+    for late in (
+        task.Started(1),
+        task.Completed(1),
+        task.Failed(1),
+        task.Released(1),
+        task.Rejected(1),
+        task.Verified(1),
+    ):
+        assert of.dismiss("worker/ann", "task:T1", late).kind == "illegal"
+    assert (of.state("task:T1"), of.record("task:T1").owner) == ("CLAIMED", "bob")
+
+
+# Workers that go
+
+
+def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
+    """From CLAIMED directly, from IN_PROGRESS by way of ORPHANED; the next one waiting gets it (E11)."""
+    for started in (False, True):
+        of = ask(opened(make("T1")))
+        if started:
+            of.hear("worker/ann", "task:T1", task.Started(1))
+        ask(of, "bob")
+        of.hear("worker/ann", "seat:ann", seat.WorkerGone("killed"))
+        events = [type(step.event).__name__ for step in of.reaction.transitions if step.entity == "task:T1"]
+        assert events == [*(["Orphaned"] if started else []), "Released", "Claimed"]
+        assert assigned(of) == [("worker/bob", "T1")]
+        assert of.record("task:T1").epoch == 2
+        assert of.record("seat:ann") == seat.Seat(seat.State.GONE, "", "killed")
+
+
+def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> None:
+    """It counts as a failure: nobody will merge it."""
+    of = ask(opened(make("T1", max_retries=1)))
+    of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "seat:ann", seat.WorkerGone())
+    record = of.record("task:T1")
+    assert (record.state, record.retries, record.reason) == (task.State.OPEN, 1, "ann is gone")
+
+
+def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
+    """A task that it has given back, or that was cancelled in its hands, or nothing at all."""
+    of = ask(opened(make("T1"), make("T2"), seats=("ann", "bob", "cid")))
+    of.hear("worker/ann", "task:T1", task.Released(1, "stopped"))
+    ask(of, "bob")
+    assert of.record("task:T1").owner == "bob"
+    of.hear("worker/ann", "seat:ann", seat.WorkerGone())
+    assert (of.record("task:T1").owner, of.state("task:T1")) == ("bob", "CLAIMED")
+    of.give("task:T1", task.Cancelled("no")).hear("worker/bob", "seat:bob", seat.WorkerGone())
+    assert of.state("task:T1") == "CANCELLED"
+    of.hear("worker/cid", "seat:cid", seat.WorkerGone())
+    assert board.finished(of.aggregate)
+
+
+def test_a_task_that_waits_for_its_subtasks_waits_whoever_is_gone() -> None:
+    """Nobody works on it; its subtasks decide."""
+    of = ask(opened(make("T1")))
+    of.hear("worker/ann", "task:T1", task.Decomposed(1)).hear("worker/ann", "seat:ann", seat.WorkerGone())
+    assert of.state("task:T1") == "WAITING_FOR_SUBTASKS"
+
+
+def test_a_worker_that_closed_its_last_task_and_goes_changes_nothing_more() -> None:
+    """Closed work stays closed."""
+    of = close(ask(opened(make("T1"), make("T2", "T1"))), "T1")
+    of.hear("worker/ann", "seat:ann", seat.WorkerGone())
+    assert of.state("task:T1") == "CLOSED"
+
+
+# The end
+
+
+def home(of: Hand) -> list[str]:
+    """Return who was sent home by the last reaction."""
+    return [to for to, entity, event in of.told() if entity == "intent" and isinstance(event, intent.StopWanted)]
+
+
+def test_when_every_task_is_settled_everybody_who_is_there_is_sent_home() -> None:
+    """In the order of their names, whatever they do; who is gone already is left alone."""
+    of = ask(opened(make("T1"), make("T2", ordinal=1), seats=("dan", "ann", "bob", "cid")))
+    of.hear("worker/cid", "seat:cid", seat.WorkerGone())
+    close(of, "T1")
+    assert (home(of), board.finished(of.aggregate)) == ([], False)
+    ask(of)
+    fail(of, "T2")
+    assert home(of) == ["worker/ann", "worker/bob", "worker/dan"]
+    assert board.finished(of.aggregate)
+
+
+@pytest.mark.parametrize("last", ["closed", "exhausted", "cancelled", "blocked"])
+def test_any_way_to_settle_the_last_task_ends_the_fleet(last: str) -> None:
+    """Done, failed for good, not wanted, or waiting for somebody (E18)."""
+    of = ask(opened(make("T1")))
+    match last:
+        case "closed":
+            close(of, "T1")
+        case "exhausted":
+            fail(of, "T1")
+        case "cancelled":
+            of.give("task:T1", task.Cancelled("no"))
+        case _:
+            of.give("task:T1", task.Blocked("no key"))
+    assert home(of) == ["worker/ann", "worker/bob"]
+
+
+def test_a_retry_keeps_everybody() -> None:
+    """A failed task with retries left is not settled."""
+    of = fail(ask(opened(make("T1", max_retries=1))), "T1")
+    assert home(of) == []
+
+
+def test_a_fleet_of_nobody_is_finished() -> None:
+    """Nobody is left to do anything, however much there is."""
+    of = opened(make("T1"))
+    of.hear("worker/ann", "seat:ann", seat.WorkerGone()).hear("worker/bob", "seat:bob", seat.WorkerGone())
+    assert board.finished(of.aggregate)
+    assert of.state("task:T1") == "OPEN"
+    assert of.effects(Tell) == []
+
+
+def test_the_view_passes_over_what_it_does_not_know() -> None:
+    """Only tasks and seats are counted."""
+    of = opened(make("T1"))
+    (step, *_) = of.reaction.transitions
+    work = board.work_of(of.aggregate)
+    assert board.fold(work, type(step)("other", None, step.after, step.event, 0, "", ())) is work

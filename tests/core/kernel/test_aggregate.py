@@ -1,0 +1,487 @@
+"""Aggregates: one input and everything that follows from it, messages in between, views beside."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Asked,
+    Create,
+    Created,
+    Dispatch,
+    Elapsed,
+    Ended,
+    Envelope,
+    Event,
+    Machine,
+    Opened,
+    Phase,
+    Reaction,
+    Record,
+    Recovered,
+    Refusal,
+    State,
+    System,
+    Transition,
+    View,
+    react,
+    row,
+    rule,
+)
+from lifefold.core.kernel.aggregate import MACROSTEP_LIMIT
+from lifefold.effects import Begin, Effect, Tell
+from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Scrapped, machine
+
+
+class Sound(State):
+    QUIET = "Quiet"
+    RINGING = "Ringing"
+
+
+class Pulled(Event, frozen=True):
+    """Somebody pulls the rope."""
+
+
+class Faded(Event, frozen=True):
+    """The sound is gone."""
+
+
+class Bell(Record, frozen=True):
+    """A bell."""
+
+    state: Sound = Sound.QUIET
+
+
+bell: Machine[Any] = Machine(
+    "bell",
+    Bell(),
+    rows=(row(Sound.QUIET, Pulled, Sound.RINGING), row(Sound.RINGING, Faded, Sound.QUIET)),
+)
+
+
+def tower(*rules: Any, bells: int = 4, views: dict[str, View] | None = None) -> tuple[AggregateType, Aggregate]:
+    """Return a tower with some bells, an oven and these rules."""
+    of = AggregateType("tower", machines=(bell, machine), rules=rules, views=views)
+    records = {f"bell:{n}": Bell() for n in range(bells)} | {"oven": Oven()}
+    return of, taken(of, of.start("tower/a"), Envelope("", Opened(records), 0)).aggregate
+
+
+def taken(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction:
+    """Return the reaction to an input that must be accepted."""
+    reaction = react(of, aggregate, envelope)
+    assert isinstance(reaction, Reaction), reaction.reason
+    return reaction
+
+
+def refused(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal:
+    """Return the refusal of an input that must be refused."""
+    refusal = react(of, aggregate, envelope)
+    assert isinstance(refusal, Refusal)
+    return refusal
+
+
+def steps(reaction: Reaction) -> list[tuple[str, str]]:
+    """Return the transitions of a reaction in short: who, by which event."""
+    return [(step.entity, type(step.event).__name__) for step in reaction.transitions]
+
+
+PULL = Envelope("bell:0", Pulled(), 7, "test")
+
+
+# Rules
+
+
+@rule(on=bell)
+def pull_the_next(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A bell that begins to ring pulls the next one."""
+    following = f"bell:{int(transition.entity.partition(':')[2]) + 1}"
+    if transition.entered is Sound.RINGING and following in aggregate.entities:
+        yield Dispatch(following, Pulled())
+
+
+@rule(on=bell)
+def fade(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A bell that begins to ring fades."""
+    if transition.entered is Sound.RINGING:
+        yield Dispatch(transition.entity, Faded())
+
+
+def test_an_input_runs_to_completion_and_is_one_version() -> None:
+    """Everything that follows happens in the one reaction; no rule's wish is left for later."""
+    of, aggregate = tower(pull_the_next)
+    reaction = taken(of, aggregate, PULL)
+    assert steps(reaction) == [(f"bell:{n}", "Pulled") for n in range(4)]
+    assert all(reaction.aggregate.record(f"bell:{n}").state is Sound.RINGING for n in range(4))
+    assert reaction.aggregate.version == aggregate.version + 1
+    assert (reaction.refusals, reaction.effects) == ((), ())
+
+
+def test_a_consequence_is_settled_before_the_next_cause_is_looked_at() -> None:
+    """What the first rule asks for comes with all that follows from it, then what the second asks for."""
+    of, aggregate = tower(pull_the_next, fade, bells=3)
+    assert steps(taken(of, aggregate, PULL)) == [
+        ("bell:0", "Pulled"), ("bell:1", "Pulled"), ("bell:2", "Pulled"),
+        ("bell:2", "Faded"), ("bell:1", "Faded"), ("bell:0", "Faded"),
+    ]  # fmt: skip
+
+
+def test_rules_run_in_the_order_of_the_aggregate() -> None:
+    """The other order of the same rules gives another order of the same transitions."""
+    of, aggregate = tower(fade, pull_the_next, bells=3)
+    assert steps(taken(of, aggregate, PULL)) == [
+        ("bell:0", "Pulled"), ("bell:0", "Faded"), ("bell:1", "Pulled"),
+        ("bell:1", "Faded"), ("bell:2", "Pulled"), ("bell:2", "Faded"),
+    ]  # fmt: skip
+
+
+def test_what_one_rule_asks_for_is_done_in_its_order() -> None:
+    """Several wishes of one rule: each is settled before the next."""
+
+    @rule(on=machine)
+    def pull_all(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        if transition.entered is Place.BAKING:
+            for ref in sorted(aggregate.entities):
+                if ref.startswith("bell:"):
+                    yield Dispatch(ref, Pulled())
+
+    of, aggregate = tower(pull_all, fade, bells=2)
+    assert steps(taken(of, aggregate, Envelope("oven", Lit(), 0))) == [
+        ("oven", "Lit"), ("bell:0", "Pulled"), ("bell:0", "Faded"), ("bell:1", "Pulled"), ("bell:1", "Faded"),
+    ]  # fmt: skip
+
+
+def test_a_rule_sees_only_the_transitions_of_its_machine() -> None:
+    """It names the machine it is on, and is known by the name of its function."""
+    seen: list[str] = []
+
+    @rule(on=machine)
+    def watch(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        seen.append(transition.entity)
+        yield from ()
+
+    of, aggregate = tower(watch)
+    taken(of, aggregate, PULL)
+    taken(of, aggregate, Envelope("oven", Lit(), 0))
+    assert seen == ["oven", "oven"]
+    assert (watch.name, watch.on) == ("watch", "oven")
+    assert of.rules_on("bell") == ()
+    assert of.rules_on("oven") == (watch,)
+
+
+def test_a_rule_has_the_actor_and_the_time_of_what_it_follows_from() -> None:
+    """Who did it: the rule, by its name."""
+    of, aggregate = tower(pull_the_next, bells=2)
+    _, second = taken(of, aggregate, PULL).transitions
+    assert (second.actor, second.at_ms) == ("rule:pull_the_next", 7)
+
+
+def test_a_dispatch_that_is_not_taken_is_a_refusal_for_the_record() -> None:
+    """It changes nothing, and what other rules ask for happens all the same."""
+
+    @rule(on=bell)
+    def pull_again(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        if transition.entered is Sound.RINGING:
+            yield Dispatch(transition.entity, Pulled())
+            yield Dispatch("bell:9", Pulled())
+            yield Dispatch("gong:1", Pulled())
+
+    of, aggregate = tower(pull_again, fade, bells=1)
+    reaction = taken(of, aggregate, PULL)
+    assert steps(reaction) == [("bell:0", "Pulled"), ("bell:0", "Faded")]
+    assert [(each.kind, each.reason) for each in reaction.refusals] == [
+        ("illegal", "bell: Pulled is not possible in Ringing (possible: Faded)"),
+        ("unknown", "rule pull_again: 'bell:9' does not exist"),
+        ("unknown", "rule pull_again: 'gong:1' does not exist"),
+    ]
+    assert {each.envelope.actor for each in reaction.refusals} == {"rule:pull_again"}
+
+
+def test_rules_may_create_entities_and_use_them_at_once() -> None:
+    """Create, then Dispatch to what was created; a second creation of the same name is refused."""
+
+    @rule(on=machine)
+    def cast(_aggregate: Aggregate, transition: Transition) -> Iterator[Create | Dispatch]:
+        if transition.entered is Place.BAKING:
+            yield Create("bell:new", Bell())
+            yield Dispatch("bell:new", Pulled())
+            yield Create("bell:new", Bell())
+            yield Create("gong:1", Bell())
+
+    of, aggregate = tower(cast)
+    reaction = taken(of, aggregate, Envelope("oven", Lit(), 3))
+    assert steps(reaction) == [("oven", "Lit"), ("bell:new", "Created"), ("bell:new", "Pulled")]
+    assert [(each.kind, each.reason) for each in reaction.refusals] == [
+        ("unknown", "rule cast: 'bell:new' exists already"),
+        ("unknown", "rule cast: 'gong:1' does not exist"),
+    ]
+    assert reaction.aggregate.record("bell:new") == Bell(Sound.RINGING)
+    assert reaction.aggregate.entities["bell:new"].entered_ms == 3
+
+
+def test_a_rule_on_a_machine_that_is_not_there_is_an_error() -> None:
+    """It would never run; the error names the rule and the machines there are."""
+    with pytest.raises(ValueError, match=r"tower: rule fade is on 'bell'; the machines are oven"):
+        AggregateType("tower", machines=(machine,), rules=(fade,))
+
+
+def test_rules_that_run_in_a_circle_are_found_out() -> None:
+    """No input is followed for ever; the error says which it was."""
+
+    @rule(on=bell)
+    def swing(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        yield Dispatch(transition.entity, Faded() if transition.after.state is Sound.RINGING else Pulled())
+
+    of = AggregateType("tower", machines=(bell,), rules=(swing,))
+    with pytest.raises(
+        RuntimeError, match=rf"tower/a: the rules run in a circle: {MACROSTEP_LIMIT} steps after Created"
+    ):
+        react(of, of.start("tower/a"), Envelope("bell:0", Created(Bell()), 0))
+
+
+# Effects
+
+
+def test_an_effect_says_which_entity_asks_for_it() -> None:
+    """Its place in the reaction is its index, over all transitions in their order."""
+
+    @rule(on=bell)
+    def light(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+        if transition.entered is Sound.RINGING:
+            yield Tell("village/b", "bell:0", Pulled())
+            yield Dispatch("oven", Lit())
+
+    of, aggregate = tower(light)
+    reaction = taken(of, aggregate, PULL)
+    assert reaction.effects == (
+        Asked("", Tell("village/b", "bell:0", Pulled(), 1)),
+        Asked("oven", Begin("Bake", Bake(200), 2)),
+    )
+
+
+# Inputs from outside
+
+
+def test_opening_creates_everything_at_once() -> None:
+    """No rule sees a part of it; and an aggregate is opened once."""
+    seen: list[int] = []
+
+    @rule(on=bell)
+    def count(aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+        seen.append(len(aggregate.entities))
+        yield from ()
+
+    of, aggregate = tower(count, bells=2)
+    assert seen == [3, 3]
+    assert (aggregate.name, aggregate.kind, aggregate.key, aggregate.version) == ("tower/a", "tower", "a", 1)
+    again = refused(of, aggregate, Envelope("", Opened({"oven": Oven()}), 0))
+    assert (again.kind, again.reason) == ("duplicate", "tower/a is open already")
+
+
+def test_opening_with_an_unknown_machine_creates_nothing() -> None:
+    """All or nothing."""
+    of = AggregateType("tower", machines=(bell,))
+    refusal = refused(of, of.start("tower/a"), Envelope("", Opened({"bell:0": Bell(), "oven": Oven()}), 0))
+    assert (refusal.kind, refusal.reason) == ("unknown", "tower/a has no machine for 'oven'")
+
+
+def test_an_entity_can_be_created_later_and_once() -> None:
+    """With the actor and the time of its envelope."""
+    of, aggregate = tower(bells=1)
+    reaction = taken(of, aggregate, Envelope("bell:x", Created(Bell()), 9, "somebody"))
+    assert [(step.before, step.actor, step.at_ms) for step in reaction.transitions] == [(None, "somebody", 9)]
+    again = refused(of, reaction.aggregate, Envelope("bell:x", Created(Bell()), 9))
+    assert (again.kind, again.reason) == ("duplicate", "tower/a: 'bell:x' exists already")
+
+
+@pytest.mark.parametrize("ref", ["gong:1", "bell:9", ""], ids=["machine", "entity", "nobody"])
+def test_an_event_for_nobody_is_refused(ref: str) -> None:
+    """Unknown machines and unknown entities; the reason names the aggregate and what was asked for."""
+    of, aggregate = tower()
+    refusal = refused(of, aggregate, Envelope(ref, Pulled(), 0))
+    assert (refusal.kind, refusal.reason) == ("unknown", f"tower/a: {ref!r} does not exist")
+    assert refused(of, aggregate, Envelope("gong:1", Created(Bell()), 0)).kind == "unknown"
+
+
+def test_an_event_that_only_an_activity_yields_is_not_taken_from_anybody_else() -> None:
+    """From outside it needs the slot and the generation of the activity."""
+    of, aggregate = tower()
+    lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
+    refusal = refused(of, lit, Envelope("oven", Baked(), 0, "somebody"))
+    assert (refusal.kind, refusal.reason) == ("unsolicited", "Baked comes from an activity, not from somebody")
+    assert refused(of, lit, Envelope("oven", Cooled(), 0, "somebody")).kind == "unsolicited"
+    baked = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2))
+    assert baked.aggregate.record("oven").state is Place.COOLING
+
+
+def test_a_refused_input_changes_nothing() -> None:
+    """The answer is the refusal alone; there is no other aggregate."""
+    of, aggregate = tower()
+    assert refused(of, aggregate, Envelope("bell:0", Faded(), 0)).kind == "illegal"
+
+
+def test_the_kernels_own_inputs_reach_their_entity() -> None:
+    """Timers and confirmations go through the aggregate like everything else."""
+    of, aggregate = tower(bells=0)
+    for envelope in (
+        Envelope("oven", Lit(), 0),
+        Envelope("oven", Doused(), 1),
+        Envelope("oven", Ended("Bake", 2), 2),
+        Envelope("oven", Lit(), 3),
+        Envelope("oven", Baked(), 4, slot="Bake", generation=5),
+        Envelope("oven", Elapsed("Cooled", 6), 504),
+    ):
+        aggregate = taken(of, aggregate, envelope).aggregate
+    assert aggregate.record("oven").state is Place.COLD
+    assert aggregate.version == 7
+
+
+def test_a_recovered_aggregate_asks_again_for_everything_in_it() -> None:
+    """In the order of the references, for every entity, without a transition."""
+    of = AggregateType("house", machines=(machine,))
+    records = {"oven:b": Oven(Place.BAKING, degrees=2), "oven:a": Oven(Place.BAKING, degrees=1), "oven:c": Oven()}
+    aggregate = taken(of, of.start("house/a"), Envelope("", Opened(records), 0)).aggregate
+    reaction = taken(of, aggregate, Envelope("", Recovered(5), 50))
+    assert reaction.effects == (
+        Asked("oven:a", Begin("Bake", Bake(1), 1, resumed=True)),
+        Asked("oven:b", Begin("Bake", Bake(2), 1, resumed=True)),
+    )
+    assert (reaction.transitions, reaction.aggregate.version) == ((), 2)
+    assert reaction.aggregate.entities == aggregate.entities
+
+
+def test_an_empty_aggregate_can_recover() -> None:
+    """There is nothing to ask for."""
+    of = AggregateType("house", machines=(machine,))
+    assert taken(of, of.start("house/a"), Envelope("", Recovered(5), 50)).effects == ()
+
+
+# Messages between aggregates
+
+
+def message(ordinal: int, event: Event, sender: str = "village/b") -> Envelope:
+    """Return a message to the first bell."""
+    return Envelope("bell:0", event, 0, sender, sender=sender, ordinal=ordinal)
+
+
+def test_messages_are_numbered_per_receiver() -> None:
+    """Each pair of aggregates counts for itself, over all reactions."""
+
+    @rule(on=bell)
+    def tell(_aggregate: Aggregate, transition: Transition) -> Iterator[Tell]:
+        if transition.before is not None:
+            yield Tell("village/b", "bell:0", transition.event)
+            yield Tell("village/c", "bell:0", transition.event)
+            yield Tell("village/b", "bell:1", transition.event, ordinal=99)
+
+    of, aggregate = tower(tell)
+    first = taken(of, aggregate, PULL)
+    second = taken(of, first.aggregate, Envelope("bell:0", Faded(), 8))
+    told: list[Effect] = [asked.effect for asked in (*first.effects, *second.effects)]
+    assert [(each.aggregate, each.ordinal) for each in told if isinstance(each, Tell)] == [
+        ("village/b", 1), ("village/c", 1), ("village/b", 2), ("village/b", 3), ("village/c", 2), ("village/b", 4),
+    ]  # fmt: skip
+    assert dict(second.aggregate.sent) == {"village/b": 4, "village/c": 2}
+
+
+def test_a_message_is_taken_once_and_in_order() -> None:
+    """A repeated one is a duplicate, one that comes too soon is overtaking; both are refused and change nothing."""
+    of, aggregate = tower()
+    soon = refused(of, aggregate, message(2, Pulled()))
+    assert (soon.kind, soon.reason) == ("overtaking", "message 2 of village/b, expected 1")
+    first = taken(of, aggregate, message(1, Pulled())).aggregate
+    again = refused(of, first, message(1, Pulled()))
+    assert (again.kind, again.reason) == ("duplicate", "message 1 of village/b, expected 2")
+    second = taken(of, first, message(2, Faded())).aggregate
+    assert dict(second.received) == {"village/b": 2}
+
+
+def test_senders_are_counted_apart() -> None:
+    """Everybody begins with number 1."""
+    of, aggregate = tower()
+    first = taken(of, aggregate, message(1, Pulled())).aggregate
+    assert taken(of, first, message(1, Faded(), "village/c")).aggregate.record("bell:0").state is Sound.QUIET
+
+
+def test_a_message_that_its_entity_does_not_take_uses_up_its_number() -> None:
+    """It is accepted as a message, so that the next one comes through; the refusal is kept."""
+    of, aggregate = tower()
+    reaction = taken(of, aggregate, message(1, Faded()))
+    assert [each.kind for each in reaction.refusals] == ["illegal"]
+    assert (reaction.transitions, reaction.aggregate.version) == ((), aggregate.version + 1)
+    assert reaction.aggregate.entities == aggregate.entities
+    assert taken(of, reaction.aggregate, message(2, Pulled())).refusals == ()
+
+
+@given(st.lists(st.integers(1, 6), max_size=30))
+def test_whatever_the_transport_does_the_receiver_goes_through_the_messages_in_order(deliveries: list[int]) -> None:
+    """Duplicated, lost and overtaking deliveries: what was taken is a prefix of what was sent."""
+    of, aggregate = tower(bells=1)
+    sent = [Pulled() if n % 2 else Faded() for n in range(1, 7)]
+    accepted = 0
+    for ordinal in deliveries:
+        reaction = react(of, aggregate, message(ordinal, sent[ordinal - 1]))
+        if isinstance(reaction, Reaction):
+            assert (ordinal, reaction.refusals) == (accepted + 1, ())
+            accepted, aggregate = ordinal, reaction.aggregate
+    assert aggregate.record("bell:0").state is (Sound.RINGING if accepted % 2 else Sound.QUIET)
+
+
+# Views, names, systems
+
+
+def count_rings(rings: int, transition: Transition) -> int:
+    """Count the bells that began to ring."""
+    return rings + (transition.entered is Sound.RINGING)
+
+
+def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> None:
+    """A rule sees what has happened up to its transition."""
+    seen: list[int] = []
+
+    @rule(on=bell)
+    def watch(aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+        seen.append(aggregate.views["rings"])
+        yield from ()
+
+    of, aggregate = tower(pull_the_next, watch, views={"rings": View(0, count_rings)}, bells=3)
+    assert of.start("tower/a").views["rings"] == 0
+    seen.clear()
+    assert taken(of, aggregate, PULL).aggregate.views["rings"] == 3
+    assert seen == [1, 2, 3]
+
+
+def test_a_system_finds_the_type_of_an_aggregate_by_its_kind() -> None:
+    """The kind is what stands before the slash; a kind that is alone needs no slash."""
+    of, aggregate = tower()
+    system = System("country", of)
+    assert system.type_of("tower/a") is of
+    assert system.type_of("tower") is of
+    assert (aggregate.kind, of.start("tower").key) == ("tower", "")
+    with pytest.raises(KeyError):
+        system.type_of("castle/a")
+    with pytest.raises(KeyError):
+        aggregate.record("bell:99")
+
+
+def test_the_machine_of_a_reference_is_what_stands_before_the_colon() -> None:
+    """A machine with one entity needs no colon."""
+    of, _ = tower()
+    assert of.machine_of("bell:1") is bell
+    assert of.machine_of("oven") is machine
+    assert of.machine_of("gong") is None
+
+
+def test_a_postponed_events_refusal_is_part_of_the_reaction() -> None:
+    """What waited and is not wanted any more stands with the refusals of the input that decided it."""
+    of = AggregateType("house", machines=(machine,))
+    opened = taken(of, of.start("house/a"), Envelope("", Opened({"oven": Oven(Place.BAKING)}), 0)).aggregate
+    waits = taken(of, opened, Envelope("oven", Knocked(), 1, "somebody"))
+    assert waits.transitions == ()
+    reaction = taken(of, waits.aggregate, Envelope("oven", Scrapped(), 2))
+    assert [(each.kind, each.envelope.actor) for each in reaction.refusals] == [("illegal", "somebody")]
+    assert reaction.aggregate.entities["oven"].find("Bake", Phase.ENDING) is not None

@@ -1,0 +1,105 @@
+"""The journal: the document's nine fields for every transition, and events in a line."""
+
+import msgspec
+
+from lifefold.core import session
+from lifefold.core.kernel import (
+    Advance,
+    Created,
+    Elapsed,
+    Ended,
+    Envelope,
+    Event,
+    LifecycleEvent,
+    Recovered,
+    advance,
+    create,
+    describe,
+    encode,
+    journal,
+)
+from oven import Baked, Doused, Lit, Oven, Place, machine
+
+
+class Said(Event, frozen=True):
+    """Somebody said something, so many times."""
+
+    text: str = ""
+    times: int = 1
+
+
+def test_an_entry_has_the_documents_nine_fields_in_its_order() -> None:
+    """And what else is known stands in ``metadata`` (E44)."""
+    assert LifecycleEvent.__struct_fields__ == (
+        "timestamp", "entity_type", "entity_id", "from_status", "to_status", "actor", "reason", "transition_reason",
+        "abort_reason", "metadata",
+    )  # fmt: skip
+
+
+def test_a_transition_is_an_entry() -> None:
+    """Seconds, machine, key, states, actor, what the event says, and the effects by name."""
+    born = create(machine, "oven:left", Oven(), 1_000, "plan")
+    lit = advance(machine, born.entity, Envelope("oven:left", Lit(220), 1_500, "baker"))
+    assert isinstance(lit, Advance)
+    assert journal("house/a", lit.transitions[0]) == LifecycleEvent(
+        timestamp=1.5,
+        entity_type="oven",
+        entity_id="left",
+        from_status="Cold",
+        to_status="Baking",
+        actor="baker",
+        reason="degrees 220",
+        metadata={"aggregate": "house/a", "event": "Lit", "version": 2, "effects": ["Begin"]},
+    )
+
+
+def test_a_creation_comes_from_no_status() -> None:
+    """Its reason is empty: the record is not repeated."""
+    born = create(machine, "oven", Oven(Place.BAKING), 0, "plan")
+    entry = journal("house/a", born.transitions[0])
+    assert (entry.from_status, entry.to_status, entry.reason) == ("", "Baking", "")
+    assert entry.metadata["event"] == "Created"
+
+
+def test_an_entity_without_a_key_is_called_like_its_aggregate() -> None:
+    """By the aggregate's key, or its name if it has none."""
+    born = create(machine, "oven", Oven(), 0, "plan").transitions[0]
+    assert journal("house/a", born).entity_id == "a"
+    assert journal("house", born).entity_id == "house"
+
+
+def test_every_entry_can_be_written() -> None:
+    """A journal is for other programs."""
+    entity = create(machine, "oven", Oven(Place.BAKING), 0, "plan").entity
+    for event, slot in ((Baked(), "Bake"), (Doused(), "")):
+        done = advance(machine, entity, Envelope("oven", event, 1, slot=slot, generation=1 if slot else 0))
+        assert isinstance(done, Advance)
+        entry = journal("house/a", done.transitions[0])
+        assert msgspec.json.decode(encode(entry), type=LifecycleEvent) == entry
+
+
+def test_an_event_is_described_by_what_it_says() -> None:
+    """What speaks for itself as it is, everything else with its name; what is empty is not mentioned."""
+    assert describe(Said("hello", 2)) == "hello, times 2"
+    assert describe(Said("", 2)) == "times 2"
+    assert describe(Doused()) == ""
+
+
+def test_a_part_of_an_event_is_described_by_its_name_and_what_it_says() -> None:
+    """As the documents write it: ``Error(exit status 1)``."""
+    assert describe(session.SessionExited(session.Error("exit status 1"))) == "Error(exit status 1)"
+    assert describe(session.SessionExited(session.Timeout())) == "Timeout"
+
+
+def test_the_kernels_own_fields_are_not_described() -> None:
+    """They mean something to the kernel only."""
+    for event in (Created(Oven()), Elapsed("Cooled", 3), Ended("Bake", 2), Recovered(5)):
+        assert describe(event) == ""
+
+
+def test_a_description_is_one_line_and_not_a_long_one() -> None:
+    """Of a text its first line; what is cut off shows."""
+    assert describe(Said("\n  a b \n\n  c")) == "a b , times 1"
+    assert describe(Said("x" * 151)) == "x" * 151 + ", times 1"
+    long = describe(Said("x" * 500))
+    assert (len(long), long[-1], long[:159]) == (160, "…", "x" * 159)

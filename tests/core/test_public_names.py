@@ -1,0 +1,32 @@
+"""What may be imported from the packages of the core."""
+
+from lifefold.core import fleet, kernel
+
+KERNEL = (
+    "ANY Advance After Aggregate AggregateType Asked Codec Create Created Dispatch Does Elapsed Ended Entity Envelope"
+    " Event IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase Reaction Record Recovered"
+    " Refusal Row Rule Running Span State Step System Transition UnreadableEntry View advance after create describe"
+    " digest does encode journal react replace row rule"
+).split()
+
+FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening seat status system worker".split()
+
+
+def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:
+    """Nothing is exported by accident, and nothing that is listed is missing."""
+    assert kernel.__all__ == KERNEL
+    assert [name for name in KERNEL if not hasattr(kernel, name)] == []
+
+
+def test_the_fleet_exports_these_names_and_all_of_them_exist() -> None:
+    """Nothing is exported by accident, and nothing that is listed is missing."""
+    assert fleet.__all__ == FLEET
+    assert [name for name in FLEET if not hasattr(fleet, name)] == []
+
+
+def test_the_system_that_is_shipped_has_a_board_and_workers() -> None:
+    """The kinds of aggregates and their machines are part of every log that was ever written."""
+    assert {kind: list(of.machines) for kind, of in fleet.system.aggregates.items()} == {
+        "board": ["task", "seat"],
+        "worker": ["session", "assignment", "mailbox", "intent"],
+    }

@@ -1,0 +1,254 @@
+"""Tasks: the document's thirty rows, ownership by epoch, retries, and what it means to be settled."""
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core import task
+from lifefold.core.kernel import Event, IllegalTransition, Record, Step, replace
+from lifefold.core.task import (
+    Approved,
+    Blocked,
+    Brief,
+    Cancelled,
+    Claimed,
+    Completed,
+    Declined,
+    Decomposed,
+    Failed,
+    Orphaned,
+    Rejected,
+    Released,
+    Retried,
+    Salvaged,
+    Started,
+    State,
+    SubtasksCompleted,
+    SubtasksOverdue,
+    Task,
+    Unblocked,
+    Verified,
+    in_fleet,
+    machine,
+)
+
+DOCUMENT: Final = """
+PLANNED OPEN
+PLANNED CANCELLED
+OPEN CLAIMED
+OPEN WAITING_FOR_SUBTASKS
+OPEN CANCELLED
+CLAIMED IN_PROGRESS
+CLAIMED OPEN
+CLAIMED DONE
+CLAIMED FAILED
+CLAIMED CANCELLED
+CLAIMED WAITING_FOR_SUBTASKS
+CLAIMED BLOCKED
+IN_PROGRESS DONE
+IN_PROGRESS FAILED
+IN_PROGRESS BLOCKED
+IN_PROGRESS WAITING_FOR_SUBTASKS
+IN_PROGRESS OPEN
+IN_PROGRESS CANCELLED
+IN_PROGRESS ORPHANED
+ORPHANED DONE
+ORPHANED FAILED
+ORPHANED OPEN
+BLOCKED OPEN
+BLOCKED CANCELLED
+WAITING_FOR_SUBTASKS DONE
+WAITING_FOR_SUBTASKS BLOCKED
+WAITING_FOR_SUBTASKS CANCELLED
+FAILED OPEN
+DONE CLOSED
+DONE FAILED
+"""
+"""The exhaustive transition table of the document, from and to."""
+
+TRIGGERS: Final[dict[tuple[str, str], Event]] = {
+    ("PLANNED", "OPEN"): Approved(),
+    ("PLANNED", "CANCELLED"): Declined(),
+    ("OPEN", "CLAIMED"): Claimed("w"),
+    ("OPEN", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("OPEN", "CANCELLED"): Cancelled("no"),
+    ("CLAIMED", "IN_PROGRESS"): Started(2),
+    ("CLAIMED", "OPEN"): Released(2, "given back"),
+    ("CLAIMED", "DONE"): Completed(2),
+    ("CLAIMED", "FAILED"): Failed(2, "broken"),
+    ("CLAIMED", "CANCELLED"): Cancelled("no"),
+    ("CLAIMED", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("CLAIMED", "BLOCKED"): Blocked("no key"),
+    ("IN_PROGRESS", "DONE"): Completed(2),
+    ("IN_PROGRESS", "FAILED"): Failed(2, "broken"),
+    ("IN_PROGRESS", "BLOCKED"): Blocked("no key"),
+    ("IN_PROGRESS", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("IN_PROGRESS", "OPEN"): Released(2, "given back"),
+    ("IN_PROGRESS", "CANCELLED"): Cancelled("no"),
+    ("IN_PROGRESS", "ORPHANED"): Orphaned(2),
+    ("ORPHANED", "DONE"): Salvaged(2),
+    ("ORPHANED", "FAILED"): Failed(2, "lost"),
+    ("ORPHANED", "OPEN"): Released(2, "given back"),
+    ("BLOCKED", "OPEN"): Unblocked(),
+    ("BLOCKED", "CANCELLED"): Cancelled("no"),
+    ("WAITING_FOR_SUBTASKS", "DONE"): SubtasksCompleted(),
+    ("WAITING_FOR_SUBTASKS", "BLOCKED"): SubtasksOverdue(),
+    ("WAITING_FOR_SUBTASKS", "CANCELLED"): Cancelled("no"),
+    ("FAILED", "OPEN"): Retried(),
+    ("DONE", "CLOSED"): Verified(2, "c0ffee"),
+    ("DONE", "FAILED"): Rejected(2, "tests fail"),
+}
+
+CHANGES: Final[dict[str, dict[str, object]]] = {
+    "Claimed": {"owner": "w", "epoch": 3},
+    "Cancelled": {"owner": "", "reason": "no"},
+    "Released": {"owner": "", "reason": "given back"},
+    "Failed": {"owner": ""},
+    "Rejected": {"owner": "", "reason": "tests fail"},
+    "Blocked": {"owner": "", "reason": "no key"},
+    "Verified": {"owner": "", "reason": "", "commit": "c0ffee"},
+    "Retried": {"retries": 1},
+}
+
+OWNED: Final = [pair for pair, event in TRIGGERS.items() if hasattr(event, "epoch") and pair[0] != "OPEN"]
+TASK: Final = Task(id="T1", prompt="do it", owner="somebody", epoch=2, reason="before")
+
+
+def in_state(state: str) -> Task:
+    """Return a task in this state, in its second claim."""
+    return replace(TASK, state=State(state))
+
+
+def taken(record: Task, event: Event) -> Task:
+    """Return the record after a step that must be taken, and that asks for nothing."""
+    step = machine.step(record, event)
+    assert isinstance(step, Step), str(step)
+    assert step.effects == ()
+    return step.record
+
+
+def test_the_rows_are_the_documents_thirty_and_no_more() -> None:
+    """Each pair once, in the document's order."""
+    pairs = [(row.source_label, row.target.value) for row in machine.rows]
+    assert pairs == [tuple(line.split()) for line in DOCUMENT.split("\n") if line]
+    assert pairs == list(TRIGGERS)
+    assert len(pairs) == 30
+
+
+@pytest.mark.parametrize(("source", "target"), TRIGGERS, ids=lambda word: word)
+def test_each_trigger_leads_where_the_document_says_and_changes_what_it_must(source: str, target: str) -> None:
+    """The whole record after each of the thirty transitions."""
+    event = TRIGGERS[source, target]
+    after = taken(in_state(source), event)
+    changed = dict(CHANGES.get(type(event).__name__, {}))
+    if isinstance(event, Failed):
+        changed["reason"] = event.reason
+    assert after == replace(in_state(target), **changed)
+
+
+def test_what_is_not_in_the_table_is_illegal() -> None:
+    """All other pairs of a state and an event (E15, E16, E17)."""
+    legal = {(source, type(event)) for (source, _), event in TRIGGERS.items()}
+    events = {type(event): event for event in TRIGGERS.values()}
+    assert set(events) == set(machine.events)
+    for state in State:
+        for kind, event in events.items():
+            answer = machine.step(in_state(state), event)
+            assert isinstance(answer, Step) is ((state.value, kind) in legal), (state, event)
+
+
+def test_the_states_that_the_document_calls_terminal_take_nothing() -> None:
+    """CLOSED, CANCELLED, and PENDING_APPROVAL, which no row enters either (E2)."""
+    for state in (State.CLOSED, State.CANCELLED, State.PENDING_APPROVAL):
+        assert machine.allowed(state) == ()
+    assert machine.final == {State.CLOSED, State.CANCELLED}
+    assert machine.detached == {State.PENDING_APPROVAL}
+    assert all(row.target is not State.PENDING_APPROVAL for row in machine.rows)
+
+
+@pytest.mark.parametrize(("source", "target"), OWNED, ids=lambda word: word)
+def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> None:
+    """Ownership is an epoch: a worker that was given up for dead can complete nothing (E12)."""
+    event = TRIGGERS[source, target]
+    for epoch in (0, 1, 3):
+        assert isinstance(machine.step(in_state(source), replace(event, epoch=epoch)), IllegalTransition)
+    assert isinstance(machine.step(in_state(source), event), Step)
+
+
+def test_only_the_decomposition_of_an_open_task_needs_no_owner() -> None:
+    """Nobody has claimed it. All other reports with an epoch are guarded."""
+    unguarded = [row for row in machine.rows if "epoch" in row.event.__struct_fields__ and row.guard is None]
+    assert [str(row) for row in unguarded] == ["row(OPEN, Decomposed(epoch), WAITING_FOR_SUBTASKS)"]
+
+
+def test_each_claim_has_an_epoch_of_its_own() -> None:
+    """It goes up with every claim and never down, whoever claims."""
+    record = replace(Task(id="T1"), state=State.OPEN)
+    for epoch in range(1, 4):
+        record = taken(record, Claimed(f"w{epoch}"))
+        assert (record.epoch, record.owner) == (epoch, f"w{epoch}")
+        record = taken(record, Released(epoch, "not now"))
+        assert (record.epoch, record.owner, record.reason) == (epoch, "", "not now")
+
+
+def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
+    """``max_retries`` is 3 by default; the history of the reasons stays with the task (E5)."""
+    record = replace(Task(id="T1"), state=State.OPEN)
+    for attempt in range(1, 5):
+        record = taken(taken(record, Claimed("w")), Failed(attempt, f"reason {attempt}"))
+        assert record.reason == f"reason {attempt}"
+        if attempt < 4:
+            assert not task.settled(record)
+            record = taken(record, Retried())
+            assert (record.state, record.retries, record.reason) == (State.OPEN, attempt, f"reason {attempt}")
+    assert task.settled(record)
+    assert isinstance(machine.step(record, Retried()), IllegalTransition)
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+def test_settled_is_not_a_state(state: State) -> None:
+    """CLOSED, CANCELLED and BLOCKED are; FAILED is when its retries are used up; the rest is not (E18)."""
+    fresh, used = replace(TASK, state=state), replace(TASK, state=state, retries=3)
+    always = state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
+    assert task.settled(fresh) is always
+    assert task.settled(used) is (always or state is State.FAILED)
+    assert task.settled(replace(used, max_retries=4)) is always
+
+
+def test_in_a_fleet_a_task_that_nobody_claimed_can_be_blocked() -> None:
+    """One row more than the document (E19), ahead of the others."""
+    assert [str(row) for row in in_fleet.rows[:1]] == ["row(OPEN, Blocked(reason), BLOCKED)"]
+    assert in_fleet.rows[1:] == machine.rows
+    assert (in_fleet.name, in_fleet.final) == (machine.name, machine.final)
+    step = in_fleet.step(in_state("OPEN"), Blocked("depends on T0"))
+    assert isinstance(step, Step)
+    assert (step.record.state, step.record.reason) == (State.BLOCKED, "depends on T0")
+    assert isinstance(machine.step(in_state("OPEN"), Blocked()), IllegalTransition)
+
+
+@given(st.lists(st.sampled_from([example for event in in_fleet.events for example in event.examples()]), max_size=40))
+def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: list[Event]) -> None:
+    """Whatever is reported, by whomever."""
+    record = in_fleet.initial
+    for event in events:
+        step = in_fleet.step(record, event)
+        if isinstance(step, Step):
+            assert step.record.epoch - record.epoch in {0, 1}
+            assert step.record.retries <= step.record.max_retries
+            assert step.effects == ()
+            record = step.record
+
+
+def test_every_event_has_examples_of_its_own_type() -> None:
+    """An owner's report has one of the first claim and one of a claim that never was."""
+    for event in machine.events:
+        assert {type(example) for example in event.examples()} == {event}
+    assert Started.examples() == (Started(1), Started(0))
+
+
+def test_a_brief_says_what_a_worker_needs_to_know() -> None:
+    """Nothing about other tasks, nothing about other workers."""
+    assert Brief.__struct_fields__ == ("task", "epoch", "prompt", "verify", "failure")
+    assert isinstance(machine.initial, Record)

@@ -1,0 +1,58 @@
+"""What is guaranteed of a short command of our own that is cancelled: it may end what it is at, within its patience."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from lifefold.interpreters.body.command import Limits, run
+
+pytestmark = pytest.mark.anyio
+
+READS_THEN_WRITES = ("sh", "-c", 'echo > begun; read -r line < gate; echo "$line" > done')
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def cancelled(folder: Path, patience_ms: int) -> anyio.CancelScope:
+    """Run the command, cancel it once it waits at its gate, and open the gate only then."""
+    os.mkfifo(folder / "gate")
+    limits = Limits(timeout_ms=60_000, patience_ms=patience_ms, keep_bytes=100)
+
+    def open_gate() -> None:
+        (folder / "gate").write_text("orderly\n")
+
+    async with anyio.create_task_group() as tasks:
+        with anyio.CancelScope() as scope:
+            tasks.start_soon(cancel_when_begun, folder, scope, open_gate if patience_ms else None)
+            await run(READS_THEN_WRITES, folder, limits)
+    return scope
+
+
+async def cancel_when_begun(folder: Path, scope: anyio.CancelScope, then: Callable[[], None] | None) -> None:
+    while not (folder / "begun").exists():
+        await anyio.lowlevel.checkpoint()
+    scope.cancel()
+    if then is not None:
+        await anyio.to_thread.run_sync(then)
+
+
+async def test_a_cancelled_command_may_end_what_it_is_at(tmp_path: Path) -> None:
+    """What it would have left halfway (git's locks) is put in order by itself; the cancellation holds all the same."""
+    scope = await cancelled(tmp_path, patience_ms=30_000)
+    assert scope.cancelled_caught
+    assert (tmp_path / "done").read_text() == "orderly\n"
+
+
+async def test_patience_ends(tmp_path: Path) -> None:
+    """A cancelled command that does not end by itself is ended."""
+    scope = await cancelled(tmp_path, patience_ms=0)
+    assert scope.cancelled_caught
+    assert not (tmp_path / "done").exists()

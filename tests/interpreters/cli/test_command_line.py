@@ -1,0 +1,274 @@
+"""The command line as users and programs rely on it: exit codes, JSON shapes, errors that change nothing."""
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import LIFEFOLD, Ground
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def _everything(folder: Path) -> dict[str, str]:
+    """Return a digest of every file below a folder."""
+    return {
+        str(path): blake2b(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith((".lock", "-shm", "-wal")) and ".git" not in path.parts
+    }
+
+
+def _replace(old: str, new: str) -> Callable[[Ground], None]:
+    def replace(ground: Ground) -> None:
+        ground.fleet.write_text(ground.fleet.read_text().replace(old, new))
+
+    return replace
+
+
+def _unmake(ground: Ground) -> None:
+    shutil.rmtree(ground.folder / "repo" / ".git")
+
+
+BAD_FILES: dict[str, tuple[Callable[[Ground], None], str]] = {
+    "unknown key": (_replace("grace =", "grase ="), "grase"),
+    "wrong type": (_replace('"2s"', "2"), "session_timeout"),
+    "missing command": (_replace("command =", "# command ="), "command"),
+    "command not found": (_replace('command = ["', 'command = ["/no/such/program", "'), "/no/such/program"),
+    "duplicate id": (_replace('id = "plain-2"', 'id = "plain-1"'), "plain-1"),
+    "dependency cycle": (
+        _replace('id = "plain-1"', 'id = "plain-1"\ndepends_on = ["plain-2"]'),
+        "plain-2",
+    ),
+    "not TOML": (_replace("[fleet]", "[fleet"), "fleet.toml"),
+    "not a git repository": (_unmake, "repo"),
+    "no such repository": (_replace('"repo"', '"elsewhere"'), "elsewhere"),
+    "zero limit": (_replace("grace =", "max_total_errors = 0\ngrace ="), "max_total_errors"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_input_is_named_exits_with_2_and_changes_nothing(ground: Ground, name: str) -> None:
+    """What, where, what is accepted; no log is begun and no file is touched."""
+    ground.prepare("plain-1", "plain-2")
+    spoil, word = BAD_FILES[name]
+    if name == "dependency cycle":
+        _replace('id = "plain-2"', 'id = "plain-2"\ndepends_on = ["plain-1"]')(ground)
+    spoil(ground)
+    before = _everything(ground.folder)
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    assert word in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert refused.stdout == ""
+    assert _everything(ground.folder) == before
+
+
+def test_a_missing_fleet_file_is_bad_input(ground: Ground) -> None:
+    """The path is in the message."""
+    assert "nowhere.toml" in ground.call("run", "nowhere.toml", code=2).stderr
+
+
+def _newer(log: Path) -> None:
+    with sqlite3.connect(log) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+def _foreign(log: Path) -> None:
+    log.unlink()
+    with sqlite3.connect(log) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+
+
+def _text(log: Path) -> None:
+    log.write_text("hello, this is text and no database at all\n" * 99)
+
+
+BAD_LOGS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "newer version": (_newer, "version 99"),
+    "another program's": (_foreign, "not a lifefold log"),
+    "text": (_text, "not a lifefold log"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LOGS)
+@pytest.mark.parametrize("command", ["run", "status", "send", "stop"])
+def test_a_log_that_cannot_be_used_is_named_and_left_alone(ground: Ground, name: str, command: str) -> None:
+    """Exit code 2 for every command that opens it; the file stays byte for byte."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    spoil, words = BAD_LOGS[name]
+    spoil(ground.log)
+    before = ground.log.read_bytes()
+    arguments = {"run": [str(ground.fleet)], "send": ["all", "hi"]}.get(command, [])
+    assert words in ground.call(command, *arguments, "--db", str(ground.log), code=2).stderr
+    assert ground.log.read_bytes() == before
+
+
+def test_the_log_of_another_fleet_is_refused(ground: Ground) -> None:
+    """By its name, and by what has been changed in the file since."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    text = ground.fleet.read_text()
+    ground.fleet.write_text(text.replace('"ground"', '"other"'))
+    refused = ground.call("run", str(ground.fleet), "--db", str(ground.log), code=2)
+    assert "'ground', not of 'other'" in refused.stderr
+    ground.fleet.write_text(text.replace("300ms", "400ms"))
+    assert "grace" in ground.call("run", str(ground.fleet), code=2).stderr
+
+
+def test_commands_without_a_log_say_where_they_looked(ground: Ground) -> None:
+    """No log, or several: exit code 2 and what to do."""
+    assert "--db" in ground.call("status", code=2).stderr
+    (ground.folder / ".lifefold").mkdir()
+    (ground.folder / ".lifefold" / "a.db").touch()
+    (ground.folder / ".lifefold" / "b.db").touch()
+    assert "several logs" in ground.call("tasks", code=2).stderr
+
+
+def test_an_unknown_agent_is_bad_input(ground: Ground) -> None:
+    """The message lists the agents."""
+    ground.prepare("plain-1", repository=False, agents=2)
+    ground.run()
+    assert "agent-1, agent-2" in ground.call("send", "nobody", "hi", code=2).stderr
+    assert "agent-1, agent-2" in ground.call("stop", "nobody", code=2).stderr
+
+
+def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground) -> None:
+    """Programs read these."""
+    ground.prepare("crash-1", repository=False)
+    ground.run()
+    status = ground.json("status")
+    assert list(status) == ["fleet", "log", "runner", "agents", "tasks"]
+    assert (status["fleet"], status["runner"], status["tasks"]) == ("ground", "not running", {"CLOSED": 1})
+    agent = status["agents"][0]
+    assert {"name", "intent", "state", "since_ms", "task", "session_seq", "attempt", "timer", "process"} <= agent.keys()
+    assert agent["process"]["alive"] is False
+    task = ground.json("tasks")[0]
+    assert {"id", "state", "owner", "claims", "retries", "depends_on", "reason", "commit"} <= task.keys()
+    assert (task["claims"], task["retries"]) == (2, 1)
+    event = ground.json("log")[0]
+    assert list(event)[:9] == [
+        "timestamp", "entity_type", "entity_id", "from_status", "to_status", "actor", "reason", "transition_reason",
+        "abort_reason",
+    ]  # fmt: skip
+
+
+def test_status_doubts_a_session_whose_process_is_gone(ground: Ground) -> None:
+    """Belief is not shown as evidence: a log that says Running without a process says so (claude-code#65925)."""
+    ground.prepare("slow-1")
+    with ground.running() as run:
+        run.until("slow-1", "IN_PROGRESS")
+        assert ground.json("status")["agents"][0]["process"]["alive"] is True
+        assert "a runner is at work" in ground.call("status").stdout
+        run.signal(signal.SIGKILL)
+        run.rest()
+    assert ground.call("stop").returncode == 0
+    ground.run(code=1)
+    assert "alive" not in ground.call("status").stdout
+
+
+def test_tables_and_diagrams_are_printed_in_every_format(ground: Ground) -> None:
+    """Each with exit code 0; JSON is a list of rows with the documented keys."""
+    rows = json.loads(ground.call("table", "session", "--format", "json").stdout)
+    assert all(list(each) == ["from", "event", "when", "to", "effects"] for each in rows)
+    assert {"from": "ANY", "event": "FatalError", "when": "", "to": "Stopped", "effects": ["LogFatal"]} in rows
+    page = ground.call("table", "session", "--format", "markdown").stdout
+    assert "| Running | UrgentMessage | Interrupting |" in page
+    assert "BuildingPrompt" in ground.call("table", "session").stdout
+    words = {"mermaid": "stateDiagram-v2", "dot": "digraph", "scxml": "<scxml", "xstate": '"initial"'}
+    for form, word in words.items():
+        assert word in ground.call("diagram", "session", "--format", form).stdout
+
+
+def test_an_unknown_machine_is_bad_input(ground: Ground) -> None:
+    """The message lists what is known."""
+    for command in ("table", "diagram"):
+        assert "session" in ground.call(command, "sessoin", code=2).stderr
+
+
+def test_machines_lists_lifecycles_and_systems(ground: Ground) -> None:
+    """With what each governs."""
+    known = ground.json("machines")
+    assert {"session", "task", "fleet"} <= {each["name"] for each in known}
+    assert all(each["about"] for each in known)
+    assert "session" in ground.call("machines").stdout
+
+
+def test_init_writes_a_fleet_that_runs(ground: Ground) -> None:
+    """The two commands of the README, for a project of one's own; nothing is overwritten."""
+    ground.call("init", "mine")
+    mine = Ground(ground.folder / "mine")
+    assert "tasks closed" in mine.call("run", "fleet.toml", "--no-live").stdout
+    assert all(task["state"] == "CLOSED" for task in mine.json("tasks"))
+    assert "fleet.toml" in ground.call("init", "mine", code=2).stderr
+
+
+def test_the_demonstration_ends_with_everything_closed(ground: Ground) -> None:
+    """All ten tasks, an interruption among them, in under a minute, and it says where the log is."""
+    printed = ground.call("demo", "--folder", "demo", "--no-live").stdout
+    assert "10 of 10 tasks closed; the log is" in printed
+    assert "What to try next" in printed
+    demo = Ground(ground.folder / "demo")
+    claims = {task["id"]: task["claims"] for task in demo.json("tasks")}
+    assert (claims["roman"], claims["initials"], claims["plural"]) == (3, 2, 2)
+    assert any(event["metadata"]["event"] == "UrgentMessage" for event in demo.json("log"))
+    assert demo.processes() == []
+    assert "not empty" in ground.call("demo", "--folder", "demo", code=2).stderr
+
+
+def test_help_and_version_answer_at_once(ground: Ground) -> None:
+    """Every command is named; no command prints the help."""
+    words = "run demo init status tasks log send stop machines table diagram".split()
+    assert all(word in ground.call("--help").stdout for word in words)
+    assert ground.call().stdout == ground.call("--help").stdout
+    assert ground.call("flyy", code=2).stdout == ""
+
+
+def test_a_log_where_none_can_be_is_bad_input(ground: Ground) -> None:
+    """A path below a file, a folder that cannot be written: exit code 2, no traceback, nothing changed."""
+    ground.prepare("plain-1", repository=False)
+    for place in (ground.fleet / "x.db", Path("/proc/x.db")):
+        refused = ground.call("run", str(ground.fleet), "--db", str(place), code=2)
+        assert str(place) in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+
+def test_a_message_that_says_nothing_or_too_much_is_bad_input(ground: Ground) -> None:
+    """It would interrupt a session for nothing, or be too long for a command's arguments."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    for text in ("", "  ", "x" * 10_001):
+        assert "1 to 10000 characters" in ground.call("send", "all", text, code=2).stderr
+
+
+def test_output_that_cannot_be_written_is_an_error_and_no_traceback(ground: Ground) -> None:
+    """A full disk behind a redirection."""
+    ground.prepare("plain-1", repository=False)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*LIFEFOLD, "table", "session"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30
+        )
+    assert done.returncode == 3
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_version_is_printed(ground: Ground) -> None:
+    """Name and number."""
+    assert ground.call("--version").stdout.split()[0] == "lifefold"
+
+
+def test_a_system_is_no_machine(ground: Ground) -> None:
+    """Whoever asks for a system's table learns which machines it has."""
+    assert "its machines are task" in ground.call("table", "fleet", code=2).stderr

@@ -1,0 +1,181 @@
+"""The guarantee: what `demo` and `init` write can be run at once, and nothing of anybody's is touched."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from lifefold.interpreters import demo
+from lifefold.interpreters.demo import ScaffoldError, write_demo, write_init
+from lifefold.interpreters.fleet import Fleet, expand, load
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let git find no identity, and no repository around the temporary folder."""
+    (tmp_path / "home").mkdir()
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+
+def git(folder: Path, *arguments: str) -> str:
+    program = shutil.which("git") or "git"
+    done = subprocess.run([program, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def run(command: list[str], folder: Path, env: dict[str, str]) -> int:
+    done = subprocess.run(command, cwd=folder, env=os.environ | env, check=False, capture_output=True)
+    return done.returncode
+
+
+def verified(fleet: Fleet, folder: Path) -> list[str]:
+    return [task.id for task in fleet.tasks if all(run(list(command), folder, {}) == 0 for command in task.verify)]
+
+
+def test_the_package_has_these_names() -> None:
+    assert demo.__all__ == ["ScaffoldError", "Written", "write_demo", "write_init"]
+    assert all(hasattr(demo, name) for name in demo.__all__)
+
+
+def test_the_demo_is_a_repository_with_one_commit_and_a_fleet_without_warnings(tmp_path: Path) -> None:
+    path = write_demo(tmp_path / "demo")
+    fleet = load(path)
+    assert path == tmp_path / "demo" / "fleet.toml"
+    assert (len(fleet.agents), len(fleet.tasks), fleet.warnings) == (3, 10, ())
+    assert fleet.repository == (tmp_path / "demo").resolve()
+    assert fleet.agents[0].command[0] == sys.executable
+    assert git(path.parent, "rev-list", "--count", "main") == "1"
+    assert git(path.parent, "status", "--porcelain") == ""
+    assert {"agent.py", "fleet.toml", "textkit/slug.py"} <= set(git(path.parent, "ls-files").split())
+
+
+def test_the_demos_tasks_can_be_verified_once_they_are_done_and_not_before(tmp_path: Path) -> None:
+    fleet = load(write_demo(tmp_path / "demo"))
+    assert verified(fleet, tmp_path / "demo") == []
+    for task in fleet.tasks:
+        # The same work without the waiting and the bad behaviour.
+        prompt = re.sub(r"script: (take|fail|hang|deaf) .*|(?<=\.md) 1$", "", task.prompt, flags=re.MULTILINE)
+        prompt = prompt.replace("draft docs/guide.md", "draft docs/guide.md 0")
+        (tmp_path / "prompt").write_text(prompt, encoding="utf-8")
+        session = {"prompt": prompt, "prompt_file": str(tmp_path / "prompt"), "task": task.id, "worktree": "."}
+        assert run(expand(fleet.agents[0].command, **session), tmp_path / "demo", fleet.agents[0].env) == 0
+        assert verified(replace(fleet, tasks=(task,)), tmp_path / "demo") == [task.id]
+    changed = {line.split()[-1] for line in git(tmp_path / "demo", "status", "--porcelain").splitlines()}
+    assert {path for path in changed if not path.startswith(("textkit/", "docs/", "CHANGES.md"))} == set()
+
+
+def test_the_demo_needs_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ScaffoldError, match="is not empty"):
+        write_demo(tmp_path)
+    with pytest.raises(ScaffoldError, match=r"mine\.txt as a folder"):
+        write_demo(tmp_path / "mine.txt")
+
+
+def test_a_strange_folder_name_does_no_harm(tmp_path: Path) -> None:
+    folder = tmp_path / 'a {task} "b"\\n é'
+    fleet = load(write_demo(folder))
+    assert Path(fleet.agents[0].env["LIFEFOLD_DEMO_STATE"]).parent.parent == folder
+    session = {"prompt": "p", "prompt_file": "f", "task": "T", "worktree": "w"}
+    assert expand(fleet.agents[0].command, **session)[1] == f"{folder}/agent.py"
+    assert load(write_init(folder / "{x}").fleet_file).name == "x"
+
+
+def test_init_makes_a_repository_where_there_is_none(tmp_path: Path) -> None:
+    written = write_init(tmp_path / "new")
+    fleet = load(written.fleet_file)
+    assert written.made_repository
+    assert [path.name for path in written.files] == ["fleet.toml", "agent.py", ".gitignore"]
+    assert (fleet.name, fleet.repository, fleet.warnings) == ("new", (tmp_path / "new").resolve(), ())
+    assert git(tmp_path / "new", "log", "--format=%s") == "A fleet of agents"
+    assert git(tmp_path / "new", "status", "--porcelain") == ""
+    assert len(written.notes) == 1
+
+
+def test_init_commits_in_its_users_name_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gitconfig").write_text("[user]\n name = Ada\n email = ada@example.org\n[commit]\n gpgSign = true\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    write_init(tmp_path / "new")
+    assert git(tmp_path / "new", "log", "--format=%an") == "Ada"
+
+
+def test_init_leaves_what_lies_in_a_new_repository_to_its_owner(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "mine.txt").write_text("mine")
+    written = write_init(tmp_path / "mine")
+    assert git(tmp_path / "mine", "status", "--porcelain") == "?? mine.txt"
+    assert "commit what your agents are to see" in written.notes[1]
+
+
+def test_init_uses_the_repository_around_it_and_commits_nothing(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "sub").mkdir()
+    written = write_init(tmp_path / "sub")
+    assert not written.made_repository
+    assert written.repository == load(written.fleet_file).repository == tmp_path.resolve()
+    assert "has no commit yet" in written.notes[0]
+    git(tmp_path, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "--allow-empty", "--message", "first")
+    (tmp_path / "other").mkdir()
+    assert write_init(tmp_path / "other").notes == ()
+    assert git(tmp_path, "ls-files") == ""
+
+
+def test_init_finds_the_repository_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "repository" / "sub").mkdir(parents=True)
+    git(tmp_path / "repository", "init", "--quiet")
+    (tmp_path / "link").symlink_to(tmp_path / "repository" / "sub")
+    assert load(write_init(tmp_path / "link").fleet_file).repository == (tmp_path / "repository").resolve()
+
+
+@pytest.mark.parametrize("name", ["fleet.toml", "agent.py"])
+def test_init_overwrites_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / name).symlink_to("nowhere")
+    with pytest.raises(ScaffoldError, match=f"{name} is there already"):
+        write_init(tmp_path / "x")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == [name]
+
+
+def test_inits_tasks_can_be_done_and_verified(tmp_path: Path) -> None:
+    written = write_init(tmp_path / "new")
+    fleet = load(written.fleet_file)
+    for task in fleet.tasks:
+        prompt = re.sub(r"script: take .*", "", task.prompt)
+        session = {"prompt": prompt, "prompt_file": "", "task": task.id, "worktree": "."}
+        assert run(expand(fleet.agents[0].command, **session), tmp_path / "new", {}) == 0
+    assert verified(fleet, tmp_path / "new") == ["hello", "reply"]
+
+
+def test_the_agents_that_init_suggests_load_once_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_init(tmp_path / "new").fleet_file
+    content = re.sub(r"(?m)^# (?=\[\[agents|name =|command =|session_timeout =)", "", path.read_text())
+    path.write_text(content)
+    (tmp_path / "bin").mkdir()
+    for program in ("claude", "codex", "aider"):
+        (tmp_path / "bin" / program).touch(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    fleet = load(path)
+    assert [agent.name for agent in fleet.agents] == ["agent-1", "agent-2", "claude", "codex", "aider"]
+    assert fleet.warnings == ()
+
+
+def test_what_git_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bare").mkdir()
+    git(tmp_path / "bare", "init", "--quiet", "--bare")
+    with pytest.raises(ScaffoldError, match="not in its working tree"):
+        write_init(tmp_path / "bare")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ScaffoldError, match="git is not on PATH"):
+        write_init(tmp_path / "new")

@@ -1,0 +1,225 @@
+"""Timers: their deadlines are in the log, and the clock only says when they have come."""
+
+import time
+
+import anyio
+import pytest
+
+from engine_ground import START_MS, Pottery, VirtualClock, reason
+from kiln import COOLING_MS, RESTING_MS, Cooled, Doused, Fired, Heat, Lit, Rested
+from lifefold.core.kernel import Elapsed, Envelope, Event, Reaction, Recovered, Refusal
+from lifefold.interpreters.engine import Clock, Engine, WallClock, clock
+
+pytestmark = pytest.mark.anyio
+
+
+async def cool(pottery: Pottery, to: str = "kiln/a") -> None:
+    """Bring a kiln to where it cools down."""
+    await pottery.take(Lit(), to=to)
+    assert await pottery.hands.fires[-1].report(Fired())
+    await pottery.quiet()
+
+
+async def elapsed(pottery: Pottery, stream: str = "kiln/a") -> list[tuple[str, int]]:
+    """Return the timers that have come, with the time of their entries since the start."""
+    codec = pottery.engine.ledger.codec
+    envelopes = [codec.decode(stream, entry.envelope) for entry in await pottery.entries(stream)]
+    return [(each.event.slot, each.at_ms - START_MS) for each in envelopes if isinstance(each.event, Elapsed)]
+
+
+async def test_a_timer_comes_at_its_deadline_and_not_before(pottery: Pottery) -> None:
+    """One millisecond early nothing has happened."""
+    async with pottery.running():
+        await cool(pottery)
+        for name, deadline_ms in (("Rested", RESTING_MS), ("Cooled", COOLING_MS)):
+            await pottery.at(deadline_ms - 1)
+            assert (name, deadline_ms) not in await elapsed(pottery)
+            await pottery.at(deadline_ms)
+            assert (await elapsed(pottery))[-1] == (name, deadline_ms)
+        assert pottery.entity.state is Heat.COLD
+
+
+async def test_timers_that_are_overdue_come_in_the_order_of_their_deadlines(pottery: Pottery) -> None:
+    """A machine that slept catches up in order."""
+    async with pottery.running("a", "b"):
+        await cool(pottery)
+        await pottery.at(100)
+        await cool(pottery, "kiln/b")
+        await pottery.at(10_000)
+        assert await elapsed(pottery) == [("Rested", 10_000), ("Cooled", 10_000)]
+        shown = [outcome for name, outcome in pottery.seen if name.startswith("kiln/")]
+        came = [
+            transition.event
+            for outcome in shown
+            if isinstance(outcome, Reaction)
+            for transition in outcome.transitions
+            if isinstance(transition.event, Rested | Cooled)
+        ]
+        assert came == [Rested(), Rested(), Cooled(), Cooled()]
+
+
+async def test_timers_that_are_due_one_after_the_other_come_one_after_the_other(pottery: Pottery) -> None:
+    """The one that comes does not take along what is due a millisecond later, which would be refused, and lost."""
+    async with pottery.running("a", "b"):
+        await cool(pottery)
+        await pottery.at(1)
+        await cool(pottery, "kiln/b")
+        await pottery.at(RESTING_MS)
+        assert (await elapsed(pottery), await elapsed(pottery, "kiln/b")) == ([("Rested", RESTING_MS)], [])
+        await pottery.at(RESTING_MS + 1)
+        assert await elapsed(pottery, "kiln/b") == [("Rested", RESTING_MS + 1)]
+
+
+async def test_a_timer_that_is_due_sooner_does_not_wait_for_an_earlier_one(pottery: Pottery) -> None:
+    """Setting a timer while a later one is slept for wakes the sleeper."""
+    async with pottery.running("a", "b"):
+        await cool(pottery)
+        await pottery.at(250)
+        await cool(pottery, "kiln/b")
+        await pottery.at(450)
+        assert await elapsed(pottery, "kiln/b") == [("Rested", 450)]
+
+
+async def test_a_timer_keeps_its_deadline_through_a_crash(pottery: Pottery) -> None:
+    """The deadline is the time of its transition plus its duration; one that starts again starts at the recovery."""
+    async with pottery.running():
+        await cool(pottery)
+        await pottery.at(100)
+    pottery.clock.set(START_MS + 350)
+    async with pottery.running():
+        await pottery.at(COOLING_MS - 1)
+        assert await elapsed(pottery) == []
+        await pottery.at(COOLING_MS)
+        assert await elapsed(pottery) == [("Cooled", COOLING_MS)]
+    pottery.clock.set(START_MS + 1_000)
+    async with pottery.running():
+        pottery.hands.fires.clear()
+        await cool(pottery)
+    pottery.clock.set(START_MS + 1_150)
+    async with pottery.running():
+        await pottery.at(1_150 + RESTING_MS - 1)
+        assert len(await elapsed(pottery)) == 1
+        await pottery.at(1_150 + RESTING_MS)
+        assert (await elapsed(pottery))[-1] == ("Rested", 1_150 + RESTING_MS)
+
+
+async def test_a_timer_whose_deadline_passed_meanwhile_comes_at_once(pottery: Pottery) -> None:
+    """After the recovery it is overdue, and is reported without any further waiting."""
+    async with pottery.running():
+        await cool(pottery)
+    pottery.clock.set(START_MS + 60_000)
+    async with pottery.running():
+        assert await elapsed(pottery) == [("Cooled", 60_000)]
+        assert [event for event in await pottery.events() if isinstance(event, Recovered)] == [Recovered(60_000)]
+
+
+async def test_a_timer_whose_state_was_left_does_not_come_and_would_be_inert(pottery: Pottery) -> None:
+    """It is cancelled; if it comes all the same it is refused, and it does not cut a later one short."""
+    async with pottery.running() as engine:
+        await cool(pottery)
+        await pottery.at(100)
+        await pottery.take(Doused())
+        await cool(pottery)
+        pottery.seen.clear()
+        await pottery.at(COOLING_MS)
+        assert [outcome for _, outcome in pottery.seen if isinstance(outcome, Refusal)] == []
+        late = Envelope("kiln", Elapsed("Cooled", 3), START_MS + COOLING_MS, "timer")
+        assert reason(await engine.send("kiln/a", late)) == "stale"
+        assert await elapsed(pottery) == [("Rested", COOLING_MS)]
+        assert pottery.entity.state == Heat.COOLING
+        await pottery.at(100 + COOLING_MS)
+        assert pottery.entity.state == Heat.COLD
+
+
+async def test_nobody_can_make_a_timer_come_early(pottery: Pottery) -> None:
+    """A report of a timer before its deadline is refused, whoever it comes from, and its time still comes."""
+    async with pottery.running() as engine:
+        await cool(pottery)
+        early = Envelope("kiln", Elapsed("Cooled", 3), START_MS + COOLING_MS - 1, "impatient")
+        assert reason(await engine.send("kiln/a", early)) == "early"
+        await pottery.at(COOLING_MS)
+        assert pottery.entity.state is Heat.COLD
+
+
+async def test_a_clock_that_is_set_back_delays_timers_and_fires_none(pottery: Pottery) -> None:
+    """It is the clock that says when a deadline has come; going back only means waiting longer."""
+    async with pottery.running():
+        await cool(pottery)
+        await pottery.at(-10_000)
+        await pottery.at(RESTING_MS - 1)
+        assert await elapsed(pottery) == []
+        await pottery.at(RESTING_MS)
+        assert await elapsed(pottery) == [("Rested", RESTING_MS)]
+
+
+async def test_a_timer_that_comes_while_its_state_is_being_left_is_refused(pottery: Pottery) -> None:
+    """Both are on their way in one batch: the first that was there is taken, the other is stale."""
+
+    async def both(engine: Engine) -> list[Event]:
+        pottery.clock.set(START_MS + COOLING_MS)
+        engine.offer("kiln/a", Envelope("kiln", Doused(), START_MS, "potter"))
+        await pottery.quiet()
+        return [event for event in await pottery.events() if isinstance(event, Elapsed | Doused)]
+
+    async with pottery.running() as engine:
+        await cool(pottery)
+        assert await both(engine) == [Doused()]
+
+
+class Watch:
+    """A fake of the machine's clock and of sleeping on it: each nap takes as long as it says, and is written down."""
+
+    def __init__(self, now_s: float) -> None:
+        self.now_s = now_s
+        self.naps: list[float] = []
+        self.set_back_s = 0.0
+
+    def time_ns(self) -> int:
+        return round(self.now_s * 1e9)
+
+    async def sleep(self, seconds: float) -> None:
+        self.naps.append(seconds)
+        self.now_s += seconds - self.set_back_s
+        self.set_back_s = 0.0
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    watch = Watch(1_000.0)
+    monkeypatch.setattr(time, "time_ns", watch.time_ns)
+    monkeypatch.setattr(anyio, "sleep", watch.sleep)
+    return watch
+
+
+async def test_the_wall_clock_sleeps_until_the_time_and_not_shorter(watch: Watch) -> None:
+    """It looks again at least every second, so that a clock that was set is noticed."""
+    wall: Clock = WallClock()
+    watch.set_back_s = 0.5
+    await wall.sleep_until(1_002_300)
+    assert wall.now_ms() == 1_002_300
+    assert max(watch.naps) <= clock.LONGEST_NAP_S
+    assert sum(watch.naps) == pytest.approx(2.8)
+
+
+async def test_the_wall_clock_does_not_sleep_for_what_is_over(watch: Watch) -> None:
+    """A deadline in the past is there."""
+    await WallClock().sleep_until(999_999)
+    assert watch.naps == []
+
+
+async def test_the_virtual_clock_of_these_tests_never_comes_early() -> None:
+    """It keeps the promise of a clock: it returns at or after the time, in whichever direction it was set meanwhile."""
+    virtual: Clock = (fake := VirtualClock(100))
+    woken: list[int] = []
+
+    async def sleep() -> None:
+        await virtual.sleep_until(200)
+        woken.append(virtual.now_ms())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sleep)
+        for now_ms in (150, 50, 199, 205):
+            await anyio.wait_all_tasks_blocked()
+            assert woken == []
+            fake.set(now_ms)
+    assert woken == [205]

@@ -1,0 +1,81 @@
+"""The stores that come with lifefold keep every promise of an event store."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance import CHECKS, Check, Log
+from lifefold.interpreters.store import EventStore, MemoryStore, Shelf, SqliteStore
+
+pytestmark = pytest.mark.anyio
+
+
+class MemoryLog:
+    """A shelf, and the store that was opened on it last."""
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+        self._last = MemoryStore(self._shelf)
+
+    async def write(self) -> EventStore:
+        self._last = MemoryStore(self._shelf)
+        return self._last
+
+    async def watch(self) -> EventStore:
+        return self._last
+
+    async def lose(self) -> None:
+        self._last = MemoryStore(self._shelf)
+
+
+class SqliteLog:
+    """A file. A writer takes over by losing the lock file, as somebody's clean-up script might."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened: list[SqliteStore] = []
+
+    async def write(self) -> EventStore:
+        self._path.with_name(self._path.name + ".lock").unlink(missing_ok=True)
+        known = self._path.exists()
+        return self._keep(SqliteStore.open(self._path) if known else SqliteStore.create(self._path, {"name": "x"}))
+
+    async def watch(self) -> EventStore:
+        return self._keep(SqliteStore.peek(self._path))
+
+    async def lose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self._opened:
+            self._opened.pop().close()
+
+    def _keep(self, store: SqliteStore) -> SqliteStore:
+        self._opened.append(store)
+        return store
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
+    if request.param == "memory":
+        yield MemoryLog()
+    else:
+        log = SqliteLog(tmp_path / "fleet.db")
+        yield log
+        log.close()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
+async def test_the_store_keeps_the_promise(check: Check, log: Log) -> None:
+    """Each check of the kit says in its docstring what it asks of a store."""
+    await check(log)
+
+
+def test_the_kit_has_every_check() -> None:
+    """No check of the kit's module is left out of its list, and each says what it guarantees."""
+    import conformance  # noqa: PLC0415 - the module itself is what is looked at
+
+    written = [each for each in vars(conformance).values() if getattr(each, "__annotations__", {}).get("log") is Log]
+    assert list(CHECKS) == written
+    assert all(check.__doc__ for check in CHECKS)

@@ -1,0 +1,48 @@
+"""Whatever can be looked at is found by its name, and a wrong name is answered with the right ones."""
+
+import pytest
+
+from lifefold.core import session
+from lifefold.interpreters import views
+from lifefold.interpreters.views import UnknownNameError, about, machine_named, machines, named, system_named, systems
+
+
+def test_the_public_names_are_these() -> None:
+    assert views.__all__ == sorted(views.__all__)
+    assert set(views.__all__) == set(
+        "FORMATS UnknownNameError about dot draw machine_named machines markdown mermaid named plain scxml system_named"
+        " systems table_rows xstate".split()
+    )
+
+
+def test_every_machine_is_listed_under_its_own_name() -> None:
+    assert {name: machine.name for name, machine in machines().items()} == {name: name for name in machines()}
+    assert list(machines()) == (
+        "session session-windowed session-prompt-failures task task-in-fleet seat intent mailbox assignment".split()
+    )
+    assert {name: system.name for name, system in systems().items()} == {"fleet": "fleet"}
+
+
+def test_everything_listed_has_one_line_about_it() -> None:
+    lines = about()
+    assert list(lines) == [*machines(), *systems()]
+    assert len(set(lines.values())) == len(lines)
+    assert all(line and "\n" not in line for line in lines.values())
+
+
+def test_a_name_is_found() -> None:
+    assert machine_named("session") is session.machine
+    assert named("session") is session.machine
+    assert system_named("fleet") is named("fleet")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_with_all() -> None:
+    with pytest.raises(
+        UnknownNameError, match=r"unknown machine 'Sesion'; did you mean 'session'\? known are session, "
+    ) as e:
+        machine_named("Sesion")
+    assert (e.value.nearest, e.value.known) == ("session", tuple(machines()))
+    with pytest.raises(UnknownNameError, match="unknown system 'xyzzy'; known are fleet"):
+        system_named("xyzzy")
+    with pytest.raises(UnknownNameError, match="did you mean 'fleet'"):
+        named("flet")

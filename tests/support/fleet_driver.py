@@ -1,0 +1,251 @@
+"""A whole fleet in one thread: a queue in virtual time, and a script of numbers that decides everything else.
+
+The driver does what a runner does: it delivers, performs activities, starts timers, carries messages. At each point
+where the world has a choice (how a session ends, how long something takes, whether a delivery is repeated or late,
+whether a person steps in, whether the runner crashes) it takes the next number of the script. When the script is used
+up the world is kind: everything succeeds at once. So every run ends, and a run that fails can be made small.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from lifefold.core import session, task
+from lifefold.core.fleet import Plan, assignment, intent, mailbox, opening, system
+from lifefold.core.kernel import (
+    Aggregate,
+    Asked,
+    Codec,
+    Elapsed,
+    Ended,
+    Entity,
+    Envelope,
+    Event,
+    Phase,
+    Reaction,
+    Recovered,
+    Refusal,
+    digest,
+    encode,
+    react,
+    replace,
+)
+from lifefold.effects import (
+    Activity,
+    Begin,
+    CancelSession,
+    CheckOutWork,
+    Effect,
+    End,
+    MergeWork,
+    PrepareWorktree,
+    RunSession,
+    StartTimer,
+    Tell,
+    VerifyWork,
+)
+
+INPUTS_LIMIT: Final = 20_000
+CODEC: Final = Codec(system)
+
+Part = tuple[str, str, str, int]
+"""What an activity is known by: aggregate, entity, slot, generation."""
+
+
+class Driver:
+    """Drives the aggregates of one plan until nothing is left to happen."""
+
+    def __init__(self, plan: Plan, script: Sequence[int] = (), *, people: bool = False) -> None:
+        """Open the fleet. With ``people``, the script may also make somebody step in, and the runner crash."""
+        self.plan = plan
+        self.people = people
+        self.now_ms = 0
+        self.aggregates: dict[str, Aggregate] = {}
+        self.refusals: list[tuple[str, Refusal]] = []
+        self.log: list[tuple[str, bytes]] = []
+        self.digests: dict[str, bytes] = {}
+        self.live: dict[Part, Activity] = {}
+        self.early: dict[tuple[str, str], list[Envelope]] = {}
+        self.watch: Callable[[str, Reaction], None] = lambda _name, _reaction: None
+        self._script = iter(script)
+        self._queue: list[tuple[int, int, str, Envelope]] = []
+        self._count = 0
+        for name, envelope in opening(plan, 0):
+            self.put(name, envelope)
+
+    # The world's choices
+
+    def choose(self, options: int) -> int:
+        """Return the next number of the script, below ``options``; 0 is the kind choice."""
+        return next(self._script, 0) % options
+
+    def delay_ms(self) -> int:
+        """Choose how long something takes."""
+        return (0, 1, 10, 3_000, 70_000)[self.choose(5)]
+
+    # The queue
+
+    def put(self, name: str, envelope: Envelope, delay_ms: int = 0) -> None:
+        """Let an input arrive after a delay."""
+        self._count += 1
+        heapq.heappush(self._queue, (self.now_ms + delay_ms, self._count, name, envelope))
+
+    def post(self, name: str, entity: str, event: Event, delay_ms: int = 0) -> None:
+        """Let a person's input arrive after a delay."""
+        self.put(name, Envelope(entity, event, 0, "operator"), delay_ms)
+
+    def run(self, *, until: Callable[["Driver"], bool] = lambda _driver: False) -> "Driver":
+        """Deliver until nothing is left, or until a condition holds."""
+        while self._queue and not until(self):
+            due_ms, _, name, envelope = heapq.heappop(self._queue)
+            self.now_ms = max(self.now_ms, due_ms)
+            self.deliver(name, replace(envelope, at_ms=self.now_ms))
+            assert len(self.log) < INPUTS_LIMIT, "the fleet does not come to an end"
+        return self
+
+    def deliver(self, name: str, envelope: Envelope) -> Reaction | Refusal:
+        """Give one input to its aggregate, by way of its bytes, and perform what it asks for."""
+        entry = encode(envelope)
+        of = system.type_of(name)
+        aggregate = self.aggregates.get(name) or of.start(name)
+        answer = react(of, aggregate, CODEC.decode(name, entry))
+        if isinstance(answer, Refusal):
+            self.refusals.append((name, answer))
+            if answer.kind == "overtaking":
+                self.early.setdefault((envelope.sender, name), []).append(envelope)
+            return answer
+        self.log.append((name, entry))
+        self.digests[name] = digest(self.digests.get(name, b""), answer)
+        self.aggregates[name] = answer.aggregate
+        self.refusals += [(name, refusal) for refusal in answer.refusals]
+        self.watch(name, answer)
+        for asked in answer.effects:
+            self.perform(name, asked)
+        if self.people:
+            self.step_in()
+        for message in self.early.pop((envelope.sender, name), []):
+            self.put(name, message)
+        return answer
+
+    # What a runner does
+
+    def perform(self, name: str, asked: Asked) -> None:
+        """Do what an effect asks for."""
+        match asked.effect:
+            case Tell() as tell:
+                self.carry(name, tell)
+            case Begin(slot=slot, activity=activity, generation=generation, resumed=resumed):
+                part = (name, asked.entity, slot, generation)
+                if resumed and part in self.live and self.choose(2) == 0:
+                    return
+                self.live[part] = activity
+                self.begin(part, activity)
+            case End(slot=slot, generation=generation):
+                self.live.pop((name, asked.entity, slot, generation), None)
+                self.twice(name, Envelope(asked.entity, Ended(slot, generation), 0, "runner"), self.delay_ms())
+            case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
+                elapsed = Envelope(asked.entity, Elapsed(slot, generation), 0, "timer")
+                self.twice(name, elapsed, deadline_ms - self.now_ms + self.delay_ms())
+            case CancelSession():
+                self.cancel(name)
+            case _:
+                pass
+
+    def carry(self, sender: str, tell: Tell) -> None:
+        """Deliver a message at least once, perhaps late, perhaps again."""
+        message = Envelope(tell.entity, tell.event, 0, sender, sender=sender, ordinal=tell.ordinal)
+        self.twice(tell.aggregate, message, self.delay_ms())
+
+    def twice(self, name: str, envelope: Envelope, delay_ms: int) -> None:
+        """Deliver once, or twice."""
+        self.put(name, envelope, delay_ms)
+        if self.choose(4) == 1:
+            self.put(name, envelope, delay_ms + self.delay_ms())
+
+    def say(self, part: Part, event: Event, delay_ms: int) -> None:
+        """Let an activity say something."""
+        name, entity, slot, generation = part
+        self.twice(name, Envelope(entity, event, 0, "runner", slot=slot, generation=generation), delay_ms)
+
+    def begin(self, part: Part, activity: Activity) -> None:
+        """Choose how an activity goes."""
+        delay_ms = self.delay_ms()
+        match activity:
+            case PrepareWorktree():
+                ready: tuple[Event, ...] = (session.WorktreeReady(),) * 9 + (session.FatalError("no space left"),)
+                self.say(part, ready[self.choose(10)], delay_ms)
+            case CheckOutWork():
+                out = (assignment.CheckedOut(), assignment.CheckedOut(), assignment.CheckoutFailed("no branch"))
+                self.say(part, out[self.choose(3)], delay_ms)
+            case VerifyWork():
+                proof = (assignment.Verified(), assignment.Verified(), assignment.Rejected("tests fail"))
+                self.say(part, proof[self.choose(3)], delay_ms)
+            case MergeWork():
+                home = (assignment.Merged("c0ffee"), assignment.Merged(), assignment.Conflicted("both changed it"))
+                self.say(part, home[self.choose(3)], delay_ms)
+            case RunSession(session_seq=session_seq):
+                self.run_session(part, session_seq, delay_ms)
+            case _:
+                message = f"nobody performs {activity}"
+                raise AssertionError(message)
+
+    def run_session(self, part: Part, session_seq: int, delay_ms: int) -> None:
+        """Choose how a session goes: it may fail before it has started, and it always ends some time."""
+        outcomes = (session.Success(), session.Success(), session.Error("exit status 1"), session.Timeout())
+        outcome = outcomes[self.choose(4)]
+        if isinstance(outcome, session.Success) or self.choose(2) == 0:
+            self.say(part, session.SessionStarted(session_seq), delay_ms)
+        self.say(part, session.SessionExited(outcome), delay_ms + 1 + self.delay_ms())
+
+    def cancel(self, name: str) -> None:
+        """Let a session that is asked to end obey, or not."""
+        entity: Entity[Any] = self.aggregates[name].entities["session"]
+        part = entity.find("RunSession") or entity.find("RunSession", Phase.ENDING)
+        if part is not None and self.choose(2) == 0:
+            exited = session.SessionExited(session.Error("cancelled"))
+            self.say((name, "session", part.slot, part.generation), exited, self.delay_ms())
+
+    # What people do, and what happens to the runner
+
+    def step_in(self) -> None:
+        """Choose whether somebody steps in. A hold is always followed by a resumption, some time."""
+        agent = self.plan.agents[self.choose(len(self.plan.agents))].name
+        worker = f"worker/{agent}"
+        match self.choose(24):
+            case 1 | 2:
+                self.post(worker, "mailbox", mailbox.LetterArrived("look", urgent=self.choose(2) == 0), self.delay_ms())
+            case 3 | 4:
+                self.post(worker, "intent", intent.HoldWanted(), self.delay_ms())
+                self.post(worker, "intent", intent.RunWanted(), 80_000 + self.delay_ms())
+            case 5:
+                self.post(worker, "intent", intent.StopWanted("enough"), self.delay_ms())
+            case 6:
+                wanted = self.plan.tasks[self.choose(len(self.plan.tasks))].id
+                self.post("board", f"task:{wanted}", task.Cancelled("not any more"), self.delay_ms())
+            case 7 | 8:
+                down_ms = self.delay_ms()
+                for name in self.aggregates:
+                    self.put(name, Envelope("", Recovered(down_ms), 0, "runner"), down_ms)
+            case _:
+                pass
+
+    # What it came to
+
+    def record(self, name: str, entity: str) -> Any:
+        """Return a record of an aggregate."""
+        return self.aggregates[name].record(entity)
+
+    def states(self, prefix: str) -> dict[str, str]:
+        """Return the states of the board's tasks or seats by their keys."""
+        board = self.aggregates["board"]
+        refs = (ref for ref in sorted(board.entities) if ref.startswith(f"{prefix}:"))
+        return {ref.partition(":")[2]: board.record(ref).state.value for ref in refs}
+
+    def refused_rules(self) -> Iterator[tuple[str, Refusal]]:
+        """Yield the refusals of what a rule asked for."""
+        return (each for each in self.refusals if each[1].envelope.actor.startswith("rule:"))
+
+
+def effects_of(reaction: Reaction, kind: type[Effect]) -> list[Effect]:
+    """Return the effects of one kind."""
+    return [asked.effect for asked in reaction.effects if isinstance(asked.effect, kind)]

@@ -1,0 +1,180 @@
+"""The ground that runs of whole fleets are tested on: a repository, a fleet file, the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+LIFEFOLD = (sys.executable, "-m", "lifefold.interpreters.cli")
+
+AGENT = r"""
+import os, pathlib, signal, sys, time
+
+task, attempt = os.environ["LIFEFOLD_TASK"], int(os.environ["LIFEFOLD_ATTEMPT"])
+count = pathlib.Path(os.environ["COUNTS"]) / task
+with count.open("a") as file:
+    file.write(f"{os.environ['LIFEFOLD_AGENT']} {attempt}\n")
+behaviour = task.partition("-")[0]
+prompt = pathlib.Path(sys.argv[1]).read_text()
+first = "failed" not in prompt and "interrupted" not in prompt
+if behaviour == "crash" and first:
+    sys.exit("I crash")
+if behaviour == "hang" and first:
+    time.sleep(600)
+if behaviour == "deaf" and first:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+if behaviour == "slow" and "messages" not in prompt:
+    print("waiting for a word", flush=True)
+    time.sleep(600)
+if behaviour == "child" and first:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(600)
+        os._exit(0)
+pathlib.Path(task + ".txt").write_text(prompt)
+"""
+
+FLEET = """
+[fleet]
+name = "ground"
+{repository}
+
+[[agents]]
+name = "agent"
+count = {agents}
+command = ["{python}", "{folder}/agent.py", "{{prompt_file}}"]
+env = {{ COUNTS = "{folder}/counts" }}
+session_timeout = "2s"
+grace = "300ms"
+backoff_base = "200ms"
+{more}
+"""
+
+TASK = """
+[[tasks]]
+id = "{id}"
+prompt = "Write {id}.txt"
+verify = [["test", "-s", "{id}.txt"]]
+"""
+
+
+class Ground:
+    """A folder with a repository, a fleet and a log, and the commands for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.fleet = folder / "fleet.toml"
+        self.log = folder / ".lifefold" / "ground.db"
+
+    def prepare(self, *tasks: str, agents: int = 1, repository: bool = True, more: str = "") -> "Ground":
+        """Write the agent, the fleet file and, unless unwanted, make a repository of one commit."""
+        (self.folder / "counts").mkdir()
+        (self.folder / "agent.py").write_text(AGENT)
+        place = 'repository = "repo"' if repository else ""
+        head = FLEET.format(repository=place, agents=agents, python=sys.executable, folder=self.folder, more=more)
+        self.fleet.write_text(head + "".join(TASK.format(id=task) for task in tasks))
+        if repository:
+            repo = self.folder / "repo"
+            repo.mkdir()
+            self.git("init", "--quiet", "--initial-branch=main")
+            (repo / "README").write_text("hello\n")
+            self.git("add", "--all")
+            self.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "first")
+        return self
+
+    def git(self, *arguments: str) -> str:
+        """Run git in the repository."""
+        command = ["git", "-C", str(self.folder / "repo"), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def merges(self) -> list[str]:
+        """Return the subjects of the merges into the fleet's branch."""
+        return self.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
+
+    def sessions(self, task: str) -> int:
+        """Return how many sessions have worked at a task."""
+        counts = self.folder / "counts" / task
+        return len(counts.read_text().splitlines()) if counts.exists() else 0
+
+    def call(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+        """Run the command line to its end."""
+        done = subprocess.run(
+            [*LIFEFOLD, *arguments], check=False, capture_output=True, text=True, cwd=self.folder, timeout=60
+        )
+        assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    def json(self, *arguments: str) -> Any:
+        """Return what a command prints as JSON."""
+        return json.loads(self.call(*arguments, "--json").stdout)
+
+    def run(self, code: int = 0) -> str:
+        """Run the fleet to its end; return what it printed."""
+        return self.call("run", str(self.fleet), "--no-live", code=code).stdout
+
+    @contextmanager
+    def running(self) -> Generator["Run"]:
+        """Start the fleet in a process group of its own; whatever is left of it is killed in the end."""
+        process = subprocess.Popen(
+            [*LIFEFOLD, "run", str(self.fleet), "--no-live"],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        with process:
+            try:
+                yield Run(process)
+            finally:
+                process.kill()
+
+    def processes(self) -> list[str]:
+        """Return the command lines of all processes that work for this ground: agents and shims."""
+        found: list[str] = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    environment = (entry / "environ").read_bytes().decode("utf-8", "replace")
+                except OSError:
+                    continue
+                if words and (str(self.folder) in words or f"COUNTS={self.folder}/" in environment):
+                    found.append(words)
+        return found
+
+
+class Run:
+    """A runner at work."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.seen: list[str] = []
+
+    def until(self, *words: str) -> str:
+        """Read what the runner prints until a line has all the words; return that line."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.seen.append(line)
+            if all(word in line for word in words):
+                return line
+        raise AssertionError(f"never saw {words} in:\n{''.join(self.seen)}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the runner, and it alone, a signal."""
+        self.process.send_signal(number)
+
+    def rest(self) -> str:
+        """Read what comes until the runner's end."""
+        assert self.process.stdout is not None
+        text = self.process.stdout.read()
+        self.seen.append(text)
+        self.process.wait(30)
+        return text

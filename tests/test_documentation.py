@@ -1,0 +1,45 @@
+"""What the documentation shows works as it stands there, and what it links to exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lifefold.interpreters import views
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+PYTHON = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("block", PYTHON)
+def test_every_python_block_runs_and_prints_what_it_says(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A trailing comment after a print is its output, word for word."""
+    exec(compile(block, "<documentation>", "exec"), {"__name__": "documentation"})  # noqa: S102 - that is the test
+    promised = [line.removeprefix("# ") for line in block.splitlines() if line.startswith("# ")]
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    """Links within the project are not broken."""
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_rows_in_the_readme_are_rows_of_the_session() -> None:
+    """The README shows the real table."""
+    readme = (ROOT / "README.md").read_text()
+    source = (ROOT / "core" / "session.py").read_text()
+    shown = [" ".join(line.split()) for line in readme.splitlines() if line.startswith("row(")]
+    assert shown
+    assert [line for line in shown if line not in source] == []
+
+
+def test_the_table_in_the_docs_is_the_session_s_table() -> None:
+    """``docs/session.md`` is what ``lifefold table session --format markdown`` prints."""
+    assert (ROOT / "docs" / "session.md").read_text() == views.markdown(views.machine_named("session"))

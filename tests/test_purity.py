@@ -1,0 +1,123 @@
+"""The guarantee: nothing in core/ or effects/ can observe or change the world.
+
+Every file there is read, not run. It may import only modules that are known to be pure, so a clock, chance, the disk,
+the network, a process, a thread or an event loop is out of reach; it may not name a builtin that does input or output,
+runs text as code, or gives an answer that differs from one process to the next (`hash` of a string follows
+PYTHONHASHSEED, `id` follows memory, and so does the order of a set that is walked where it is written); and it may not
+keep state in a module's globals. The import contracts in pyproject.toml say the same by other means.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(path for folder in ("core", "effects") for path in (ROOT / folder).rglob("*.py"))
+
+PURE_MODULES = frozenset(
+    "__future__ abc base64 binascii bisect collections copy dataclasses decimal enum fractions functools hashlib heapq"
+    " itertools json keyword math msgspec numbers operator pyrsistent re returns statistics string struct textwrap"
+    " types typing typing_extensions unicodedata zlib lifefold.core lifefold.effects".split()
+)
+IMPURE_BUILTINS = frozenset("__import__ breakpoint compile eval exec globals hash id input open print".split())
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    prefix = "" if isinstance(node, ast.Import) else f"{'.' * node.level}{node.module or ''}."
+    return [prefix + alias.name for alias in node.names]
+
+
+def is_pure(module: str) -> bool:
+    return any(module == pure or module.startswith(f"{pure}.") for pure in PURE_MODULES)
+
+
+def unordered(node: ast.AST) -> bool:
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
+            return True
+        case _:
+            return False
+
+
+def impurities(source: str) -> Iterator[str]:
+    """Say, line by line, what in this source text breaks the guarantee."""
+    tree = ast.parse(source)
+    in_dunder_hash = {
+        inner
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef) and outer.name == "__hash__"
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                for module in imported(node):
+                    if not is_pure(module):
+                        yield f"line {node.lineno}: imports {module}"
+            case ast.Name(id=name, ctx=ast.Load()) if name in IMPURE_BUILTINS:
+                if not (name == "hash" and node in in_dunder_hash):
+                    yield f"line {node.lineno}: uses {name}"
+            case ast.Global(names=names):
+                yield f"line {node.lineno}: rebinds {', '.join(names)} in the module"
+            case ast.AsyncFunctionDef(name=name):
+                yield f"line {node.lineno}: {name} is asynchronous"
+            case ast.For(iter=walked) | ast.comprehension(iter=walked) if unordered(walked):
+                yield f"line {walked.lineno}: walks a set, in no fixed order"
+            case _:
+                pass
+
+
+def test_there_is_something_to_read() -> None:
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} == {"core", "effects"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pure(path: Path) -> None:
+    assert list(impurities(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time",
+        "import os.path",
+        "from random import random",
+        "from lifefold.interpreters import store",
+        "from lifefold import interpreters",
+        "from ... import interpreters",
+        "def f():\n    import datetime",
+        "if TYPE_CHECKING:\n    from pathlib import Path",
+        "open('x')",
+        "print('x')",
+        "input()",
+        "exec('x')",
+        "eval('x')",
+        "say = print",
+        "hash('x')",
+        "key = id(state)",
+        "__import__('os')",
+        "def f():\n    global seen\n    seen = 1",
+        "async def f(): pass",
+        "for name in {'a', 'b'}: pass",
+        "names = [name for name in set(given)]",
+    ],
+)
+def test_an_impurity_is_found(source: str) -> None:
+    assert list(impurities(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from dataclasses import dataclass",
+        "from collections.abc import Mapping",
+        "from lifefold.effects import model",
+        "for name in sorted({'a', 'b'}): pass",
+        "class A:\n    def __hash__(self): return hash((self.a, self.b))",
+        "store.open(record.id)",
+    ],
+)
+def test_what_is_pure_passes(source: str) -> None:
+    assert list(impurities(source)) == []
