@@ -230,7 +230,8 @@ def is_expected(s: Session, e: SessionStarted) -> bool:
 def threshold_reached(s: Session, _e: SessionExited) -> bool:
     """One more error makes one of the counters reach its threshold (D1)."""
     consecutive, total = s.counted()
-    return consecutive >= s.limits.max_consecutive_errors or total >= s.limits.max_total_errors
+    limits = s.limits
+    return consecutive >= limits.max_consecutive_errors or total >= limits.max_total_errors
 
 
 # Actions

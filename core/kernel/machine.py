@@ -1,6 +1,7 @@
 """A machine: a transition table, and the work that its states stand for, as one immutable value.
 
-``reduce`` is the pure reducer of the lifecycle, ``step`` the same without the container. A row fits if its source is
+``reduce`` is the pure reducer of the lifecycle, ``step`` the same without the container; ``plain_step`` defines what
+both do, and is written to be read. A row fits if its source is
 the record's state, its event the event's type, and its guard agrees; the first that fits is taken. The record that its
 action returns goes to the row's target. What the change of state means for activities and timers (``Begin``, ``End``,
 ``StartTimer``, ``CancelTimer``) is derived from ``during`` and follows the row's own effects, so that no row can forget
@@ -14,26 +15,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
-from returns.result import Failure, Result
+from returns.result import Failure, Result, Success
 
+from lifefold.core.kernel.compiled import Arm, Arms, compiled
 from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import After, AnyState, Does, During, Row, Source, states
-from lifefold.core.kernel.step import IllegalTransition, Step, succeeded
+from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone, StartTimer
 
 R = TypeVar("R", bound=Record)
 
 Invariant = Callable[[R], bool]
-Arm = tuple[
-    Callable[[Any], bool] | None,
-    Callable[[Any, Any], bool] | None,
-    Callable[[Any, Any], Step[Any, Effect]] | None,
-    State,
-    tuple[Effect, ...],
-    Callable[[Any], tuple[Effect, ...]] | None,
-]
-"""A row, ready to be taken from one state: its pattern's test, guard, action, target, what ends, and what begins."""
 
 
 class Span(msgspec.Struct, Generic[R], frozen=True):
@@ -52,10 +45,16 @@ class Machine(Generic[R]):
     """
 
     __slots__ = (
-        "_allowed", "_table", "_waiting", "about", "clocked", "detached", "during", "events", "final", "initial",
+        "_allowed", "_arms", "_waiting", "about", "clocked", "detached", "during", "events", "final", "initial",
         "invariants", "last", "name",
-        "postpone", "record", "reports", "rows", "served", "spans", "states", "yielded",
+        "postpone", "record", "reduce", "reports", "rows", "served", "spans", "states", "step", "yielded",
     )  # fmt: skip
+
+    reduce: Callable[[R, Event], Result[Step[R, Effect], IllegalTransition]]
+    """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed."""
+
+    step: Callable[[R, Event], Step[R, Effect] | IllegalTransition]
+    """Take the transition as ``reduce`` does, with the bare answer."""
 
     def __init__(  # noqa: PLR0913 - the parts of a machine, each with its name
         self,
@@ -101,37 +100,33 @@ class Machine(Generic[R]):
         wrong = problems(self)
         if wrong:
             raise InvalidMachine(name, wrong)
-        self._table: Final = {state: self._arms(state) for state in self.states}
+        self._arms: Final[Arms] = {state: self._rows_from(state) for state in self.states}
         self._waiting: Final = {state: self._waits(state) for state in self.states}
         self._allowed: Final = {
-            state: tuple(e.__name__ for e in self.events if e in self._table[state] or e in self._waiting[state])
+            state: tuple(e.__name__ for e in self.events if e in self._arms[state] or e in self._waiting[state])
             for state in self.states
         }
+        self.step = compiled(self._arms, self._refused, contained=False)
+        self.reduce = compiled(self._arms, self._declined, contained=True)
 
-    def reduce(self, record: R, event: Event) -> Result[Step[R, Effect], IllegalTransition]:
-        """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed."""
-        step = self.step(record, event)
-        return succeeded(step) if type(step) is Step else Failure(step)  # type: ignore[arg-type]
+    def plain_step(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
+        """Take the transition as ``step`` does, which is this in compiled form."""
+        for arm in self._arms[record.state].get(type(event), ()):
+            if (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)):
+                done = Step(record) if arm.action is None else arm.action(record, event)
+                became = replace(done.record, state=arm.target)
+                return Step(became, (*done.effects, *arm.ended, *(_begin(during, became) for during in arm.begun)))
+        return self._refused(record, event)
 
-    def step(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
-        """Take the transition as ``reduce`` does, with the bare answer."""
-        for test, guard, action, target, ended, begin in self._table[record.state].get(type(event), ()):
-            if (test is None or test(event)) and (guard is None or guard(record, event)):
-                if action is None:
-                    became, effects = replace(record, state=target), ended
-                else:
-                    done = action(record, event)
-                    became, effects = done.record, done.effects
-                    if ended:
-                        effects += ended
-                    if became.state is not target:
-                        became = replace(became, state=target)
-                if begin is not None:
-                    effects += begin(became)
-                return Step(became, effects)
+    def _refused(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
+        """Answer for an event that no row takes: it waits for the next state, or is illegal."""
         if type(event) in self._waiting[record.state]:
             return Step(record, (Postpone(event),))
         return IllegalTransition(self.name, record.state, event, self._allowed[record.state])
+
+    def _declined(self, record: R, event: Event) -> Result[Step[R, Effect], IllegalTransition]:
+        answer = self._refused(record, event)
+        return Failure(answer) if isinstance(answer, IllegalTransition) else Success(answer)
 
     def allowed(self, state: State) -> tuple[str, ...]:
         """Return the names of the events that this state takes or postpones, in the order of the table."""
@@ -185,13 +180,13 @@ class Machine(Generic[R]):
     def _sources(self, r: Row[R]) -> frozenset[State]:
         return frozenset(self.states) if r.sources is None else r.sources
 
-    def _arms(self, state: State) -> dict[type[Event], tuple[Arm, ...]]:
+    def _rows_from(self, state: State) -> dict[type[Event], tuple[Arm, ...]]:
         arms: dict[type[Event], tuple[Arm, ...]] = {}
         for r in self.rows:
             if state in self._sources(r):
                 test = None if r.pattern is None else r.pattern.test
-                ended, begin = self._ends(state, r.target, r.event), self._begins(state, r.target)
-                arms[r.event] = (*arms.get(r.event, ()), (test, r.when, r.action, r.target, ended, begin))
+                ended, begun = self._ends(state, r.target, r.event), self._begins(state, r.target)
+                arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, r.target, ended, begun))
         return arms
 
     def _ends(self, before: State, now: State, event: type[Event]) -> tuple[Effect, ...]:
@@ -201,17 +196,8 @@ class Machine(Generic[R]):
             if before in span.states and now not in span.states and event not in self.last[slot]
         )
 
-    def _begins(self, before: State, now: State) -> Callable[[R], tuple[Effect, ...]] | None:
-        begun = [span.during for span in self.spans.values() if now in span.states and before not in span.states]
-        match begun:
-            case []:
-                return None
-            case [Does(make=make, slot=slot)]:
-                return lambda record: (Begin(slot, make(record)),)
-            case [After(duration_ms=duration_ms, slot=slot)]:
-                return lambda record: (StartTimer(slot, duration_ms(record)),)
-            case _:
-                return lambda record: tuple(_begin(during, record) for during in begun)
+    def _begins(self, before: State, now: State) -> tuple[During[R], ...]:
+        return tuple(span.during for span in self.spans.values() if now in span.states and before not in span.states)
 
 
 _PARTS = (

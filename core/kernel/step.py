@@ -27,15 +27,10 @@ class Step(msgspec.Struct, Generic[R_co, E_co], frozen=True, gc=False):
         yield self.effects
 
 
-_new_success: Callable[[], Success[Any]] = partial(object.__new__, Success)
-_set_inner_value = BaseContainer.__dict__["_inner_value"].__set__
+new_success: Callable[[], Success[Any]] = partial(object.__new__, Success)
+"""Make a ``Success`` in half the time, without the constructor's way up through its bases; ``set_value`` fills it."""
 
-
-def succeeded(step: Step[R_co, E_co]) -> Success[Step[R_co, E_co]]:
-    """Return ``Success(step)``, made in half the time: without the constructor's way up through its bases."""
-    container = _new_success()
-    _set_inner_value(container, step)
-    return container
+set_value: Callable[[Success[Any], object], None] = BaseContainer.__dict__["_inner_value"].__set__
 
 
 class IllegalTransition(msgspec.Struct, frozen=True):

@@ -104,9 +104,7 @@ class Git:
     async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
         """Run one git command. Raises GitError if its exit status is not accepted, or if it goes beyond a limit."""
         answer = await self._attempt(*arguments)
-        left = None if answer.status in accept else _LEFT_LOCK.search(answer.stderr)
-        if left:
-            Path(left[1]).unlink(missing_ok=True)
+        if answer.status not in accept and _remove_left_lock(answer.stderr):
             answer = await self._attempt(*arguments)
         if answer.status not in accept:
             said = answer.stderr or f"it ended with status {answer.status}"
@@ -356,6 +354,14 @@ async def _see_that_git_is_new_enough(repository: Path) -> None:
 
 def _unfinished_in(git_directory: Path) -> str:
     return next((operation for name, operation in UNFINISHED.items() if (git_directory / name).exists()), "")
+
+
+def _remove_left_lock(stderr: str) -> bool:
+    """Remove the lock that git complains of, if it is on a reference of a fleet's; tell whether it was."""
+    found = _LEFT_LOCK.search(stderr)
+    if found:
+        Path(found[1]).unlink(missing_ok=True)
+    return found is not None
 
 
 def _remove(folder: Path, pattern: str) -> None:

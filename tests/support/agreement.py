@@ -55,6 +55,7 @@ def reduce_again(machine: Machine[Any], transition: Transition) -> None:
         case Success(step):
             assert step.record == transition.after.record
             assert machine.step(record, transition.event) == step
+            assert machine.plain_step(record, transition.event) == step
         case refused:
             raise AssertionError(refused)
 

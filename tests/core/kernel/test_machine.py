@@ -347,8 +347,9 @@ def test_the_last_events_of_an_activity_are_among_those_it_yields() -> None:
         [Lit(), Stirred(), Baked(), Doused(), Knocked(), Warned(), Swept(), Cooled(), Scrapped(), Turned()]
     ),
 )
-def test_reduce_is_step_in_a_container(oven: Oven, event: Event) -> None:
-    """``Success`` of the step, or ``Failure`` with what was illegal."""
+def test_both_reducers_are_the_plain_step(oven: Oven, event: Event) -> None:
+    """``step`` bare; ``reduce`` as ``Success`` of the step, or ``Failure`` with what was illegal."""
+    assert machine.step(oven, event) == machine.plain_step(oven, event)
     match machine.reduce(oven, event):
         case Success(step):
             assert step == machine.step(oven, event)
@@ -367,6 +368,17 @@ def test_a_step_unpacks_into_the_record_and_the_effects() -> None:
     record, effects = step
     assert record == Oven(Place.COOLING, degrees=200, loaves=1)
     assert effects == (Ring(1), StartTimer("Cooled", 500), StartTimer("Warned", 200), StartTimer("Swept", 300))
+
+
+def test_a_row_goes_to_its_target_whatever_its_action_says() -> None:
+    """Also where it stays in its state."""
+
+    def astray(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:
+        return Step(replace(lamp, state=Light.DARK))
+
+    turned = lamp(row(Light.RED, Turned, Light.RED, astray), row(Light.RED, Failed, Light.GREEN), HALT, BREAK)
+    for step in (turned.step, turned.plain_step):
+        assert step(Lamp(), Turned()) == Step(Lamp())
 
 
 def test_the_first_row_that_fits_is_taken() -> None:

@@ -29,8 +29,9 @@ async def cancelled(folder: Path, patience_ms: int) -> anyio.CancelScope:
     def open_gate() -> None:
         (folder / "gate").write_text("orderly\n")
 
+    scope = anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
-        with anyio.CancelScope() as scope:
+        with scope:
             tasks.start_soon(cancel_when_begun, folder, scope, open_gate if patience_ms else None)
             await run(READS_THEN_WRITES, folder, limits)
     return scope

@@ -1,0 +1,129 @@
+"""The reducers of a machine as generated code: a function for every state and event, with its rows written out.
+
+``Machine.plain_step`` says what they mean, and a property test holds them equal to it. What is gained is time: no row
+is unpacked, nothing absent is asked for, no pattern is tested twice in a row, and ``reduce`` makes its container where
+it makes the step.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from lifefold.core.kernel.record import Event, Record, State, replace
+from lifefold.core.kernel.row import After, During
+from lifefold.core.kernel.step import Step, new_success, set_value
+from lifefold.effects import Begin, Effect, StartTimer
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """A row seen from one of its states: its pattern's test, guard, action, target, and what ends and begins."""
+
+    test: Callable[[Any], bool] | None
+    when: Callable[[Any, Any], bool] | None
+    action: Callable[[Any, Any], Step[Any, Effect]] | None
+    target: State
+    ended: tuple[Effect, ...]
+    begun: tuple[During[Any], ...]
+
+
+Arms = Mapping[State, Mapping[type[Event], tuple[Arm, ...]]]
+Reducer = Callable[[Any, Any], Any]
+
+_WORDS: Mapping[str, object] = {
+    "Begin": Begin,
+    "StartTimer": StartTimer,
+    "Step": Step,
+    "new_success": new_success,
+    "replace": replace,
+    "set_value": set_value,
+}
+_INDENT = "    "
+_BARE = ("return Step(became, {effects})",)
+_CONTAINED = ("success = new_success()", "set_value(success, Step(became, {effects}))", "return success")
+
+
+def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
+    """Return a reducer; its steps are in a ``Success`` if ``contained``. ``refused`` answers where no row is taken."""
+    answer = _CONTAINED if contained else _BARE
+    functions = {
+        state: {event: _Writer(state, answer).function(rows, refused) for event, rows in events.items()}
+        for state, events in arms.items()
+    }
+
+    def reducer(record: Record, event: Event) -> Any:
+        try:
+            take = functions[record.state][type(event)]
+        except KeyError:
+            return refused(record, event)
+        return take(record, event)
+
+    return reducer
+
+
+class _Writer:
+    """Writes the function for one state and event. The text holds no values, only names that are given to them."""
+
+    def __init__(self, state: State, answer: tuple[str, ...]) -> None:
+        self._state = state
+        self._answer = answer
+        self._names: dict[str, Any] = dict(_WORDS)
+
+    def function(self, arms: tuple[Arm, ...], refused: Reducer) -> Reducer:
+        """Return the function."""
+        lines = ["def take(record, event):", *_indented(self._rows(arms))]
+        lines.append(f"{_INDENT}return {self._name(refused)}(record, event)")
+        exec("\n".join(lines), self._names)  # noqa: S102 - made of our own words and names only
+        take: Reducer = self._names["take"]
+        return take
+
+    def _name(self, value: object) -> str:
+        name = f"value_{len(self._names)}"
+        self._names[name] = value
+        return name
+
+    def _rows(self, arms: tuple[Arm, ...]) -> Iterator[str]:
+        for test, group in groupby(arms, lambda arm: arm.test):
+            lines = [line for arm in group for line in self._guarded(arm)]
+            yield from lines if test is None else (f"if {self._name(test)}(event):", *_indented(lines))
+
+    def _guarded(self, arm: Arm) -> Iterator[str]:
+        lines = self._taken(arm)
+        if arm.when is None:
+            yield from lines
+        else:
+            yield f"if {self._name(arm.when)}(record, event):"
+            yield from _indented(lines)
+
+    def _taken(self, arm: Arm) -> Iterator[str]:
+        target = self._name(arm.target)
+        effects: list[str] = []
+        if arm.action is None:
+            yield f"became = replace(record, state={target})"
+        else:
+            yield f"done = {self._name(arm.action)}(record, event)"
+            yield from self._moved(arm, target)
+            effects.append("done.effects")
+        if arm.ended:
+            effects.append(self._name(arm.ended))
+        if arm.begun:
+            effects.append(f"({' '.join(f'{self._begin(during)},' for during in arm.begun)})")
+        yield from (line.format(effects=" + ".join(effects) or "()") for line in self._answer)
+
+    def _moved(self, arm: Arm, target: str) -> Iterator[str]:
+        if arm.target is not self._state:
+            yield f"became = replace(done.record, state={target})"
+            return
+        yield "became = done.record"
+        yield f"if became.state is not {target}:"
+        yield f"{_INDENT}became = replace(became, state={target})"
+
+    def _begin(self, during: During[Any]) -> str:
+        if isinstance(during, After):
+            return f"StartTimer({during.slot!r}, {self._name(during.duration_ms)}(became))"
+        return f"Begin({during.slot!r}, {self._name(during.make)}(became))"
+
+
+def _indented(lines: Iterator[str] | list[str]) -> Iterator[str]:
+    return (_INDENT + line for line in lines)
