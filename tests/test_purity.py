@@ -5,6 +5,9 @@ the network, a process, a thread or an event loop is out of reach; it may not na
 runs text as code, or gives an answer that differs from one process to the next (`hash` of a string follows
 PYTHONHASHSEED, `id` follows memory, and so does the order of a set that is walked where it is written); and it may not
 keep state in a module's globals. The import contracts in pyproject.toml say the same by other means.
+
+One exception: the kernel writes the reducers of a machine as code (`core/kernel/compiled.py`) and runs that text, once,
+to have the functions. Like every file it is read here, and the text names nothing but what that file gives to it.
 """
 
 import ast
@@ -22,6 +25,8 @@ PURE_MODULES = frozenset(
     " types typing typing_extensions unicodedata zlib lifefold.core lifefold.effects".split()
 )
 IMPURE_BUILTINS = frozenset("__import__ breakpoint compile eval exec globals hash id input open print".split())
+
+COMPILER = Path("core/kernel/compiled.py")
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -75,7 +80,11 @@ def test_there_is_something_to_read() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pure(path: Path) -> None:
-    assert list(impurities(path.read_text(encoding="utf-8"))) == []
+    found = list(impurities(path.read_text(encoding="utf-8")))
+    if path.relative_to(ROOT) == COMPILER:
+        assert [line.partition(": ")[2] for line in found] == ["uses exec"]
+    else:
+        assert found == []
 
 
 @pytest.mark.parametrize(
