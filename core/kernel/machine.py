@@ -185,8 +185,9 @@ class Machine(Generic[R]):
         for r in self.rows:
             if state in self._sources(r):
                 test = None if r.pattern is None else r.pattern.test
-                ended, begun = self._ends(state, r.target, r.event), self._begins(state, r.target)
-                arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, r.target, ended, begun))
+                target = r.goes(state)
+                ended, begun = self._ends(state, target, r.event), self._begins(state, target)
+                arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, target, ended, begun))
         return arms
 
     def _ends(self, before: State, now: State, event: type[Event]) -> tuple[Effect, ...]:

@@ -32,13 +32,17 @@ def _sources(machine: "Machine[Any]", row: Row[Any]) -> frozenset[State]:
     return frozenset(machine.states) if row.sources is None else row.sources
 
 
+def _named(row: Row[Any]) -> tuple[State, ...]:
+    return (*(row.sources or ()), *(() if row.target is None else (row.target,)))
+
+
 def _takes(machine: "Machine[Any]", state: State, event: type) -> bool:
     return any(row.event is event and state in _sources(machine, row) for row in machine.rows)
 
 
 def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
     known = frozenset(machine.states)
-    named: list[tuple[str, Iterable[State]]] = [(str(r), (*(r.sources or ()), r.target)) for r in machine.rows]
+    named: list[tuple[str, Iterable[State]]] = [(str(r), _named(r)) for r in machine.rows]
     named += [
         (f"during {key!s}", states(key) or frozenset()) for key in machine.during if not isinstance(key, AnyState)
     ]
@@ -56,7 +60,7 @@ def _outside(machine: "Machine[Any]") -> Iterator[str]:
     for slot in sorted(machine.served - machine.spans.keys()):
         yield f"serving: there is no activity {slot}; there are {', '.join(sorted(machine.spans))}"
     for row in machine.rows:
-        for state in sorted(machine.detached & ((row.sources or frozenset()) | {row.target})):
+        for state in sorted(machine.detached.intersection(_named(row))):
             yield f"{row} enters or leaves {state}, which is declared detached"
 
 
@@ -84,7 +88,7 @@ def _unreachable(machine: "Machine[Any]") -> Iterator[str]:
     frontier = list(reached)
     while frontier:
         state = frontier.pop()
-        new = {row.target for row in machine.rows if state in _sources(machine, row)} - reached
+        new = {row.goes(state) for row in machine.rows if state in _sources(machine, row)} - reached
         reached |= new
         frontier += new
     for state in machine.states:
@@ -95,7 +99,7 @@ def _unreachable(machine: "Machine[Any]") -> Iterator[str]:
 
 def _dead_ends(machine: "Machine[Any]") -> Iterator[str]:
     for state in machine.states:
-        left = any(state in _sources(machine, row) and row.target != state for row in machine.rows)
+        left = any(state in _sources(machine, row) and row.goes(state) != state for row in machine.rows)
         if not left and state not in machine.final | machine.detached:
             rows = ", ".join(str(r) for r in machine.rows if r.target == state) or "no row"
             yield f"state {state} can never be left and is not declared final (it is the target of {rows})"
@@ -104,7 +108,7 @@ def _dead_ends(machine: "Machine[Any]") -> Iterator[str]:
 def _left_final(machine: "Machine[Any]") -> Iterator[str]:
     for row in machine.rows:
         for state in sorted(machine.final & _sources(machine, row)):
-            if row.target != state:
+            if row.goes(state) != state:
                 yield f"{row} leaves {state}, which is declared final"
 
 
@@ -137,5 +141,5 @@ def _last(machine: "Machine[Any]") -> Iterator[str]:
                 if not _takes(machine, state, event):
                     yield f"during {state}: {slot} ends with {event.__name__}, for which {state} has no row"
             for row in machine.rows:
-                if row.event is event and row.target in span.states and span.states & _sources(machine, row):
+                if row.event is event and any(row.goes(s) in span.states for s in span.states & _sources(machine, row)):
                     yield f"{row} stays where {slot} is declared to go on, but {event.__name__} is its last event"

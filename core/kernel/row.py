@@ -1,4 +1,4 @@
-"""The words a table is written in: ``row(source, Event, target, action, when=guard)``, ``does``, ``after``, ``ANY``.
+"""The words of a table: ``row(source, Event, target, action, when=guard)``, ``does``, ``after``, ``ANY``, ``STAY``.
 
 A row says: in any of the ``source`` states, on this event, and if the guard agrees, go to ``target`` by way of
 ``action``. The first row that fits wins, so an unguarded row ends the list for its state and event. A *pattern* names a
@@ -30,6 +30,14 @@ class AnyState(msgspec.Struct, frozen=True):
 ANY = AnyState()
 """Every state of the machine, final ones included."""
 
+
+class Stays(msgspec.Struct, frozen=True):
+    """The target of a row that leaves the state as it is."""
+
+
+STAY = Stays()
+"""Whatever state the record is in: an event that only changes what stands beside it."""
+
 Source = State | Iterable[State] | AnyState
 
 
@@ -42,14 +50,19 @@ class Pattern(msgspec.Struct, Generic[E], frozen=True):
 
 
 class Row(msgspec.Struct, Generic[R], frozen=True):
-    """One line of a transition table. ``sources`` is None for ``ANY``. Made by ``row``, which is typed."""
+    """One line of a transition table. ``sources`` is None for ``ANY``, ``target`` for ``STAY``. Made by ``row``."""
 
     sources: frozenset[State] | None
     event: type[Event]
-    target: State
+    target: State | None
     action: Callable[[R, Any], Step[R, Effect]] | None = None
     when: Callable[[R, Any], bool] | None = None
     pattern: Pattern[Any] | None = None
+
+    @property
+    def target_label(self) -> str:
+        """The name of the target; ``(same)`` if the state stays as it is."""
+        return "(same)" if self.target is None else str(self.target)
 
     @property
     def source_label(self) -> str:
@@ -86,13 +99,17 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
     def __str__(self) -> str:
         """Print as the line of the table that it is."""
         when = f" when {self.when.__name__}" if self.when else ""
-        return f"row({self.source_label}, {self.event_label}, {self.target}{when})"
+        return f"row({self.source_label}, {self.event_label}, {self.target_label}{when})"
+
+    def goes(self, state: State) -> State:
+        """Return the state that the row leads to from one of its sources."""
+        return state if self.target is None else self.target
 
 
 def row(
     source: Source,
     event: type[E] | Pattern[E],
-    target: State,
+    target: State | Stays,
     action: Callable[[R, E], Step[R, Effect]] | None = None,
     *,
     when: Callable[[R, E], bool] | None = None,
@@ -100,7 +117,7 @@ def row(
     """Write one line of the table. An action or a guard for another record or event does not type-check."""
     pattern = event if isinstance(event, Pattern) else None
     kind = event.event if isinstance(event, Pattern) else event
-    return Row(states(source), kind, target, action, when, pattern)
+    return Row(states(source), kind, None if isinstance(target, Stays) else target, action, when, pattern)
 
 
 def states(source: Source) -> frozenset[State] | None:

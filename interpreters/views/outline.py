@@ -25,6 +25,11 @@ class Arc(msgspec.Struct, frozen=True):
     otherwise: bool
 
     @property
+    def target(self) -> State | None:
+        """The state that the arc leads to; None if it leaves any state as it is."""
+        return self.source if self.row.target is None else self.row.target
+
+    @property
     def condition(self) -> str:
         """The guard in words, without the pattern, which is in the event's name; ``otherwise`` or empty if none."""
         if self.row.when is not None:
@@ -158,11 +163,11 @@ ANY_STATE = "any state"
 """What a picture writes into the source of the rows that hold in every state."""
 
 
-def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State], tuple[str, ...]]:
+def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State | None], tuple[str, ...]]:
     """Return the labels of all arcs by source and target: one arrow of a picture each, with a line for each row."""
-    drawn: dict[tuple[State | None, State], tuple[str, ...]] = {}
+    drawn: dict[tuple[State | None, State | None], tuple[str, ...]] = {}
     for arc in arcs(machine):
-        between = (arc.source, arc.row.target)
+        between = (arc.source, arc.target)
         drawn[between] = (*drawn.get(between, ()), arc.label)
     return drawn
 

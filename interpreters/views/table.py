@@ -36,7 +36,7 @@ def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
             "from": _source(arc),
             "event": arc.row.event.__name__,
             "when": condition_of(arc.row),
-            "to": str(arc.row.target),
+            "to": arc.row.target_label,
             "effects": list(arc.effects),
         }
         for arc in arcs(machine)
@@ -109,7 +109,7 @@ def _source(arc: Arc) -> str:
 
 
 def _cells(arc: Arc) -> Cells:
-    return _source(arc), arc.row.event_label, str(arc.row.target), ", ".join(arc.effects) or "None", arc.condition
+    return _source(arc), arc.row.event_label, arc.row.target_label, ", ".join(arc.effects) or "None", arc.condition
 
 
 def _activities(machine: Machine[Any]) -> Section:

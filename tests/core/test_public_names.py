@@ -3,10 +3,10 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY Advance After Aggregate AggregateType Asked Codec Create Created Dispatch Does Elapsed Ended Entity Envelope"
-    " Event IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase Reaction Record Recovered"
-    " Refusal Row Rule Running Span State Step System Transition UnreadableEntry View advance after create describe"
-    " digest does encode journal react replace row rule"
+    "ANY STAY Advance After Aggregate AggregateType Asked Codec Create Created Dispatch Does Elapsed Ended Entity"
+    " Envelope Event IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase Reaction Record"
+    " Recovered Refusal Row Rule Running Span State Step System Transition UnreadableEntry View advance after create"
+    " describe digest does encode journal react replace row rule"
 ).split()
 
 FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening seat status system worker".split()

@@ -141,7 +141,7 @@ class _Drawing:
             of = f"{row.event.__name__} " if pattern_of(row) else ""
             guard = self.names.of(("guard", test, row.when), of + condition_of(row))
             self.guards.setdefault(guard, row)
-        target = None if row.target is state else self.names[row.target]
+        target = None if row.target is None or row.target is state else self.names[row.target]
         return Arm(row.event.__name__, guard, target, tuple(effect.__name__ for effect in row.effects))
 
     def timer(self, region: Region, timer: After[Any]) -> Timer:

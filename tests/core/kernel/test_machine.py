@@ -9,6 +9,7 @@ from returns.result import Failure, Success
 
 from lifefold.core.kernel import (
     ANY,
+    STAY,
     Event,
     IllegalTransition,
     InvalidMachine,
@@ -336,6 +337,37 @@ def test_the_last_events_of_an_activity_are_among_those_it_yields() -> None:
     assert does(shine).yields == ()
     assert after(5, Turned).yields == (Turned,)
     assert after(5, Turned).slot == "Turned"
+
+
+# Rows that stay
+
+
+class Dimmed(Event, frozen=True):
+    """Less light."""
+
+
+def dim(lamp: Lamp, _event: Dimmed) -> Step[Lamp, Click]:
+    return Step(replace(lamp, turns=lamp.turns - 1), (Click(),))
+
+
+def test_a_row_that_stays_changes_what_stands_beside_the_state_and_nothing_that_goes_on() -> None:
+    """From any state, also a final one; activities neither end nor begin."""
+    dimmer = lamp(*RULES, row(ANY, Dimmed, STAY, dim), during={(Light.RED, Light.GREEN): does(shine, yields=Dimmed)})
+    for light in Light:
+        assert dimmer.step(Lamp(light, 2), Dimmed()) == Step(Lamp(light, 1), (Click(),))
+        assert dimmer.plain_step(Lamp(light, 2), Dimmed()) == Step(Lamp(light, 1), (Click(),))
+
+
+def test_a_row_that_stays_is_no_way_out_of_a_state() -> None:
+    """A state that has no other row can never be left."""
+    stuck = what_is_wrong(GO, row(Light.GREEN, Dimmed, STAY), row(Light.RED, Failed, Light.DARK))
+    assert any("Green can never be left" in line for line in stuck)
+
+
+def test_a_row_that_stays_says_so() -> None:
+    """In messages and tables."""
+    assert str(row(ANY, Dimmed, STAY)) == "row(ANY, Dimmed, (same))"
+    assert row(Light.RED, Dimmed, STAY).goes(Light.RED) is Light.RED
 
 
 # Steps
