@@ -1,6 +1,7 @@
 """The vocabulary: every effect and every activity that a reducer may ask for. Imports nothing of ours."""
 
 from lifefold.effects.base import Activity, Effect
+from lifefold.effects.hooks import CallHook
 from lifefold.effects.kernel import Begin, CancelTimer, End, Postpone, StartTimer, Tell
 from lifefold.effects.session import (
     BuildPrompt,
@@ -19,6 +20,7 @@ __all__ = [
     "Activity",
     "Begin",
     "BuildPrompt",
+    "CallHook",
     "CancelSession",
     "CancelTimer",
     "CheckOutWork",

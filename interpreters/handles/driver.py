@@ -1,0 +1,214 @@
+"""One entity of a machine in this process, driven by calls: what every handle stands on.
+
+A call is taken in five steps: timers that are due happen first; the machine *decides*, purely; hooks that stand before
+the transition are called; the decision is *committed*; then the observer is told of the transition and its effects are
+performed, in the order in which transitions were committed.
+
+User code runs without any lock held, so it may call the handle again, from this thread or another one. Such a call
+decides and commits at once, and what it leads to is performed after what is being performed already. When two calls
+meet, the later one decides again on what the earlier one has made of the entity; the hooks that stand before it are
+not called twice.
+
+A hook that stands before its transition prevents it by raising. Whatever fails afterwards is kept in ``failures``, and
+the transition stands (A14, E42).
+
+Activities belong to the caller here: it is he who works while a state holds, and says so by his calls. Nothing runs by
+itself, timers included; ``tick`` lets those happen that are due.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from threading import RLock
+from typing import Any, Final, Generic, TypeVar
+
+from lifefold.core.kernel import (
+    Advance,
+    Does,
+    Elapsed,
+    Entity,
+    Envelope,
+    Event,
+    Machine,
+    Record,
+    Refusal,
+    Transition,
+    advance,
+    create,
+)
+from lifefold.effects import CallHook, CancelTimer, Effect, StartTimer
+from lifefold.interpreters.engine import MissingHandlersError
+
+R = TypeVar("R", bound=Record)
+
+FAILURES_KEPT: Final = 100
+"""How many failures of hooks, observers and performers are kept; the oldest go first."""
+
+Performer = Callable[[Any], None]
+Observer = Callable[[Transition], None]
+Commit = Callable[[Entity[Any], Entity[Any]], None]
+
+
+def wall_ms() -> int:
+    """Return the wall clock's time, Unix, in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+class RefusedError(Exception):
+    """The entity does not take the event; nothing has changed. ``refusal`` says why."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Take the refusal."""
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+class Driver(Generic[R]):
+    """An entity, and what is done about its transitions.
+
+    ``performers`` has a function for every effect that the machine's rows can ask for; the one for ``CallHook`` is
+    given those that stand before a transition, too. ``commit`` is called with the entity before and after, under the
+    lock, and refuses by raising. ``clock`` returns Unix time in milliseconds.
+    """
+
+    def __init__(  # noqa: PLR0913 - what surrounds an entity, each with its name
+        self,
+        machine: Machine[R],
+        record: R,
+        performers: Mapping[type[Effect], Performer] | None = None,
+        *,
+        observer: Observer | None = None,
+        commit: Commit | None = None,
+        clock: Callable[[], int] = wall_ms,
+    ) -> None:
+        """Begin the entity's life with a record. Raises ``MissingHandlersError`` if an effect has no performer."""
+        activities = (slot for slot, span in machine.spans.items() if isinstance(span.during, Does))
+        self.machine: Final = machine.serving(*activities)
+        self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
+        self._performers: Final = dict(performers or {})
+        self._observer: Final = observer
+        self._commit: Final = commit
+        self._clock: Final = clock
+        self._lock: Final = RLock()
+        self._todo: Final[deque[Transition]] = deque()
+        self._performing = False
+        self._last_ms = 0
+        _must_perform(machine, self._performers)
+        self._entity: Entity[R] = create(self.machine, machine.name, record, self._now_ms(), "").entity
+
+    @property
+    def entity(self) -> Entity[R]:
+        """The entity as it is now, timers that are due not counted."""
+        return self._entity
+
+    @property
+    def record(self) -> R:
+        """The entity's record."""
+        return self._entity.record
+
+    def would_take(self, event: Event) -> bool:
+        """Tell whether the entity would take this event now."""
+        return not isinstance(self._decide(self._entity, Envelope(self._entity.ref, event, self._now_ms())), Refusal)
+
+    def take(self, event: Event, actor: str = "") -> Transition | None:
+        """Let the entity take an event and perform what follows. Raises ``RefusedError``.
+
+        Returns the transition, or None for an event that waits for the next state.
+        """
+        self.tick()
+        return self._take(event, actor)
+
+    def tick(self) -> None:
+        """Let the timers happen that are due, the earliest first."""
+        for due in self._due():
+            with suppress(RefusedError):  # an earlier one, or somebody else, has left the state
+                self._take(due, "timer")
+
+    def _due(self) -> list[Elapsed]:
+        entity, now_ms = self._entity, self._now_ms()
+        timers = sorted((part.deadline_ms, part.slot, part.generation) for part in entity.running if not part.activity)
+        return [Elapsed(slot, generation) for deadline_ms, slot, generation in timers if deadline_ms <= now_ms]
+
+    def _take(self, event: Event, actor: str) -> Transition | None:
+        called = False
+        while True:
+            before = self._entity
+            decided = self._decide(before, Envelope(before.ref, event, self._now_ms(), actor))
+            if isinstance(decided, Refusal):
+                raise RefusedError(decided)
+            if not called:
+                called = True
+                for hook in _hooks_before(decided):
+                    self._performers[CallHook](hook)
+            if self._committed(before, decided):
+                self._perform_all()
+                return decided.transitions[0] if decided.transitions else None
+
+    def _decide(self, entity: Entity[R], envelope: Envelope) -> Advance | Refusal:
+        return advance(self.machine, entity, envelope)
+
+    def _committed(self, before: Entity[R], decided: Advance) -> bool:
+        """Make the decision the present, unless somebody else has been faster; raises what ``commit`` raises."""
+        with self._lock:
+            if self._entity is not before:
+                return False
+            if self._commit is not None:
+                self._commit(before, decided.entity)
+            self._entity = decided.entity
+            self._todo.extend(decided.transitions)
+            return True
+
+    def _perform_all(self) -> None:
+        """Perform what is there and what comes meanwhile; if that is being done already, it is done there."""
+        with self._lock:
+            if self._performing:
+                return
+            self._performing = True
+        try:
+            while transition := self._next():
+                self._perform(transition)
+        except BaseException:
+            self._performing = False
+            raise
+
+    def _next(self) -> Transition | None:
+        with self._lock:
+            self._performing = bool(self._todo)
+            return self._todo.popleft() if self._todo else None
+
+    def _perform(self, transition: Transition) -> None:
+        if self._observer is not None:
+            self._guarded(self._observer, transition)
+        for effect in transition.effects:
+            if not isinstance(effect, StartTimer | CancelTimer) and not _is_before(effect):
+                self._guarded(self._performers[type(effect)], effect)
+
+    def _guarded(self, perform: Callable[[Any], None], given: Effect | Transition) -> None:
+        try:
+            perform(given)
+        except Exception as error:  # noqa: BLE001 - user code: whatever it raises, the transition stands
+            self.failures.append(error)
+
+    def _now_ms(self) -> int:
+        """Return the time, which never goes backwards for one entity."""
+        with self._lock:
+            self._last_ms = max(self._last_ms, self._clock())
+            return self._last_ms
+
+
+def _is_before(effect: Effect) -> bool:
+    return isinstance(effect, CallHook) and effect.before
+
+
+def _hooks_before(decided: Advance) -> Iterator[Effect]:
+    return (effect for effect in decided.effects if _is_before(effect))
+
+
+def _must_perform(machine: Machine[Any], performers: Mapping[type[Effect], Performer]) -> None:
+    missing = sorted({effect.__name__ for row in machine.rows for effect in row.effects if effect not in performers})
+    if missing:
+        message = (
+            f"no performer for {', '.join(missing)}: the machine {machine.name!r} can ask for it; give one for each"
+        )
+        raise MissingHandlersError(message)
