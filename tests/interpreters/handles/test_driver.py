@@ -10,9 +10,9 @@ from typing import Never
 import pytest
 
 from lifefold.core.kernel import Entity, Event, Machine, Record, State, Step, Transition, after, replace, row
-from lifefold.effects import CallHook
+from lifefold.effects import CallHook, Effect
 from lifefold.interpreters.engine import MissingHandlersError
-from lifefold.interpreters.handles.driver import Driver, RefusedError
+from lifefold.interpreters.handles.driver import Driver, Performer, RefusedError
 from lifefold.interpreters.handles.moves import moves, targets
 from oven import Baked, Knocked, Lit, Oven, Place, Ring, Scrapped
 from oven import machine as oven
@@ -80,7 +80,7 @@ class House:
     commit: Callable[[Entity[Door], Entity[Door]], None] | None = None
 
     def __post_init__(self) -> None:
-        performers = {CallHook: self.call}
+        performers: dict[type[Effect], Performer] = {CallHook: self.call}
         self.driver = Driver(door, Door(), performers, observer=self.see, commit=self.commit, clock=lambda: self.now_ms)
 
     def call(self, hook: CallHook) -> None:
