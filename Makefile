@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test coverage lint format types contracts bench wheel ci clean
+.PHONY: help demo test xstate coverage lint format types contracts pages bench wheel ci clean
 
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
@@ -20,6 +20,9 @@ demo: .venv/.has-runtime ## run the demonstration
 
 test: .venv/.has-test ## run the tests
 	$(BIN)/python -m pytest $(ARGS)
+
+xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
+	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund
 
 coverage: .venv/.has-test ## run the tests; fail unless every branch of core/ and effects/ was taken
 	$(BIN)/coverage run -m pytest $(ARGS)
@@ -41,6 +44,9 @@ types: .venv/.has-dev .types/lifefold ## check the types, with mypy and with pyr
 
 contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
+
+pages: .venv/.has-runtime ## write the pages of docs/lifecycles anew
+	$(BIN)/python docs/write_lifecycles.py
 
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

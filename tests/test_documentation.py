@@ -1,6 +1,7 @@
 """What the documentation shows works as it stands there, and what it links to exists."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 from lifefold.interpreters import views
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 PYTHON = [
-    pytest.param(block, id=f"{page.name}-{number}")
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
 ]
@@ -24,7 +25,7 @@ def test_every_python_block_runs_and_prints_what_it_says(block: str, capsys: pyt
     assert capsys.readouterr().out.splitlines() == promised
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     """Links within the project are not broken."""
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
@@ -40,6 +41,9 @@ def test_the_rows_in_the_readme_are_rows_of_the_session() -> None:
     assert [line for line in shown if line not in source] == []
 
 
-def test_the_table_in_the_docs_is_the_session_s_table() -> None:
-    """``docs/session.md`` is what ``lifefold table session --format markdown`` prints."""
-    assert (ROOT / "docs" / "session.md").read_text() == views.markdown(views.machine_named("session"))
+def test_the_pages_of_the_lifecycles_are_what_the_commands_print() -> None:
+    """Every lifecycle has its table and its picture in ``docs/lifecycles``; ``make pages`` writes them anew."""
+    pages = runpy.run_path(str(ROOT / "docs" / "write_lifecycles.py"))["pages"]()
+    folder = ROOT / "docs" / "lifecycles"
+    assert {path.name: path.read_text() for path in folder.iterdir()} == pages
+    assert pages["session.md"].startswith(views.markdown(views.machine_named("session")))
