@@ -4,9 +4,12 @@ from hashlib import blake2b
 
 
 def exponential_ms(n: int, *, base_ms: int, cap_ms: int) -> int:
-    """Return ``min(base_ms * 2 ** (n - 1), cap_ms)`` for the n-th failure in a row (n >= 1). Saturates (D5)."""
-    doublings = n - 1
-    return cap_ms if doublings >= cap_ms.bit_length() else min(base_ms << doublings, cap_ms)
+    """Return ``min(base_ms * 2 ** (n - 1), cap_ms)`` for the n-th failure in a row (D5).
+
+    It saturates instead of overflowing; before the first failure (n = 0) it is what it is for the first.
+    """
+    doublings = max(0, n - 1)
+    return cap_ms if base_ms and doublings >= cap_ms.bit_length() else min(base_ms << doublings, cap_ms)
 
 
 def spread_ms(delay_ms: int, fraction: float, *parts: str | int) -> int:

@@ -38,12 +38,29 @@ def is_pure(module: str) -> bool:
     return any(module == pure or module.startswith(f"{pure}.") for pure in PURE_MODULES)
 
 
+ORDERING = frozenset("list tuple enumerate iter zip map filter reversed dict".split())
+
+
 def unordered(node: ast.AST) -> bool:
+    """Tell whether an expression is a set."""
     match node:
         case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset")):
             return True
         case _:
             return False
+
+
+def walked(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions whose order this node depends on."""
+    match node:
+        case ast.For(iter=over) | ast.comprehension(iter=over) | ast.YieldFrom(value=over) | ast.Starred(value=over):
+            return [over]
+        case ast.Call(func=ast.Name(id=name), args=given) if name in ORDERING:
+            return given
+        case ast.Call(func=ast.Attribute(attr="join" | "extend"), args=given):
+            return given
+        case _:
+            return []
 
 
 def impurities(source: str) -> Iterator[str]:
@@ -68,10 +85,9 @@ def impurities(source: str) -> Iterator[str]:
                 yield f"line {node.lineno}: rebinds {', '.join(names)} in the module"
             case ast.AsyncFunctionDef(name=name):
                 yield f"line {node.lineno}: {name} is asynchronous"
-            case ast.For(iter=walked) | ast.comprehension(iter=walked) if unordered(walked):
-                yield f"line {walked.lineno}: walks a set, in no fixed order"
             case _:
-                pass
+                for each in filter(unordered, walked(node)):
+                    yield f"line {each.lineno}: walks a set, in no fixed order"
 
 
 def test_there_is_something_to_read() -> None:
@@ -111,6 +127,13 @@ def test_pure(path: Path) -> None:
         "async def f(): pass",
         "for name in {'a', 'b'}: pass",
         "names = [name for name in set(given)]",
+        "names = list({'a', 'b'})",
+        "names = tuple(set(given))",
+        "pairs = list(enumerate(frozenset(given)))",
+        "line = ','.join({'a', 'b'})",
+        "names.extend({name for name in given})",
+        "names = [*{'a', 'b'}]",
+        "def f():\n    yield from set(given)",
     ],
 )
 def test_an_impurity_is_found(source: str) -> None:
@@ -124,6 +147,9 @@ def test_an_impurity_is_found(source: str) -> None:
         "from collections.abc import Mapping",
         "from lifefold.effects import model",
         "for name in sorted({'a', 'b'}): pass",
+        "line = ','.join(sorted({'a', 'b'}))",
+        "names = frozenset(each for each in given)",
+        "found = 'a' in {'a', 'b'}",
         "class A:\n    def __hash__(self): return hash((self.a, self.b))",
         "store.open(record.id)",
     ],

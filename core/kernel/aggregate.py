@@ -1,20 +1,22 @@
 """Entities that change together: the unit of consistency, and the single writer of one stream of events.
 
 ``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
-fixed order (a *macrostep*, as in SCXML). Each transition is shown to every rule of its machine, in the order of the
-rules; what they ask for is done before anything else that was waiting, so a consequence is settled before the next
-cause is looked at. Rules are pure functions and never fail: a dispatch that its entity does not take is a refusal, kept
-for the record, and changes nothing.
+fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
+and all of them see one and the same aggregate: as it is after that transition, before anything that they ask for. Then
+their wishes are done one by one, each with all that follows from it before the next (depth first). Rules are pure
+functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and changes
+nothing.
 
 Between aggregates there are only messages (``Tell``). They are numbered per pair: the receiver takes each number once
-and in order, whatever the transport repeats or overtakes.
+and in order, whatever the transport repeats or overtakes. A message that its entity refuses is taken all the same, and
+stands in the log; so nothing is sent, or taken, that the receiver's log could not be read with.
 
 A *view* is a value folded over the transitions, so that a rule need not search: what it holds could always be computed
 again from the entities.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 from pyrsistent import PMap, pmap
@@ -22,6 +24,8 @@ from pyrsistent import PMap, pmap
 from lifefold.core.kernel.entity import (
     Advance,
     Created,
+    Elapsed,
+    Ended,
     Entity,
     Envelope,
     Opened,
@@ -34,6 +38,8 @@ from lifefold.core.kernel.entity import (
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.effects import Effect, Tell
+
+T = TypeVar("T")
 
 MACROSTEP_LIMIT: Final = 100_000
 """How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
@@ -104,7 +110,7 @@ class View(msgspec.Struct, frozen=True, gc=False):
 class AggregateType:
     """What the aggregates of one kind have in common: machines, rules in their order, views."""
 
-    __slots__ = ("_rules", "kind", "machines", "rules", "views")
+    __slots__ = ("_peers", "_rules", "kind", "machines", "rules", "views")
 
     def __init__(
         self,
@@ -113,10 +119,15 @@ class AggregateType:
         machines: Iterable[Machine[Any]],
         rules: Iterable[Rule] = (),
         views: Mapping[str, View] | None = None,
+        peers: Mapping[str, "AggregateType"] | None = None,
     ) -> None:
-        """Put the parts together. Raises ``ValueError`` for a rule on a machine that is not here."""
+        """Put the parts together; ``peers`` are the types of its ``System``.
+
+        Raises ``ValueError`` for a rule on a machine that is not here, and for two machines of one name.
+        """
         self.kind: Final = kind
-        self.machines: Final = {machine.name: machine for machine in machines}
+        self.machines: Final = _by_name(f"{kind}: machine", ((machine.name, machine) for machine in machines))
+        self._peers: Final = peers
         self.rules: Final = tuple(rules)
         self.views: Final = dict(views or {})
         for each in self.rules:
@@ -136,6 +147,47 @@ class AggregateType:
     def rules_on(self, machine: str) -> tuple[Rule, ...]:
         """Return the rules that look at this machine, in order."""
         return self._rules[machine]
+
+    def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
+        """Return this type as one of these, to which alone it can send messages."""
+        return AggregateType(
+            self.kind, machines=self.machines.values(), rules=self.rules, views=self.views, peers=peers
+        )
+
+    def reads(self, ref: str, event: Event) -> bool:
+        """Tell whether a log of this type can have an event for an entity of this reference, known or not."""
+        match event:
+            case Recovered():
+                return not ref
+            case Opened(records=records):
+                return not ref and all(self.holds(each, record) for each, record in records.items())
+            case Created(record=record):
+                return self.holds(ref, record)
+            case _:
+                machine = self.machine_of(ref)
+                return machine is not None and (type(event) in machine.events or isinstance(event, Elapsed | Ended))
+
+    def holds(self, ref: str, record: Record) -> bool:
+        """Tell whether an entity of this reference can have this record."""
+        machine = self.machine_of(ref)
+        return machine is not None and type(record) is machine.record
+
+    def reaches(self, tell: Tell) -> bool:
+        """Tell whether a message is for somebody in the system; outside of a system that is not known, and so."""
+        if self._peers is None:
+            return True
+        peer = self._peers.get(tell.aggregate.partition("/")[0])
+        return peer is not None and peer.reads(tell.entity, tell.event)
+
+
+def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for name, each in named:
+        if name in found:
+            message = f"{what} {name!r} is there twice"
+            raise ValueError(message)
+        found[name] = each
+    return found
 
 
 class Asked(msgspec.Struct, frozen=True, gc=False):
@@ -161,9 +213,11 @@ class System:
     __slots__ = ("aggregates", "name")
 
     def __init__(self, name: str, *aggregates: AggregateType) -> None:
-        """Put the types together, each known by its kind."""
+        """Put the types together, each known by its kind. Raises ``ValueError`` for two of one kind."""
         self.name: Final = name
-        self.aggregates: Final = {each.kind: each for each in aggregates}
+        self.aggregates: Final[dict[str, AggregateType]] = {}
+        kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
+        self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())
 
     def type_of(self, aggregate: str) -> AggregateType:
         """Return the type of an aggregate's name. Raises ``KeyError`` for an unknown kind."""
@@ -171,18 +225,24 @@ class System:
 
 
 def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
-    """Take one input and everything that follows from it. A refusal changes nothing; a message's number is used up."""
-    if envelope.sender:
-        expected = aggregate.received.get(envelope.sender, 0) + 1
-        if envelope.ordinal != expected:
-            kind = "duplicate" if envelope.ordinal < expected else "overtaking"
-            return Refusal(envelope, kind, f"message {envelope.ordinal} of {envelope.sender}, expected {expected}")
-        heard = replace(aggregate, received=aggregate.received.set(envelope.sender, envelope.ordinal))
-        reaction = _macrostep(of, heard, envelope)
-        if isinstance(reaction, Refusal):
-            return Reaction(replace(heard, version=heard.version + 1), refusals=(reaction,))
-        return reaction
-    return _macrostep(of, aggregate, envelope)
+    """Take one input and everything that follows from it.
+
+    A refusal changes nothing. What its entity refuses of a message comes back in a reaction: the number is used up.
+    """
+    if not envelope.sender:
+        return _macrostep(of, aggregate, envelope)
+    expected = aggregate.received.get(envelope.sender, 0) + 1
+    if envelope.ordinal != expected:
+        kind = "duplicate" if envelope.ordinal < expected else "overtaking"
+        return Refusal(envelope, kind, f"message {envelope.ordinal} of {envelope.sender}, expected {expected}")
+    if not of.reads(envelope.entity, envelope.event):
+        name = type(envelope.event).__name__
+        return Refusal(envelope, "unknown", f"{aggregate.name} knows no {name} for {envelope.entity!r}")
+    heard = replace(aggregate, received=aggregate.received.set(envelope.sender, envelope.ordinal))
+    reaction = _macrostep(of, heard, envelope)
+    if isinstance(reaction, Refusal):
+        return Reaction(replace(heard, version=heard.version + 1), refusals=(reaction,))
+    return reaction
 
 
 def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
@@ -193,32 +253,48 @@ def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> R
     run.accept(*first)
     while run.queue:
         if len(run.transitions) > MACROSTEP_LIMIT:
-            message = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
-            raise RuntimeError(message)
+            reason = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
+            return Refusal(envelope, "circle", reason)
         run.follow(run.queue.pop(), envelope)
     return run.reaction()
 
 
 def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[Advance]:
     event = envelope.event
-    if isinstance(event, Opened):
-        return _open(of, aggregate, envelope, event)
-    if isinstance(event, Recovered):
-        return _recover(of, aggregate, envelope)
-    machine, entity = of.machine_of(envelope.entity), aggregate.entities.get(envelope.entity)
-    done: Advance | Refusal
-    if machine is None or (entity is None) != isinstance(event, Created):
-        reason = f"{aggregate.name}: {envelope.entity!r} {'does not exist' if entity is None else 'exists already'}"
-        done = Refusal(envelope, "unknown" if entity is None else "duplicate", reason)
-    elif isinstance(event, Created):
-        done = create(machine, envelope.entity, event.record, envelope.at_ms, envelope.actor)
-    elif type(event) in machine.reports and not envelope.slot:
+    if isinstance(event, _OF_ALL):
+        if envelope.entity:
+            reason = f"{type(event).__name__} is for all of {aggregate.name}, not for {envelope.entity!r}"
+            return Refusal(envelope, "unknown", reason)
+        return _open(of, aggregate, envelope, event) if isinstance(event, Opened) else _recover(of, aggregate, envelope)
+    machine = of.machine_of(envelope.entity)
+    if machine is not None and type(event) in machine.reports and not envelope.slot:
         reason = f"{type(event).__name__} comes from an activity, not from {envelope.actor}"
-        done = Refusal(envelope, "unsolicited", reason)
-    else:
-        assert entity is not None  # noqa: S101 - as the first condition has it
-        done = advance(machine, entity, envelope)
+        return Refusal(envelope, "unsolicited", reason)
+    done = _deliver(of, aggregate, envelope)
     return done if isinstance(done, Refusal) else [done]
+
+
+_OF_ALL = (Opened, Recovered)
+
+
+def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Advance | Refusal:
+    """Let an entity take an event, or begin its life."""
+    ref, event = envelope.entity, envelope.event
+    machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
+    if machine is not None and entity is not None:
+        if isinstance(event, Created):
+            return Refusal(envelope, "duplicate", f"{aggregate.name}: {ref!r} exists already")
+        return advance(machine, entity, envelope)
+    if machine is not None and isinstance(event, Created):
+        return _begin(machine, ref, event.record, envelope)
+    return Refusal(envelope, "unknown", f"{aggregate.name}: {ref!r} does not exist")
+
+
+def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) -> Advance | Refusal:
+    if type(record) is machine.record:
+        return create(machine, ref, record, envelope.at_ms, envelope.actor)
+    reason = f"{ref!r} begins with a {machine.record.__name__}, not with a {type(record).__name__}"
+    return Refusal(envelope, "illegal", reason)
 
 
 def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> list[Advance]:
@@ -239,7 +315,10 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
         machine = of.machine_of(ref)
         if machine is None:
             return Refusal(envelope, "unknown", f"{aggregate.name} has no machine for {ref!r}")
-        born.append(create(machine, ref, record, envelope.at_ms, envelope.actor))
+        first = _begin(machine, ref, record, envelope)
+        if isinstance(first, Refusal):
+            return first
+        born.append(first)
     return born
 
 
@@ -282,26 +361,26 @@ class _Run:
     def follow(self, wished: tuple[str, Wish], cause: Envelope) -> None:
         """Do what one rule asked for."""
         name, wish = wished
-        if isinstance(wish, Tell):
-            ordinal = self.aggregate.sent.get(wish.aggregate, 0) + 1
-            self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(wish.aggregate, ordinal))
-            self.effects.append(Asked("", replace(wish, ordinal=ordinal)))
-            return
-        machine, entity = self.of.machine_of(wish.entity), self.aggregate.entities.get(wish.entity)
         event = Created(wish.record) if isinstance(wish, Create) else wish.event
         envelope = Envelope(wish.entity, event, cause.at_ms, f"rule:{name}")
-        if machine is None or (entity is None) != isinstance(wish, Create):
-            reason = f"rule {name}: {wish.entity!r} {'does not exist' if entity is None else 'exists already'}"
-            self.refusals.append(Refusal(envelope, "unknown", reason))
-        elif isinstance(wish, Create):
-            self.accept(create(machine, wish.entity, wish.record, cause.at_ms, envelope.actor))
+        if isinstance(wish, Tell):
+            self.send(wish, envelope)
+            return
+        done = _deliver(self.of, self.aggregate, envelope)
+        if isinstance(done, Refusal):
+            self.refusals.append(done)
         else:
-            assert entity is not None  # noqa: S101 - as the first condition has it
-            done = advance(machine, entity, envelope)
-            if isinstance(done, Refusal):
-                self.refusals.append(done)
-            else:
-                self.accept(done)
+            self.accept(done)
+
+    def send(self, tell: Tell, envelope: Envelope) -> None:
+        """Give a message its number, if it is for somebody who can read it."""
+        if not self.of.reaches(tell):
+            reason = f"{self.of.kind}: no {tell.aggregate!r} knows {type(tell.event).__name__} for {tell.entity!r}"
+            self.refusals.append(Refusal(envelope, "unknown", reason))
+            return
+        ordinal = self.aggregate.sent.get(tell.aggregate, 0) + 1
+        self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(tell.aggregate, ordinal))
+        self.effects.append(Asked("", replace(tell, ordinal=ordinal)))
 
     def reaction(self) -> Reaction:
         """Return what it all came to."""

@@ -2,19 +2,27 @@
 
 An event is written with the tag of its type, its envelope with everything else. Which types an event's tag can mean
 depends on the machine it is for, so a codec belongs to a system. Everything is JSON: a log can be read with any tool.
+
+Equal values must have equal bytes, in every process. A plain dictionary keeps the order it was made in, which is read
+back as it was; a ``PMap`` is written in the order of its keys. The order of a set follows PYTHONHASHSEED, so nothing
+that is written may have one: a codec of such a system cannot be made.
 """
 
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
+from types import GenericAlias
 from typing import Any, Union
 
 import msgspec
-from pyrsistent import pmap, pvector
+from pyrsistent import PMap, PVector, pmap, pvector
 
 from lifefold.core.kernel.aggregate import Reaction, System
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opened, Recovered
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.record import Event
+from lifefold.core.kernel.row import Does
 
 DIGEST_BYTES = 16
 
@@ -44,6 +52,25 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {type(pmap(_NOTHING)): _sorted, type(
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)
 
 
+def _persistent(kind: Any, value: Any) -> Any:
+    """Make the persistent collection that a field is declared to be, with its elements of their types."""
+    origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if origin is PMap:
+        return pmap(_converted(value, GenericAlias(dict, arguments or (str, Any))))
+    if origin is PVector:
+        return pvector(_converted(value, GenericAlias(list, arguments or (Any,))))
+    message = f"cannot read a {kind.__name__} from a log"
+    raise TypeError(message)
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    return msgspec.convert(value, kind, str_keys=True, dec_hook=_persistent)
+
+
+def _decoder(kind: Any) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(kind, dec_hook=_persistent)
+
+
 class _Wire(msgspec.Struct):
     """An envelope whose event is still bytes."""
 
@@ -62,14 +89,17 @@ class Codec:
     """Reads the log of one system."""
 
     def __init__(self, system: System) -> None:
-        """Prepare a decoder for every machine."""
+        """Prepare a decoder for every machine. Raises ``TypeError`` for one with a set in it."""
+        for each in system.aggregates.values():
+            for machine in each.machines.values():
+                _must_be_ordered(machine)
         self._wire = msgspec.json.Decoder(_Wire)
         self._events = {
             kind: {name: _event_decoder(machine) for name, machine in aggregate.machines.items()}
             for kind, aggregate in system.aggregates.items()
         }
         self._records = {
-            kind: {name: msgspec.json.Decoder(machine.record) for name, machine in aggregate.machines.items()}
+            kind: {name: _decoder(machine.record) for name, machine in aggregate.machines.items()}
             for kind, aggregate in system.aggregates.items()
         }
         self._whole = msgspec.json.Decoder(Recovered | _OpenedWire)
@@ -112,16 +142,44 @@ class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
 
 def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
     types = (*machine.events, _CreatedWire, Elapsed, Ended)
-    return msgspec.json.Decoder(Union[types])  # noqa: UP007 - the types are known at run time only
+    return _decoder(Union[types])  # noqa: UP007 - the types are known at run time only
 
 
-def digest(before: bytes, reaction: Reaction) -> bytes:
-    """Return the digest of an aggregate after a reaction, given the one before it.
+def _must_be_ordered(machine: Machine[Any]) -> None:
+    activities = (span.during.activity for span in machine.spans.values() if isinstance(span.during, Does))
+    effects = (effect for row in machine.rows for effect in row.effects)
+    for kind in (machine.record, *machine.events, *activities, *effects):
+        for part in _parts(kind):
+            origin = typing.get_origin(part) or part
+            if isinstance(origin, type) and issubclass(origin, AbstractSet):
+                found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
+                message = f"{found}, whose order is another one in every process, and a log's must not: use a tuple"
+                raise TypeError(message)
 
-    It covers the inputs' whole history: every entity that changed, as it became, and every effect, in order. Two folds
-    with the same last digest have gone through the same states and asked for the same things.
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """Yield everything that a type is made of."""
+    seen: list[Any] = []
+    waiting = [kind]
+    while waiting:
+        part = waiting.pop()
+        if part in seen:
+            continue
+        seen.append(part)
+        yield part
+        waiting += [*typing.get_args(part), *filter(None, [typing.get_origin(part)])]
+        if isinstance(part, type) and issubclass(part, msgspec.Struct):
+            waiting += typing.get_type_hints(part).values()
+
+
+def digest(before: bytes, wire: bytes, reaction: Reaction) -> bytes:
+    """Return the digest of an aggregate after a reaction, given the one before it and the envelope as it is written.
+
+    It covers the whole history: every input, every entity that changed, as it became, and every effect, in order. Two
+    folds with the same last digest have taken the same inputs, refused messages among them, gone through the same
+    states, and asked for the same things.
     """
-    state = blake2b(before, digest_size=DIGEST_BYTES)
+    state = blake2b(before + wire, digest_size=DIGEST_BYTES)
     for ref in reaction.changed:
         state.update(encode(reaction.aggregate.entities[ref]))
     for asked in reaction.effects:

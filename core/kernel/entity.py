@@ -6,6 +6,8 @@
 - An activity or timer is *live*, *ending* (its end was asked for and is not confirmed) or *waiting* (it may begin when
   the one before it in its slot is confirmed gone, D13). An event of one that is not live is refused as stale
   (D12), one that it does not yield as unsolicited.
+- An activity is over by itself only when it says so itself. If its last event comes from somewhere else (a timer,
+  another activity, a rule, a person), its end is asked for like that of any other.
 - A timer's event is refused before its deadline (D20), which is the time of the transition that began it plus its
   delay.
 - Postponed events are tried again, in order, after the next change of state (D14).
@@ -255,9 +257,8 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Adv
     version = entity.version + 1
     running, effects = entity.running, asked
     if running and type(event) in machine.yielded:
-        running = tuple(
-            part for part in running if part.phase is not Phase.LIVE or type(event) not in machine.last[part.slot]
-        )
+        running, ends = _over(machine, running, envelope, became.state)
+        asked += ends
     if became.state is not record.state:
         running, effects = _derive(machine, replace(entity, record=became, running=running), asked, version, at_ms)
         entered_ms = at_ms
@@ -265,6 +266,22 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Adv
         entered_ms = entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
     return Advance(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
+
+
+def _over(
+    machine: Machine[Any], running: tuple[Running, ...], envelope: Envelope, state: State
+) -> tuple[tuple[Running, ...], tuple[End, ...]]:
+    """Take off what an event says is over; return the rest, and the ends of what it is not the word of."""
+    left: list[Running] = []
+    ends: list[End] = []
+    for part in running:
+        if part.phase is not Phase.ENDING and type(envelope.event) in machine.last[part.slot]:
+            if part.slot == envelope.slot or part.slot in machine.served:
+                continue
+            if state not in machine.spans[part.slot].states:
+                ends.append(End(part.slot))
+        left.append(part)
+    return tuple(left), tuple(ends)
 
 
 def _derive(

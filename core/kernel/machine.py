@@ -1,17 +1,18 @@
 """A machine: a transition table, and the work that its states stand for, as one immutable value.
 
 ``reduce`` is the pure reducer of the lifecycle, ``step`` the same without the container; ``plain_step`` defines what
-both do, and is written to be read. A row fits if its source is
-the record's state, its event the event's type, and its guard agrees; the first that fits is taken. The record that its
-action returns goes to the row's target. What the change of state means for activities and timers (``Begin``, ``End``,
-``StartTimer``, ``CancelTimer``) is derived from ``during`` and follows the row's own effects, so that no row can forget
-it.
+both do, and is written to be read. A row fits if its source is the record's state, its event the event's type, and its
+guard agrees; the first that fits is taken. The record that its action returns goes to the row's target. What the
+change of state means for activities and timers (``Begin``, ``End``, ``StartTimer``, ``CancelTimer``) is derived from
+``during`` and follows the row's own effects, so that no row can forget it. An event with which something is over by
+itself is taken to come from there, so no end is derived; ``advance``, which knows the sender, sees to the other case.
 
 A machine is checked when it is built (see ``problems``); profiles of it are made with ``with_rows`` and
 ``without_rows``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
@@ -20,11 +21,12 @@ from returns.result import Failure, Result, Success
 from lifefold.core.kernel.compiled import Arm, Arms, compiled
 from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.record import Event, Record, State, replace
-from lifefold.core.kernel.row import After, AnyState, Does, During, Row, Source, states
+from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone, StartTimer
 
 R = TypeVar("R", bound=Record)
+P = TypeVar("P")
 
 Invariant = Callable[[R], bool]
 
@@ -41,13 +43,13 @@ class Machine(Generic[R]):
 
     ``during`` maps a state, or several, to what goes on in them. ``invariants`` hold of every reachable record; they
     are checked by the worlds, not by the reducer. ``detached`` states are outside the table: no row enters or leaves
-    them.
+    them, and ``ANY`` does not mean them. ``reports`` are the events that are believed from an activity only.
     """
 
     __slots__ = (
         "_allowed", "_arms", "_waiting", "about", "clocked", "detached", "during", "events", "final", "initial",
-        "invariants", "last", "name",
-        "postpone", "record", "reduce", "reports", "rows", "served", "spans", "states", "step", "yielded",
+        "invariants", "last", "name", "postpone", "record", "reduce", "reports", "rows", "served", "spans", "states",
+        "step", "yielded",
     )  # fmt: skip
 
     reduce: Callable[[R, Event], Result[Step[R, Effect], IllegalTransition]]
@@ -78,24 +80,19 @@ class Machine(Generic[R]):
         self.states: Final[tuple[State, ...]] = tuple(cast("type[State]", type(initial.state)))
         self.rows: Final = tuple(rows)
         self.final: Final = frozenset(final)
-        self.during: Final = dict(during or {})
-        self.postpone: Final = dict(postpone or {})
-        self.invariants: Final = tuple(invariants)
         self.detached: Final = frozenset(detached)
+        self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
+        self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
+        self.invariants: Final = tuple(invariants)
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__
-        self.spans: Final = {
-            part.slot: Span(part, self._over(source))
-            for source, parts in self.during.items()
-            for part in (parts if isinstance(parts, tuple) else (parts,))
-        }
-        self.last: Final = {slot: _last(span.during) for slot, span in self.spans.items()}
-        self.yielded: Final[frozenset[type[Event]]] = frozenset(
-            event for span in self.spans.values() for event in span.during.yields
+        self.spans: Final = MappingProxyType(
+            {part.slot: Span(part, where) for where, parts in self.during.items() for part in parts}
         )
-        anywhere = frozenset(r.event for r in self.rows if r.sources is None)
-        self.reports: Final = self.yielded - anywhere
-        waiting = [event for events in self.postpone.values() for event in _tuple(events)]
+        self.last: Final = MappingProxyType({slot: _last(span.during) for slot, span in self.spans.items()})
+        self.yielded: Final = _yielded(self.spans.values(), (Does, After))
+        self.reports: Final = _yielded(self.spans.values(), Does) - {r.event for r in self.rows if r.sources is None}
+        waiting = [event for events in self.postpone.values() for event in events]
         self.events: Final[tuple[type[Event], ...]] = tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
         wrong = problems(self)
         if wrong:
@@ -145,45 +142,66 @@ class Machine(Generic[R]):
         return self._but(initial=initial, name=name or self.name)
 
     def with_rows(
-        self, *rows: Row[R], during: Mapping[Source, During[R]] | None = None, name: str | None = None
+        self,
+        *rows: Row[R],
+        during: Mapping[Source, During[R] | tuple[During[R], ...]] | None = None,
+        name: str | None = None,
     ) -> "Machine[R]":
         """Return a profile of this machine with these rows ahead of its own, and other activities for some states."""
-        return self._but(rows=(*rows, *self.rows), during=self.during | dict(during or {}), name=name or self.name)
+        changed: Mapping[frozenset[State], tuple[During[R], ...]] = self._grouped(during or {})
+        return self._but(rows=(*rows, *self.rows), during={**self.during, **changed}, name=name or self.name)
 
     def without_rows(self, *pairs: tuple[Source, type[Event]], name: str | None = None) -> "Machine[R]":
-        """Return a profile of this machine that does not take these events in these states."""
-        gone = {(state, event) for source, event in pairs for state in self._over(source)}
-        kept: list[Row[R]] = []
-        for r in self.rows:
-            sources = frozenset(s for s in self._sources(r) if (s, r.event) not in gone)
-            if sources == self._sources(r):
-                kept.append(r)
-            elif sources:
-                kept.append(replace(r, sources=sources))
-        return self._but(rows=kept, name=name or self.name)
+        """Return a profile of this machine that does not take these events in these states.
+
+        Raises ``InvalidMachine`` for a pair that no row is for.
+        """
+        gone = [(self.over(source), event) for source, event in pairs]
+        idle = [pair for pair in gone if not any(self._left(r, [pair]) != self.sources(r) for r in self.rows)]
+        if idle:
+            raise InvalidMachine(name or self.name, tuple(_without(*pair) for pair in idle))
+        rows = [
+            r if left == self.sources(r) else replace(r, sources=left)
+            for r in self.rows
+            if (left := self._left(r, gone))
+        ]
+        return self._but(rows=rows, name=name or self.name)
 
     def serving(self, *slots: str) -> "Machine[R]":
-        """Return this machine with these activities served by the rules of its aggregate, not by an interpreter."""
-        return self._but(served=slots)
+        """Return this machine with these activities served, too: by the rules of its aggregate, not an interpreter."""
+        return self._but(served=self.served.union(slots))
 
     def _but(self, **changes: Any) -> "Machine[R]":
         return Machine(**({name: getattr(self, name) for name in _PARTS} | changes))
 
-    def _over(self, source: Source) -> frozenset[State]:
-        return frozenset(self.states) if isinstance(source, AnyState) else states(source) or frozenset()
+    def over(self, source: Source) -> frozenset[State]:
+        """Return the states that a source means in this machine."""
+        found = states(source)
+        return frozenset(self.states) - self.detached if found is None else found
+
+    def sources(self, r: Row[Any]) -> frozenset[State]:
+        """Return the states that a row holds in."""
+        return self.over(ANY) if r.sources is None else r.sources
+
+    def _left(self, r: Row[R], gone: list[tuple[frozenset[State], type[Event]]]) -> frozenset[State]:
+        """Return the states that a row still holds in without these pairs."""
+        return self.sources(r).difference(*(where for where, event in gone if event is r.event))
+
+    def _grouped(self, parts: Mapping[Any, P | tuple[P, ...]]) -> Mapping[frozenset[State], tuple[P, ...]]:
+        """Return what is declared for one state or several, once or more often, in one form."""
+        grouped: dict[frozenset[State], tuple[P, ...]] = {}
+        for source, part in parts.items():
+            where, more = self.over(source), cast("tuple[P, ...]", part if isinstance(part, tuple) else (part,))
+            grouped[where] = grouped.get(where, ()) + more
+        return MappingProxyType(grouped)
 
     def _waits(self, state: State) -> frozenset[type[Event]]:
-        return frozenset(
-            e for source, events in self.postpone.items() if state in self._over(source) for e in _tuple(events)
-        )
-
-    def _sources(self, r: Row[R]) -> frozenset[State]:
-        return frozenset(self.states) if r.sources is None else r.sources
+        return frozenset(event for where, events in self.postpone.items() if state in where for event in events)
 
     def _rows_from(self, state: State) -> dict[type[Event], tuple[Arm, ...]]:
         arms: dict[type[Event], tuple[Arm, ...]] = {}
         for r in self.rows:
-            if state in self._sources(r):
+            if state in self.sources(r):
                 test = None if r.pattern is None else r.pattern.test
                 target = r.goes(state)
                 ended, begun = self._ends(state, target, r.event), self._begins(state, target)
@@ -206,6 +224,10 @@ _PARTS = (
 )  # fmt: skip
 
 
+def _yielded(spans: Iterable[Span[Any]], kind: type | tuple[type, ...]) -> frozenset[type[Event]]:
+    return frozenset(event for span in spans if isinstance(span.during, kind) for event in span.during.yields)
+
+
 def _last(during: During[Any]) -> frozenset[type[Event]]:
     """Return the events with which an activity or a timer is over by itself, so that nothing is left to be ended."""
     return frozenset(during.last if isinstance(during, Does) else during.yields)
@@ -217,5 +239,5 @@ def _begin(during: During[Any], record: Record) -> Effect:
     return Begin(during.slot, during.make(record))
 
 
-def _tuple(events: type[Event] | tuple[type[Event], ...]) -> tuple[type[Event], ...]:
-    return events if isinstance(events, tuple) else (events,)
+def _without(where: frozenset[State], event: type[Event]) -> str:
+    return f"without_rows: {', '.join(sorted(where))} has no row for {event.__name__}"

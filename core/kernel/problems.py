@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lifefold.core.kernel.record import State
-from lifefold.core.kernel.row import AnyState, Does, Row, states
+import msgspec
+
+from lifefold.core.kernel.record import Event, State
+from lifefold.core.kernel.row import After, Does, Row
 
 if TYPE_CHECKING:
     from lifefold.core.kernel.machine import Machine
@@ -21,44 +23,55 @@ class InvalidMachine(ValueError):
 
 def problems(machine: "Machine[Any]") -> tuple[str, ...]:
     """Return what is wrong with a machine, in words; empty if nothing is."""
-    unknown = tuple(_unknown_states(machine))
-    if unknown:
-        return unknown
-    finders = (_outside, _slots, _shadowed, _unreachable, _dead_ends, _left_final, _postponed, _yields, _last)
+    misnamed = (*_unknown_states(machine), *_without_states(machine))
+    if misnamed:
+        return misnamed
+    finders = (
+        _outside, _slots, _shadowed, _unreachable, _dead_ends, _left_final, _postponed, _yields, _timers, _last,
+    )  # fmt: skip
     return tuple(line for find in finders for line in find(machine))
 
 
-def _sources(machine: "Machine[Any]", row: Row[Any]) -> frozenset[State]:
-    return frozenset(machine.states) if row.sources is None else row.sources
-
-
 def _named(row: Row[Any]) -> tuple[State, ...]:
+    """Return the states that a row names. No set: states of two machines may be spelled the same."""
     return (*(row.sources or ()), *(() if row.target is None else (row.target,)))
 
 
-def _takes(machine: "Machine[Any]", state: State, event: type) -> bool:
-    return any(row.event is event and state in _sources(machine, row) for row in machine.rows)
+def _takes(machine: "Machine[Any]", state: State, event: type[Event]) -> bool:
+    return any(row.event is event and state in machine.sources(row) for row in machine.rows)
+
+
+def _surely_takes(machine: "Machine[Any]", state: State, event: type[Event]) -> bool:
+    return any(row.event is event and row.unguarded and state in machine.sources(row) for row in machine.rows)
+
+
+def _keys(machine: "Machine[Any]") -> Iterator[tuple[str, frozenset[State]]]:
+    for part, keys in (("during", machine.during), ("postpone", machine.postpone)):
+        yield from ((f"{part} {', '.join(sorted(key))}", key) for key in keys)
 
 
 def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
     known = frozenset(machine.states)
     named: list[tuple[str, Iterable[State]]] = [(str(r), _named(r)) for r in machine.rows]
-    named += [
-        (f"during {key!s}", states(key) or frozenset()) for key in machine.during if not isinstance(key, AnyState)
-    ]
-    named += [
-        (f"postpone {key!s}", states(key) or frozenset()) for key in machine.postpone if not isinstance(key, AnyState)
-    ]
-    named.append(("final", machine.final))
+    named += [*_keys(machine), ("final", machine.final), ("detached", machine.detached)]
     for place, found in named:
         for state in sorted(s for s in found if type(s) is not type(machine.initial.state) or s not in known):
             yield f"{place}: unknown state {state!r}; the states are {', '.join(machine.states)}"
 
 
+def _without_states(machine: "Machine[Any]") -> Iterator[str]:
+    """Check that everything is declared for some state: an empty source means none."""
+    for row in machine.rows:
+        if not machine.sources(row):
+            yield f"{row} has no source"
+    yield from (f"{place.strip()}: no state is named" for place, key in _keys(machine) if not key)
+
+
 def _outside(machine: "Machine[Any]") -> Iterator[str]:
     """Check that served activities exist, and that nothing leads into or out of detached states."""
-    for slot in sorted(machine.served - machine.spans.keys()):
-        yield f"serving: there is no activity {slot}; there are {', '.join(sorted(machine.spans))}"
+    activities = {slot for slot, span in machine.spans.items() if isinstance(span.during, Does)}
+    for slot in sorted(machine.served - activities):
+        yield f"serving: there is no activity {slot}; there are {', '.join(sorted(activities))}"
     for row in machine.rows:
         for state in sorted(machine.detached.intersection(_named(row))):
             yield f"{row} enters or leaves {state}, which is declared detached"
@@ -67,30 +80,39 @@ def _outside(machine: "Machine[Any]") -> Iterator[str]:
 def _slots(machine: "Machine[Any]") -> Iterator[str]:
     seen: set[str] = set()
     for parts in machine.during.values():
-        for part in parts if isinstance(parts, tuple) else (parts,):
+        for part in parts:
             if part.slot in seen:
                 yield f"during: {part.slot} is declared twice; give its states in one key"
             seen.add(part.slot)
 
 
 def _shadowed(machine: "Machine[Any]") -> Iterator[str]:
-    closed: dict[tuple[State, type], Row[Any]] = {}
+    """Check that no row stands, in all of its states, behind one that is taken whenever it would be."""
+    before: dict[tuple[object, ...], Row[Any]] = {}
     for row in machine.rows:
-        pairs = [(state, row.event) for state in sorted(_sources(machine, row))]
-        if pairs and all(pair in closed for pair in pairs):
-            yield f"{row} can never be taken: {closed[pairs[0]]} comes first and has no guard"
-        if row.guard is None:
-            closed |= {pair: row for pair in pairs if pair not in closed}
+        places = [(state, row.event) for state in sorted(machine.sources(row))]
+        weaker = ((None, None), (row.pattern, None), (None, row.when), (row.pattern, row.when))
+        first = [next((before[*at, *key] for key in weaker if (*at, *key) in before), None) for at in places]
+        if first[0] is not None and None not in first:
+            why = "has no guard" if first[0].unguarded else "has no guard that this one lacks"
+            yield f"{row} can never be taken: {first[0]} comes first and {why}"
+        for at in places:
+            before.setdefault((*at, row.pattern, row.when), row)
+
+
+def _reached(machine: "Machine[Any]", start: State) -> frozenset[State]:
+    """Return the states that rows lead to from one, itself included."""
+    reached, frontier = {start}, [start]
+    while frontier:
+        state = frontier.pop()
+        new = {row.goes(state) for row in machine.rows if state in machine.sources(row)} - reached
+        reached |= new
+        frontier += new
+    return frozenset(reached)
 
 
 def _unreachable(machine: "Machine[Any]") -> Iterator[str]:
-    reached = {machine.initial.state}
-    frontier = list(reached)
-    while frontier:
-        state = frontier.pop()
-        new = {row.goes(state) for row in machine.rows if state in _sources(machine, row)} - reached
-        reached |= new
-        frontier += new
+    reached = _reached(machine, machine.initial.state)
     for state in machine.states:
         if state not in reached | machine.detached:
             rows = ", ".join(str(r) for r in machine.rows if r.sources is not None and state in r.sources) or "no row"
@@ -99,7 +121,7 @@ def _unreachable(machine: "Machine[Any]") -> Iterator[str]:
 
 def _dead_ends(machine: "Machine[Any]") -> Iterator[str]:
     for state in machine.states:
-        left = any(state in _sources(machine, row) and row.goes(state) != state for row in machine.rows)
+        left = any(state in machine.sources(row) and row.goes(state) != state for row in machine.rows)
         if not left and state not in machine.final | machine.detached:
             rows = ", ".join(str(r) for r in machine.rows if r.target == state) or "no row"
             yield f"state {state} can never be left and is not declared final (it is the target of {rows})"
@@ -107,28 +129,48 @@ def _dead_ends(machine: "Machine[Any]") -> Iterator[str]:
 
 def _left_final(machine: "Machine[Any]") -> Iterator[str]:
     for row in machine.rows:
-        for state in sorted(machine.final & _sources(machine, row)):
+        for state in sorted(machine.final & machine.sources(row)):
             if row.goes(state) != state:
                 yield f"{row} leaves {state}, which is declared final"
 
 
 def _postponed(machine: "Machine[Any]") -> Iterator[str]:
-    for source, events in machine.postpone.items():
-        sources = machine.states if isinstance(source, AnyState) else states(source) or ()
-        for event in events if isinstance(events, tuple) else (events,):
-            if not any(_takes(machine, state, event) for state in machine.states if state not in sources):
-                yield f"postpone {', '.join(sorted(sources))}: no later state has a row for {event.__name__}"
-            for state in sorted(sources):
-                if any(r.event is event and r.guard is None and state in _sources(machine, r) for r in machine.rows):
-                    yield f"postpone {state}: {event.__name__} never waits, because a row takes it there"
+    for where, events in machine.postpone.items():
+        for event in events:
+            for state in sorted(where):
+                yield from (f"postpone {state}: {line}" for line in _waits_in_vain(machine, state, event))
+
+
+def _waits_in_vain(machine: "Machine[Any]", state: State, event: type[Event]) -> Iterator[str]:
+    if not any(_takes(machine, later, event) for later in _reached(machine, state) - {state}):
+        yield f"no later state has a row for {event.__name__}"
+    if _surely_takes(machine, state, event):
+        yield f"{event.__name__} never waits, because a row takes it there"
+    for slot, span in machine.spans.items():
+        if isinstance(span.during, Does) and state in span.states and event in machine.last[slot]:
+            yield f"{event.__name__} cannot wait: {slot} is over with it"
 
 
 def _yields(machine: "Machine[Any]") -> Iterator[str]:
     for slot, span in machine.spans.items():
-        for event in span.during.yields:
+        for event in span.during.yields if isinstance(span.during, Does) else ():
             if not any(_takes(machine, state, event) for state in span.states):
                 where = ", ".join(sorted(span.states))
                 yield f"during {where}: {slot} yields {event.__name__}, for which there is no row in {where}"
+
+
+def _timers(machine: "Machine[Any]") -> Iterator[str]:
+    """Check that a timer, which happens once in a stay, is heard then: in each of its states, or soon after."""
+    for slot, span in machine.spans.items():
+        if not isinstance(span.during, After):
+            continue
+        event = span.during.event
+        if any(field.required for field in msgspec.structs.fields(event)):
+            yield f"during {', '.join(sorted(span.states))}: {event.__name__} has fields that no timer can fill"
+        heard = {state for state in span.states if _surely_takes(machine, state, event)}
+        waits = {state for where, events in machine.postpone.items() if heard and event in events for state in where}
+        for state in sorted(span.states - heard - waits):
+            yield f"during {state}: {slot} happens once, and {state} has no row for it that has no guard"
 
 
 def _last(machine: "Machine[Any]") -> Iterator[str]:
@@ -141,5 +183,5 @@ def _last(machine: "Machine[Any]") -> Iterator[str]:
                 if not _takes(machine, state, event):
                     yield f"during {state}: {slot} ends with {event.__name__}, for which {state} has no row"
             for row in machine.rows:
-                if row.event is event and any(row.goes(s) in span.states for s in span.states & _sources(machine, row)):
+                if row.event is event and any(row.goes(s) in span.states for s in span.states & machine.sources(row)):
                     yield f"{row} stays where {slot} is declared to go on, but {event.__name__} is its last event"

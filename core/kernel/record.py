@@ -1,7 +1,7 @@
 """The three kinds of data that a lifecycle is made of: its states, its events, its record."""
 
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -15,8 +15,6 @@ class State(StrEnum):
 
 class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Something that happened, or that somebody asks for."""
-
-    doc: ClassVar[str]
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:

@@ -11,7 +11,7 @@ checkers hold it to; tables and diagrams print them from there.
 import typing
 from collections.abc import Callable, Iterable
 from types import UnionType
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Never, TypeVar
 
 import msgspec
 
@@ -75,21 +75,9 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
         return self.event.label() if self.pattern is None else f"{self.event.__name__}({self.pattern.label})"
 
     @property
-    def when_label(self) -> str:
-        """The conditions in words; empty if there is none."""
-        words = [self.pattern.label] if self.pattern else []
-        return " and ".join([*words, *([self.when.__name__.replace("_", " ")] if self.when else [])])
-
-    @property
-    def guard(self) -> Callable[[R, Any], bool] | None:
-        """Pattern and condition in one function; None if the row is unguarded."""
-        when = self.when
-        if self.pattern is None:
-            return when
-        test: Callable[[Any], bool] = self.pattern.test
-        if when is None:
-            return lambda _record, event: test(event)
-        return lambda record, event: test(event) and when(record, event)
+    def unguarded(self) -> bool:
+        """Whether the row is taken for its event in any case: it has neither a pattern nor a condition."""
+        return self.pattern is None and self.when is None
 
     @property
     def effects(self) -> tuple[type[Effect], ...]:
@@ -138,7 +126,7 @@ class Does(msgspec.Struct, Generic[R], frozen=True):
     @property
     def activity(self) -> type[Activity]:
         """The type of the activity, as the factory's annotation declares it."""
-        return typing.cast("type[Activity]", declared(self.make, None, Activity)[0])
+        return _activity(self.make)
 
 
 Restore = Literal["deadline", "remaining", "restart"]
@@ -176,7 +164,7 @@ def does(
     over = last if isinstance(last, tuple) else (last,)
     may = yields if isinstance(yields, tuple) else (yields,)
     every = (*may, *(event for event in over if event not in may))
-    return Does(make, every, over, declared(make, None, Activity)[0].__name__)
+    return Does(make, every, over, _activity(make).__name__)
 
 
 def after(duration_ms: int | Callable[[R], int], event: type[Event], *, restore: Restore = "deadline") -> After[R]:
@@ -190,14 +178,29 @@ def _constant(duration_ms: int) -> Callable[[Any], int]:
 
 
 def declared(function: Callable[..., Any], argument: int | None, base: type) -> tuple[type, ...]:
-    """Return the types of ``base`` that a function's return annotation names, itself or as its n-th type argument."""
-    hints = typing.get_type_hints(function) if not isinstance(function, type) else {"return": function}
-    if "return" not in hints:
-        name = f"{function.__module__}.{function.__qualname__}"
-        message = f"{name} needs a return annotation that says which {base.__name__} it returns"
-        raise TypeError(message)
-    hint = hints["return"]
+    """Return the types of ``base`` that a function's return annotation names, itself or as its n-th type argument.
+
+    ``Never`` names none. Raises ``TypeError`` if the annotation does not say it, or names anything else.
+    """
+    hint = function if isinstance(function, type) else typing.get_type_hints(function).get("return")
     if argument is not None:
-        hint = typing.get_args(hint)[argument]
-    options = typing.get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    return tuple(option for option in options if isinstance(option, type) and issubclass(option, base))
+        hint = dict(enumerate(typing.get_args(hint))).get(argument)
+    if hint is Never:
+        return ()
+    options = typing.get_args(hint) if typing.get_origin(hint) in {typing.Union, UnionType} else (hint,)
+    found = tuple(option for option in options if isinstance(option, type) and issubclass(option, base))
+    if found != options:
+        raise TypeError(_unsaid(function, base))
+    return found
+
+
+def _activity(make: Callable[..., Activity]) -> type[Activity]:
+    found = declared(make, None, Activity)
+    if len(found) != 1:
+        raise TypeError(_unsaid(make, Activity))
+    return found[0]
+
+
+def _unsaid(function: Callable[..., Any], base: type) -> str:
+    name = f"{function.__module__}.{function.__qualname__}"
+    return f"{name} needs a return annotation that says which {base.__name__} it returns"

@@ -42,6 +42,9 @@ class IllegalTransition(msgspec.Struct, frozen=True):
     allowed: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Say what was refused, where, and what is accepted."""
-        accepted = ", ".join(self.allowed) or "nothing"
-        return f"{self.machine}: {type(self.event).__name__} is not possible in {self.state} (possible: {accepted})"
+        """Say what was refused, where, and why: a condition does not hold, or something else is accepted."""
+        name = type(self.event).__name__
+        refused = f"{self.machine}: {name} is not possible in {self.state}"
+        if name in self.allowed:
+            return f"{refused}: its condition does not hold"
+        return f"{refused} (possible: {', '.join(self.allowed) or 'nothing'})"

@@ -90,13 +90,13 @@ class Ledger:
         return react(of, self.aggregates.get(name) or of.start(name), envelope)
 
     def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
-        """Take what has been decided as the present, and return its entry; the digest covers its envelope, too."""
+        """Take what has been decided as the present, and return its entry."""
         self.aggregates[name] = reaction.aggregate
         self.last_ms = envelope.at_ms
         if envelope.key:
             self._keys.add((name, envelope.key))
         wire, effects = encode(envelope), encode([[asked.entity, asked.effect] for asked in reaction.effects])
-        chained = self._digests[name] = digest(self._digests.get(name, b"") + wire, reaction)
+        chained = self._digests[name] = digest(self._digests.get(name, b""), wire, reaction)
         return Entry(name, reaction.aggregate.version, envelope.at_ms, envelope.key, wire, effects, chained)
 
     def record(self, name: str, ref: str) -> Any:

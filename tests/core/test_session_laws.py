@@ -289,7 +289,7 @@ class Account:
         self.ending: set[str] = set()
 
     def close(self, envelope: Envelope, answer: Advance) -> None:
-        """Take off what an accepted input says is over."""
+        """Take off what an accepted input says, in its own name, is over."""
         event = envelope.event
         if isinstance(event, Ended):
             self.ending.remove(event.slot)
@@ -297,9 +297,9 @@ class Account:
         elif isinstance(event, Elapsed):
             assert self.going.pop(event.slot) == event.generation
         elif answer.transitions:
-            for slot in self.going.keys() - self.ending:
-                if type(event) in self.machine.last[slot]:
-                    del self.going[slot]
+            slot = envelope.slot
+            if slot in self.going.keys() - self.ending and type(event) in self.machine.last[slot]:
+                del self.going[slot]
 
     def note(self, effect: Effect, *, resumed: bool) -> None:
         """Note what begins and what is to end; after a crash both are only repeated."""
@@ -353,7 +353,7 @@ def fold(log: list[bytes], name: str) -> tuple[Aggregate, bytes, list[Reaction]]
     for entry in log:
         reaction = react(SOLO, aggregate, codec.decode(name, entry))
         if isinstance(reaction, Reaction):
-            aggregate, last = reaction.aggregate, digest(last, reaction)
+            aggregate, last = reaction.aggregate, digest(last, entry, reaction)
             reactions.append(reaction)
     return aggregate, last, reactions
 
@@ -375,10 +375,10 @@ def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], limits: Limits,
     assert [codec.decode("agent/a", entry) for entry in log] == envelopes
     live, last = SOLO.start("agent/a"), b""
     effects: list[tuple[Asked, ...]] = []
-    for envelope in envelopes:
+    for envelope, entry in zip(envelopes, log, strict=True):
         reaction = react(SOLO, live, envelope)
         if isinstance(reaction, Reaction):
-            live, last = reaction.aggregate, digest(last, reaction)
+            live, last = reaction.aggregate, digest(last, entry, reaction)
             effects.append(reaction.effects)
     folded, again, reactions = fold(log, "agent/a")
     assert folded == live
@@ -397,5 +397,5 @@ def test_the_digest_tells_two_histories_apart(name: str) -> None:
     for event in (ready, broken, other):
         reaction = react(SOLO, opened.aggregate, Envelope(name, event, 1, slot="PrepareWorktree", generation=1))
         assert isinstance(reaction, Reaction)
-        results.append(digest(digest(b"", opened), reaction))
+        results.append(digest(digest(b"", b"", opened), b"", reaction))
     assert len(set(results)) == 3

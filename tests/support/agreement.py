@@ -31,7 +31,7 @@ def fold_with_react(system: System, entries: Sequence[Entry]) -> list[Aggregate]
         name, of = entry.stream, system.type_of(entry.stream)
         reaction = react(of, aggregates.get(name) or of.start(name), codec.decode(name, entry.envelope))
         assert isinstance(reaction, Reaction)
-        digests[name] = digest(digests.get(name, b"") + entry.envelope, reaction)
+        digests[name] = digest(digests.get(name, b""), entry.envelope, reaction)
         assert digests[name] == entry.digest
         assert encode([[asked.entity, asked.effect] for asked in reaction.effects]) == entry.effects
         assert reaction.aggregate.version == entry.version

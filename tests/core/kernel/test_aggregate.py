@@ -1,11 +1,8 @@
 """Aggregates: one input and everything that follows from it, messages in between, views beside."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
     Aggregate,
@@ -18,80 +15,19 @@ from lifefold.core.kernel import (
     Ended,
     Envelope,
     Event,
-    Machine,
     Opened,
     Phase,
-    Reaction,
-    Record,
     Recovered,
-    Refusal,
     State,
     System,
     Transition,
     View,
-    react,
-    row,
     rule,
 )
 from lifefold.core.kernel.aggregate import MACROSTEP_LIMIT
-from lifefold.effects import Begin, Effect, Tell
+from lifefold.effects import Begin, CancelTimer, Tell
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Scrapped, machine
-
-
-class Sound(State):
-    QUIET = "Quiet"
-    RINGING = "Ringing"
-
-
-class Pulled(Event, frozen=True):
-    """Somebody pulls the rope."""
-
-
-class Faded(Event, frozen=True):
-    """The sound is gone."""
-
-
-class Bell(Record, frozen=True):
-    """A bell."""
-
-    state: Sound = Sound.QUIET
-
-
-bell: Machine[Any] = Machine(
-    "bell",
-    Bell(),
-    rows=(row(Sound.QUIET, Pulled, Sound.RINGING), row(Sound.RINGING, Faded, Sound.QUIET)),
-)
-
-
-def tower(*rules: Any, bells: int = 4, views: dict[str, View] | None = None) -> tuple[AggregateType, Aggregate]:
-    """Return a tower with some bells, an oven and these rules."""
-    of = AggregateType("tower", machines=(bell, machine), rules=rules, views=views)
-    records = {f"bell:{n}": Bell() for n in range(bells)} | {"oven": Oven()}
-    return of, taken(of, of.start("tower/a"), Envelope("", Opened(records), 0)).aggregate
-
-
-def taken(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction:
-    """Return the reaction to an input that must be accepted."""
-    reaction = react(of, aggregate, envelope)
-    assert isinstance(reaction, Reaction), reaction.reason
-    return reaction
-
-
-def refused(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal:
-    """Return the refusal of an input that must be refused."""
-    refusal = react(of, aggregate, envelope)
-    assert isinstance(refusal, Refusal)
-    return refusal
-
-
-def steps(reaction: Reaction) -> list[tuple[str, str]]:
-    """Return the transitions of a reaction in short: who, by which event."""
-    return [(step.entity, type(step.event).__name__) for step in reaction.transitions]
-
-
-PULL = Envelope("bell:0", Pulled(), 7, "test")
-
+from tower import PULL, Bell, Faded, Pulled, Sound, bell, refused, steps, taken, tower
 
 # Rules
 
@@ -137,6 +73,22 @@ def test_rules_run_in_the_order_of_the_aggregate() -> None:
         ("bell:0", "Pulled"), ("bell:0", "Faded"), ("bell:1", "Pulled"),
         ("bell:1", "Faded"), ("bell:2", "Pulled"), ("bell:2", "Faded"),
     ]  # fmt: skip
+
+
+def test_all_rules_see_the_aggregate_as_it_is_before_any_wish_is_done() -> None:
+    """One snapshot for all of them: the order of the rules decides what is done first, not what the later ones see."""
+    seen: list[State] = []
+
+    @rule(on=bell)
+    def watch(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        if transition.entity == "bell:0":
+            seen.append(aggregate.record("bell:1").state)
+        yield from ()
+
+    of, aggregate = tower(pull_the_next, watch, bells=2)
+    seen.clear()
+    assert taken(of, aggregate, PULL).aggregate.record("bell:1").state is Sound.RINGING
+    assert seen == [Sound.QUIET]
 
 
 def test_what_one_rule_asks_for_is_done_in_its_order() -> None:
@@ -195,8 +147,8 @@ def test_a_dispatch_that_is_not_taken_is_a_refusal_for_the_record() -> None:
     assert steps(reaction) == [("bell:0", "Pulled"), ("bell:0", "Faded")]
     assert [(each.kind, each.reason) for each in reaction.refusals] == [
         ("illegal", "bell: Pulled is not possible in Ringing (possible: Faded)"),
-        ("unknown", "rule pull_again: 'bell:9' does not exist"),
-        ("unknown", "rule pull_again: 'gong:1' does not exist"),
+        ("unknown", "tower/a: 'bell:9' does not exist"),
+        ("unknown", "tower/a: 'gong:1' does not exist"),
     ]
     assert {each.envelope.actor for each in reaction.refusals} == {"rule:pull_again"}
 
@@ -216,8 +168,8 @@ def test_rules_may_create_entities_and_use_them_at_once() -> None:
     reaction = taken(of, aggregate, Envelope("oven", Lit(), 3))
     assert steps(reaction) == [("oven", "Lit"), ("bell:new", "Created"), ("bell:new", "Pulled")]
     assert [(each.kind, each.reason) for each in reaction.refusals] == [
-        ("unknown", "rule cast: 'bell:new' exists already"),
-        ("unknown", "rule cast: 'gong:1' does not exist"),
+        ("duplicate", "tower/a: 'bell:new' exists already"),
+        ("unknown", "tower/a: 'gong:1' does not exist"),
     ]
     assert reaction.aggregate.record("bell:new") == Bell(Sound.RINGING)
     assert reaction.aggregate.entities["bell:new"].entered_ms == 3
@@ -229,18 +181,23 @@ def test_a_rule_on_a_machine_that_is_not_there_is_an_error() -> None:
         AggregateType("tower", machines=(machine,), rules=(fade,))
 
 
+def test_two_machines_of_one_name_are_an_error() -> None:
+    """One of them would be lost."""
+    with pytest.raises(ValueError, match=r"tower: machine 'bell' is there twice"):
+        AggregateType("tower", machines=(bell, bell.with_rows()))
+
+
 def test_rules_that_run_in_a_circle_are_found_out() -> None:
-    """No input is followed for ever; the error says which it was."""
+    """No input is followed for ever: it is refused, changes nothing, and the reason says which it was."""
 
     @rule(on=bell)
     def swing(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(transition.entity, Faded() if transition.after.state is Sound.RINGING else Pulled())
 
     of = AggregateType("tower", machines=(bell,), rules=(swing,))
-    with pytest.raises(
-        RuntimeError, match=rf"tower/a: the rules run in a circle: {MACROSTEP_LIMIT} steps after Created"
-    ):
-        react(of, of.start("tower/a"), Envelope("bell:0", Created(Bell()), 0))
+    refusal = refused(of, of.start("tower/a"), Envelope("bell:0", Created(Bell()), 0))
+    assert refusal.kind == "circle"
+    assert refusal.reason.startswith(f"tower/a: the rules run in a circle: {MACROSTEP_LIMIT} steps after Created")
 
 
 # Effects
@@ -289,6 +246,25 @@ def test_opening_with_an_unknown_machine_creates_nothing() -> None:
     assert (refusal.kind, refusal.reason) == ("unknown", "tower/a has no machine for 'oven'")
 
 
+def test_a_life_begins_with_a_record_of_its_machine() -> None:
+    """However it begins; another machine's record is refused, and nothing is created."""
+    of, aggregate = tower(bells=1)
+    reason = "'bell:x' begins with a Bell, not with a Oven"
+    created = refused(of, aggregate, Envelope("bell:x", Created(Oven()), 0))
+    assert (created.kind, created.reason) == ("illegal", reason)
+    opened = refused(of, of.start("tower/b"), Envelope("", Opened({"oven": Oven(), "bell:x": Oven()}), 0))
+    assert (opened.kind, opened.reason) == ("illegal", reason)
+
+
+@pytest.mark.parametrize("event", [Recovered(0), Opened({})], ids=lambda event: type(event).__name__)
+def test_what_is_for_all_of_an_aggregate_is_for_no_entity_of_it(event: Event) -> None:
+    """With an entity's name it could not be read back from a log."""
+    of, aggregate = tower(bells=1)
+    refusal = refused(of, aggregate, Envelope("bell:0", event, 0))
+    assert refusal.kind == "unknown"
+    assert refusal.reason == f"{type(event).__name__} is for all of tower/a, not for 'bell:0'"
+
+
 def test_an_entity_can_be_created_later_and_once() -> None:
     """With the actor and the time of its envelope."""
     of, aggregate = tower(bells=1)
@@ -313,9 +289,21 @@ def test_an_event_that_only_an_activity_yields_is_not_taken_from_anybody_else() 
     lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
     refusal = refused(of, lit, Envelope("oven", Baked(), 0, "somebody"))
     assert (refusal.kind, refusal.reason) == ("unsolicited", "Baked comes from an activity, not from somebody")
-    assert refused(of, lit, Envelope("oven", Cooled(), 0, "somebody")).kind == "unsolicited"
     baked = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2))
     assert baked.aggregate.record("oven").state is Place.COOLING
+
+
+def test_a_timers_event_may_come_from_somebody_before_its_time() -> None:
+    """A visitor shuts the door; the timer that would have done so is cancelled, and is inert if it comes late (D12)."""
+    of, aggregate = tower(bells=0)
+    lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
+    hot = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2)).aggregate
+    early = refused(of, hot, Envelope("oven", Elapsed("Cooled", 3), 10))
+    assert early.kind == "early"
+    reaction = taken(of, hot, Envelope("oven", Cooled(), 10, "somebody"))
+    assert reaction.aggregate.record("oven").state is Place.COLD
+    assert Asked("oven", CancelTimer("Cooled", 3)) in reaction.effects
+    assert refused(of, reaction.aggregate, Envelope("oven", Elapsed("Cooled", 3), 500)).kind == "stale"
 
 
 def test_a_refused_input_changes_nothing() -> None:
@@ -360,77 +348,6 @@ def test_an_empty_aggregate_can_recover() -> None:
     assert taken(of, of.start("house/a"), Envelope("", Recovered(5), 50)).effects == ()
 
 
-# Messages between aggregates
-
-
-def message(ordinal: int, event: Event, sender: str = "village/b") -> Envelope:
-    """Return a message to the first bell."""
-    return Envelope("bell:0", event, 0, sender, sender=sender, ordinal=ordinal)
-
-
-def test_messages_are_numbered_per_receiver() -> None:
-    """Each pair of aggregates counts for itself, over all reactions."""
-
-    @rule(on=bell)
-    def tell(_aggregate: Aggregate, transition: Transition) -> Iterator[Tell]:
-        if transition.before is not None:
-            yield Tell("village/b", "bell:0", transition.event)
-            yield Tell("village/c", "bell:0", transition.event)
-            yield Tell("village/b", "bell:1", transition.event, ordinal=99)
-
-    of, aggregate = tower(tell)
-    first = taken(of, aggregate, PULL)
-    second = taken(of, first.aggregate, Envelope("bell:0", Faded(), 8))
-    told: list[Effect] = [asked.effect for asked in (*first.effects, *second.effects)]
-    assert [(each.aggregate, each.ordinal) for each in told if isinstance(each, Tell)] == [
-        ("village/b", 1), ("village/c", 1), ("village/b", 2), ("village/b", 3), ("village/c", 2), ("village/b", 4),
-    ]  # fmt: skip
-    assert dict(second.aggregate.sent) == {"village/b": 4, "village/c": 2}
-
-
-def test_a_message_is_taken_once_and_in_order() -> None:
-    """A repeated one is a duplicate, one that comes too soon is overtaking; both are refused and change nothing."""
-    of, aggregate = tower()
-    soon = refused(of, aggregate, message(2, Pulled()))
-    assert (soon.kind, soon.reason) == ("overtaking", "message 2 of village/b, expected 1")
-    first = taken(of, aggregate, message(1, Pulled())).aggregate
-    again = refused(of, first, message(1, Pulled()))
-    assert (again.kind, again.reason) == ("duplicate", "message 1 of village/b, expected 2")
-    second = taken(of, first, message(2, Faded())).aggregate
-    assert dict(second.received) == {"village/b": 2}
-
-
-def test_senders_are_counted_apart() -> None:
-    """Everybody begins with number 1."""
-    of, aggregate = tower()
-    first = taken(of, aggregate, message(1, Pulled())).aggregate
-    assert taken(of, first, message(1, Faded(), "village/c")).aggregate.record("bell:0").state is Sound.QUIET
-
-
-def test_a_message_that_its_entity_does_not_take_uses_up_its_number() -> None:
-    """It is accepted as a message, so that the next one comes through; the refusal is kept."""
-    of, aggregate = tower()
-    reaction = taken(of, aggregate, message(1, Faded()))
-    assert [each.kind for each in reaction.refusals] == ["illegal"]
-    assert (reaction.transitions, reaction.aggregate.version) == ((), aggregate.version + 1)
-    assert reaction.aggregate.entities == aggregate.entities
-    assert taken(of, reaction.aggregate, message(2, Pulled())).refusals == ()
-
-
-@given(st.lists(st.integers(1, 6), max_size=30))
-def test_whatever_the_transport_does_the_receiver_goes_through_the_messages_in_order(deliveries: list[int]) -> None:
-    """Duplicated, lost and overtaking deliveries: what was taken is a prefix of what was sent."""
-    of, aggregate = tower(bells=1)
-    sent = [Pulled() if n % 2 else Faded() for n in range(1, 7)]
-    accepted = 0
-    for ordinal in deliveries:
-        reaction = react(of, aggregate, message(ordinal, sent[ordinal - 1]))
-        if isinstance(reaction, Reaction):
-            assert (ordinal, reaction.refusals) == (accepted + 1, ())
-            accepted, aggregate = ordinal, reaction.aggregate
-    assert aggregate.record("bell:0").state is (Sound.RINGING if accepted % 2 else Sound.QUIET)
-
-
 # Views, names, systems
 
 
@@ -459,13 +376,20 @@ def test_a_system_finds_the_type_of_an_aggregate_by_its_kind() -> None:
     """The kind is what stands before the slash; a kind that is alone needs no slash."""
     of, aggregate = tower()
     system = System("country", of)
-    assert system.type_of("tower/a") is of
-    assert system.type_of("tower") is of
+    assert system.type_of("tower/a") is system.type_of("tower") is system.aggregates["tower"]
+    assert system.type_of("tower").machines == of.machines
     assert (aggregate.kind, of.start("tower").key) == ("tower", "")
     with pytest.raises(KeyError):
         system.type_of("castle/a")
     with pytest.raises(KeyError):
         aggregate.record("bell:99")
+
+
+def test_two_types_of_one_kind_are_an_error() -> None:
+    """One of them would be lost."""
+    of, _ = tower()
+    with pytest.raises(ValueError, match=r"country: kind 'tower' is there twice"):
+        System("country", of, of)
 
 
 def test_the_machine_of_a_reference_is_what_stands_before_the_colon() -> None:

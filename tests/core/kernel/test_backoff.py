@@ -12,6 +12,18 @@ def test_the_delay_is_the_formula(n: int, base_ms: int, cap_ms: int) -> None:
     assert exponential_ms(n, base_ms=base_ms, cap_ms=cap_ms) == min(base_ms * 2 ** (n - 1), cap_ms)
 
 
+@given(st.integers(0, 10**18), st.integers(0, 10**9))
+def test_without_a_base_there_is_no_delay(n: int, cap_ms: int) -> None:
+    """However many failures there were."""
+    assert exponential_ms(n, base_ms=0, cap_ms=cap_ms) == 0
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**9))
+def test_before_the_first_failure_the_delay_is_the_first_one(base_ms: int, cap_ms: int) -> None:
+    """A count of none raises nothing."""
+    assert exponential_ms(0, base_ms=base_ms, cap_ms=cap_ms) == exponential_ms(1, base_ms=base_ms, cap_ms=cap_ms)
+
+
 @given(st.integers(200, 10**18), st.integers(1, 10**6), st.integers(1, 10**9))
 def test_the_delay_saturates(n: int, base_ms: int, cap_ms: int) -> None:
     """However many failures there were, no huge number is ever made (D5)."""

@@ -8,66 +8,22 @@ from lifefold.core.kernel import (
     Advance,
     Created,
     Elapsed,
-    Ended,
     Entity,
-    Envelope,
     Event,
     Machine,
     Phase,
     Record,
     Recovered,
-    Refusal,
     Running,
     State,
-    advance,
-    create,
     does,
     replace,
     row,
 )
 from lifefold.core.kernel.entity import POSTPONED_LIMIT
-from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, StartTimer
+from lifefold.effects import Activity, Begin, CancelTimer, End, StartTimer
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Ring, Scrapped, Stirred, Swept, Warned, machine
-
-
-class Given:
-    """An oven's entity, and the answer to what it was given last."""
-
-    def __init__(self, record: Record | None = None, of: Machine[Any] = machine) -> None:
-        """Begin a life at time 1000."""
-        self.of = of
-        self.answer: Advance | Refusal = create(of, of.name, record or of.initial, 1_000, "test")
-        self.entity: Entity[Any] = self.answer.entity
-
-    def take(self, event: Event, at_ms: int = 1_000, slot: str = "", generation: int = 0) -> "Given":
-        """Offer an event; the entity changes if it is accepted."""
-        self.answer = advance(self.of, self.entity, Envelope(self.of.name, event, at_ms, "test", "", slot, generation))
-        if isinstance(self.answer, Advance):
-            self.entity = self.answer.entity
-        return self
-
-    @property
-    def effects(self) -> tuple[Effect, ...]:
-        """The effects of the last input, which was accepted."""
-        assert isinstance(self.answer, Advance)
-        return self.answer.effects
-
-    @property
-    def refused(self) -> tuple[str, str]:
-        """The kind and the reason of the last input's refusal."""
-        assert isinstance(self.answer, Refusal)
-        return self.answer.kind, self.answer.reason
-
-
-def baking(degrees: int = 200) -> Given:
-    """Return an oven that bakes, since version 2."""
-    return Given().take(Lit(degrees))
-
-
-def cooling() -> Given:
-    """Return an oven that cools down, since version 3 and time 1000."""
-    return baking().take(Baked(), slot="Bake", generation=2)
-
+from oven_life import Given, baking, cooling
 
 # Creation and versions
 
@@ -120,119 +76,6 @@ def test_an_illegal_event_changes_nothing(event: Event) -> None:
         f"oven: {type(event).__name__} is not possible in Cold (possible: Lit, Knocked, Scrapped)",
     )
     assert given.entity is before
-
-
-# Activities
-
-
-def test_leaving_the_states_of_an_activity_asks_for_its_end_until_it_is_confirmed() -> None:
-    """LIVE, then ENDING, then nothing; the confirmation is a transition that enters no state."""
-    given = baking().take(Doused())
-    assert given.effects == (End("Bake", 2),)
-    assert given.entity.running == (Running("Bake", 2, Bake(200), 0, Phase.ENDING),)
-    given = given.take(Ended("Bake", 2), 2_000)
-    assert given.entity.running == ()
-    assert given.effects == ()
-    assert isinstance(given.answer, Advance)
-    (confirmed,) = given.answer.transitions
-    assert (confirmed.event, confirmed.entered, given.entity.version) == (Ended("Bake", 2), None, 4)
-
-
-def test_an_activity_that_is_over_by_itself_needs_no_end() -> None:
-    """Its last event leaves its states, and nothing is left of it."""
-    given = cooling()
-    assert given.effects == (
-        Ring(1),
-        StartTimer("Cooled", 500, 3, 1_500),
-        StartTimer("Warned", 200, 3, 1_200),
-        StartTimer("Swept", 300, 3, 1_300),
-    )
-    assert {part.slot for part in given.entity.running} == {"Cooled", "Warned", "Swept"}
-
-
-def test_the_last_event_ends_its_activity_whoever_brought_it() -> None:
-    """An activity that rules serve is over with its last event as well, although no envelope has its slot."""
-    served = Given(of=machine.serving("Bake"))
-    for loaf in range(1, 4):
-        served = served.take(Lit()).take(Baked())
-        assert served.effects[0] == Ring(loaf)
-        assert served.entity.find("Bake") is None
-        cooled = served.entity.find("Cooled")
-        assert cooled is not None
-        served = served.take(Elapsed("Cooled", cooled.generation), cooled.deadline_ms)
-    assert served.entity.running == ()
-
-
-def test_an_activity_begins_only_when_the_one_before_it_is_confirmed_gone() -> None:
-    """WAITING keeps its own generation; the confirmation begins it (D13)."""
-    given = baking().take(Doused()).take(Lit(300))
-    assert given.effects == ()
-    assert given.entity.running == (
-        Running("Bake", 2, Bake(200), 0, Phase.ENDING),
-        Running("Bake", 4, Bake(300), 0, Phase.WAITING),
-    )
-    given = given.take(Ended("Bake", 2))
-    assert given.effects == (Begin("Bake", Bake(300), 4),)
-    assert given.entity.running == (Running("Bake", 4, Bake(300)),)
-
-
-def test_an_activity_that_only_waited_is_forgotten() -> None:
-    """It never began, so there is nothing to end; the one before it is still to be confirmed."""
-    given = baking().take(Doused()).take(Lit()).take(Doused())
-    assert given.effects == ()
-    assert given.entity.running == (Running("Bake", 2, Bake(200), 0, Phase.ENDING),)
-    given = given.take(Ended("Bake", 2))
-    assert (given.effects, given.entity.running) == ((), ())
-
-
-def test_nothing_that_waits_speaks() -> None:
-    """An event in the name of an activity that has not begun is stale."""
-    given = baking().take(Doused()).take(Lit())
-    assert given.take(Stirred(), slot="Bake", generation=4).refused == (
-        "stale",
-        "Bake of generation 4 is not live in Baking",
-    )
-
-
-def test_a_served_activity_is_neither_begun_nor_ended_by_an_interpreter() -> None:
-    """It is live while its states hold, without effects or confirmations."""
-    served = Given(of=machine.serving("Bake")).take(Lit())
-    assert served.effects == ()
-    assert served.entity.running == (Running("Bake", 2, Bake(200)),)
-    served = served.take(Doused())
-    assert (served.effects, served.entity.running) == ((), ())
-
-
-@pytest.mark.parametrize(("slot", "generation"), [("Bake", 1), ("Bake", 3), ("Cooled", 2)])
-def test_an_event_of_what_is_not_live_is_stale(slot: str, generation: int) -> None:
-    """Whatever the table would say: another generation, or another slot (D12)."""
-    given = baking()
-    before = given.entity
-    assert given.take(Stirred(), slot=slot, generation=generation).refused[0] == "stale"
-    assert given.entity is before
-
-
-def test_an_activity_can_say_only_what_it_yields() -> None:
-    """Anything else in its name is refused, although the table would take it from somebody else."""
-    assert baking().take(Doused(), slot="Bake", generation=2).refused == (
-        "unsolicited",
-        "Doused is not what Bake yields",
-    )
-    assert isinstance(baking().take(Doused()).answer, Advance)
-
-
-def test_a_timers_event_in_the_timers_name_does_not_get_around_its_deadline() -> None:
-    """A timer says only that its time has come (D20)."""
-    assert cooling().take(Cooled(), 1_001, "Cooled", 3).refused == ("unsolicited", "Cooled is not what Cooled yields")
-
-
-@pytest.mark.parametrize(
-    "event", [Ended("Bake", 2), Ended("Bake", 9), Ended("Cooled", 2)], ids=["live", "unknown", "other"]
-)
-def test_a_confirmation_of_what_is_not_ending_is_stale(event: Ended) -> None:
-    """Only what was asked to end can be confirmed, and once."""
-    assert baking().take(event).refused[0] == "stale"
-    assert baking().take(Doused()).take(Ended("Bake", 2)).take(Ended("Bake", 2)).refused[0] == "stale"
 
 
 # Timers

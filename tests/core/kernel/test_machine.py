@@ -1,4 +1,4 @@
-"""Machines: how a table is written, read, checked when it is built, and varied in profiles."""
+"""Machines: how a table is taken, step by step, and varied in profiles."""
 
 from typing import Any, Never
 
@@ -7,6 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Failure, Success
 
+from lamp import (
+    BREAK,
+    GO,
+    HALT,
+    RULES,
+    Click,
+    Dimmed,
+    Failed,
+    Lamp,
+    Light,
+    Other,
+    Shaken,
+    Turned,
+    dim,
+    lamp,
+    never,
+    shine,
+    what_is_wrong,
+)
 from lifefold.core.kernel import (
     ANY,
     STAY,
@@ -14,340 +33,17 @@ from lifefold.core.kernel import (
     IllegalTransition,
     InvalidMachine,
     Machine,
-    Pattern,
-    Record,
     Row,
-    State,
     Step,
     after,
     does,
     replace,
     row,
 )
-from lifefold.effects import Activity, Begin, CancelTimer, Effect, End, Postpone, StartTimer
+from lifefold.effects import Begin, CancelTimer, End, Postpone, StartTimer
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Ring, Scrapped, Stirred, Swept, Warned, machine
 
-
-class Light(State):
-    RED = "Red"
-    GREEN = "Green"
-    DARK = "Dark"
-
-
-class Other(State):
-    RED = "Red"
-
-
-class Turned(Event, frozen=True):
-    """It turns."""
-
-    by: str = ""
-
-
-class Failed(Event, frozen=True):
-    """It fails."""
-
-
-class Shine(Activity, frozen=True):
-    """Give light."""
-
-
-class Click(Effect, frozen=True):
-    """Make a noise."""
-
-
-class Lamp(Record, frozen=True):
-    """A lamp at a crossing."""
-
-    state: Light = Light.RED
-    turns: int = 0
-
-
-def shine(_lamp: Lamp) -> Shine:
-    return Shine()
-
-
-def never(_lamp: Lamp, _event: Event) -> bool:
-    return False
-
-
-def click(lamp: Lamp, _event: Event) -> Step[Lamp, Click | Ring]:
-    return Step(replace(lamp, turns=lamp.turns + 1), (Click(),))
-
-
-GO: Row[Any] = row(Light.RED, Turned, Light.GREEN)
-HALT: Row[Any] = row(Light.GREEN, Turned, Light.RED)
-BREAK: Row[Any] = row(ANY, Failed, Light.DARK)
-RULES: tuple[Row[Any], ...] = (GO, HALT, BREAK)
-
-
-def lamp(*rows: Row[Any], **parts: Any) -> Machine[Any]:
-    """Build a lamp of these rows, or of the usual ones, with other parts."""
-    usual: dict[str, Any] = {"final": {Light.DARK}}
-    return Machine("lamp", Lamp(), rows=rows or RULES, **(usual | parts))
-
-
-def is_sound(*rows: Row[Any], **parts: Any) -> bool:
-    """Tell whether a lamp of these rows can be built."""
-    return lamp(*rows, **parts).name == "lamp"
-
-
-def what_is_wrong(*rows: Row[Any], **parts: Any) -> tuple[str, ...]:
-    """Return the problems of a lamp that must not be built."""
-    with pytest.raises(InvalidMachine) as caught:
-        lamp(*rows, **parts)
-    assert str(caught.value).startswith("machine 'lamp' is not well formed:\n- ")
-    assert all(f"- {line}" in str(caught.value) for line in caught.value.problems)
-    return caught.value.problems
-
-
-# Validation
-
-
-def test_a_well_formed_machine_has_no_problems() -> None:
-    """The lamp that the other tests break is sound."""
-    assert lamp().states == (Light.RED, Light.GREEN, Light.DARK)
-    assert lamp().events == (Turned, Failed)
-
-
-MISTAKES: list[tuple[tuple[Row[Any], ...], dict[str, Any], str]] = [
-    ((row(Light.RED, Turned, Other.RED), BREAK), {}, "row(Red, Turned(by), Red)"),
-    ((row(Other.RED, Turned, Light.RED), BREAK), {}, "row(Red, Turned(by), Red)"),
-    (RULES, {"during": {Other.RED: does(shine)}}, "during Red"),
-    (RULES, {"postpone": {Other.RED: Failed}}, "postpone Red"),
-    (RULES, {"final": {Light.DARK, Other.RED}}, "final"),
-]
-
-
-@pytest.mark.parametrize(
-    ("rows", "parts", "place"),
-    MISTAKES,
-    ids=["target", "source", "during", "postpone", "final"],
-)
-def test_a_state_of_another_machine_is_unknown(rows: tuple[Row[Any], ...], parts: dict[str, Any], place: str) -> None:
-    """Even if it is spelled the same. The problem names the row or the part, and lists the states there are."""
-    assert what_is_wrong(*rows, **parts) == (
-        f"{place}: unknown state <Other.RED: 'Red'>; the states are Red, Green, Dark",
-    )
-
-
-def test_unknown_states_are_all_there_is_to_say() -> None:
-    """Other problems would only follow from them."""
-    wrong = what_is_wrong(row(Other.RED, Turned, Light.RED), GO, final=())
-    assert [line for line in wrong if "unknown state" not in line] == []
-
-
-def test_a_slot_can_be_declared_only_once() -> None:
-    """An activity of several states is declared for all of them together."""
-    wrong = what_is_wrong(during={Light.RED: does(shine), Light.GREEN: (after(5, Turned), does(shine))})
-    assert wrong == ("during: Shine is declared twice; give its states in one key",)
-
-
-def test_a_row_behind_an_unguarded_one_can_never_be_taken() -> None:
-    """The problem names both rows."""
-    wrong = what_is_wrong(*RULES, row(Light.GREEN, Turned, Light.DARK, when=never))
-    assert wrong == (
-        (
-            "row(Green, Turned(by), Dark when never) can never be taken: "
-            "row(Green, Turned(by), Red) comes first and has no guard"
-        ),
-    )
-
-
-def test_a_row_of_several_states_is_shadowed_only_if_it_is_in_all_of_them() -> None:
-    """Where one of its states is still open, it has a use."""
-    assert is_sound(GO, row((Light.RED, Light.GREEN), Turned, Light.RED), BREAK)
-    wrong = what_is_wrong(GO, HALT, row((Light.RED, Light.GREEN), Turned, Light.RED), BREAK)
-    assert len(wrong) == 1
-    assert wrong[0].startswith("row(Green | Red, Turned(by), Red) can never be taken")
-
-
-def test_a_guarded_row_shadows_nothing() -> None:
-    """What its guard refuses falls through to the next row."""
-    assert is_sound(row(Light.RED, Turned, Light.DARK, when=never), *RULES)
-    assert is_sound(row(Light.RED, Pattern(Turned, "left", lambda e: e.by == "left"), Light.DARK), *RULES)
-
-
-def test_a_state_that_no_row_enters_is_reported_with_the_rows_that_leave_it() -> None:
-    """It cannot be reached; its own rows are dead."""
-    assert what_is_wrong(BREAK, HALT) == (
-        "state Green cannot be reached from Red (it is the source of row(Green, Turned(by), Red))",
-    )
-    assert what_is_wrong(GO, HALT) == ("state Dark cannot be reached from Red (it is the source of no row)",)
-
-
-def test_a_state_that_cannot_be_left_must_be_final() -> None:
-    """A row that stays does not leave. The problem names the rows that lead there."""
-    assert what_is_wrong(final=()) == (
-        "state Dark can never be left and is not declared final (it is the target of row(ANY, Failed, Dark))",
-    )
-    alone = Machine(
-        "lamp", Lamp(), rows=(row(Light.RED, Failed, Light.RED),), final={Light.RED}, detached={Light.GREEN, Light.DARK}
-    )
-    assert alone.final == {Light.RED}
-    with pytest.raises(InvalidMachine, match=r"state Red can never be left .* the target of no row"):
-        Machine("lamp", Lamp(), rows=(), detached={Light.GREEN, Light.DARK})
-
-
-def test_a_detached_state_needs_no_row() -> None:
-    """It is outside the table; it is neither unreachable nor a dead end."""
-    assert lamp(GO, HALT, detached={Light.DARK}, final=()).detached == {Light.DARK}
-
-
-def test_a_final_state_is_not_left() -> None:
-    """The problem names the row; a row that stays in it leaves nothing."""
-    wrong = what_is_wrong(*RULES, row(Light.DARK, Turned, Light.RED))
-    assert wrong == ("row(Dark, Turned(by), Red) leaves Dark, which is declared final",)
-    assert is_sound(*RULES, row(Light.DARK, Turned, Light.DARK))
-
-
-def test_an_event_is_not_postponed_for_ever() -> None:
-    """Some other state must have a row for it."""
-    wrong = what_is_wrong(GO, HALT, row(Light.RED, Failed, Light.DARK), postpone={Light.GREEN: (Failed, Doused)})
-    assert wrong == ("postpone Green: no later state has a row for Doused",)
-    assert what_is_wrong(GO, HALT, detached={Light.DARK}, final=(), postpone={ANY: Failed}) == (
-        "postpone Dark, Green, Red: no later state has a row for Failed",
-    )
-
-
-def test_an_event_that_a_row_takes_does_not_wait() -> None:
-    """A guarded row is different: what it refuses waits."""
-    assert what_is_wrong(postpone={Light.RED: Turned}) == (
-        "postpone Red: Turned never waits, because a row takes it there",
-    )
-    assert is_sound(
-        row(Light.RED, Turned, Light.GREEN, when=never),
-        HALT,
-        row(Light.RED, Doused, Light.GREEN),
-        BREAK,
-        postpone={Light.RED: Turned},
-    )
-
-
-def test_what_an_activity_yields_has_a_row_in_one_of_its_states() -> None:
-    """Otherwise the activity would speak to nobody."""
-    wrong = what_is_wrong(during={(Light.RED, Light.GREEN): does(shine, yields=(Turned, Doused))})
-    assert wrong == ("during Green, Red: Shine yields Doused, for which there is no row in Green, Red",)
-    assert what_is_wrong(during={Light.RED: after(5, Doused)}) == (
-        "during Red: Doused yields Doused, for which there is no row in Red",
-    )
-
-
-def test_the_last_event_of_an_activity_has_a_row_in_each_of_its_states() -> None:
-    """It may come at any time, and there is no other to come after it."""
-    wrong = what_is_wrong(
-        *RULES, row(Light.RED, Doused, Light.DARK), during={(Light.RED, Light.GREEN): does(shine, last=Doused)}
-    )
-    assert wrong == ("during Green: Shine ends with Doused, for which Green has no row",)
-
-
-def test_the_last_event_of_an_activity_leaves_its_states() -> None:
-    """Nothing would go on in them."""
-    assert what_is_wrong(during={(Light.RED, Light.GREEN): does(shine, last=Turned)}) == (
-        "row(Red, Turned(by), Green) stays where Shine is declared to go on, but Turned is its last event",
-        "row(Green, Turned(by), Red) stays where Shine is declared to go on, but Turned is its last event",
-    )
-
-
-def test_every_problem_is_reported_at_once() -> None:
-    """One build, one list."""
-    assert len(what_is_wrong(HALT, GO, GO, during={Light.RED: does(shine, yields=Doused)})) == 3
-
-
-# Rows
-
-
-def test_a_row_prints_as_the_line_that_it_is() -> None:
-    """Source, event with its fields or its pattern, target, condition."""
-    left = Pattern(Turned, "left", lambda e: e.by == "left")
-    assert (
-        str(row((Light.RED, Light.GREEN), left, Light.DARK, when=never))
-        == "row(Green | Red, Turned(left), Dark when never)"
-    )
-    assert str(BREAK) == "row(ANY, Failed, Dark)"
-    assert row(Light.RED, left, Light.DARK, when=never).when_label == "left and never"
-    assert row(Light.RED, left, Light.DARK).when_label == "left"
-    assert row(Light.RED, Turned, Light.DARK, when=never).when_label == "never"
-    assert GO.when_label == ""
-
-
-def test_a_pattern_and_a_condition_must_both_hold() -> None:
-    """A row with a pattern is taken for its variants only, and a condition narrows them further."""
-    left = Pattern(Turned, "left", lambda e: e.by == "left")
-
-    def is_fresh(lamp: Lamp, _event: Turned) -> bool:
-        return lamp.turns == 0
-
-    both = row(Light.RED, left, Light.GREEN, when=is_fresh)
-    turn = lamp(both, HALT, BREAK)
-    for by, turns, legal in (("left", 0, True), ("left", 1, False), ("right", 0, False), ("right", 1, False)):
-        assert isinstance(turn.step(Lamp(turns=turns), Turned(by)), Step) is legal
-        assert both.guard is not None
-        assert both.guard(Lamp(turns=turns), Turned(by)) is legal
-    only: Row[Any] = row(Light.RED, left, Light.GREEN)
-    assert only.guard is not None
-    assert [only.guard(Lamp(), Turned(by)) for by in ("left", "right")] == [True, False]
-    assert GO.guard is None
-    assert row(Light.RED, Turned, Light.GREEN, when=never).guard is never
-
-
-def test_a_rows_effects_are_read_from_the_annotation_of_its_action() -> None:
-    """One, several, or none."""
-    assert row(Light.RED, Failed, Light.DARK, click).effects == (Click, Ring)
-    assert GO.effects == ()
-    assert [r.effects for r in machine.rows if r.event is Baked] == [(Ring,)]
-    assert [r.effects for r in machine.rows if r.event is Lit] == [()]
-
-
-def test_an_action_or_activity_without_an_annotation_is_an_error_that_says_so() -> None:
-    """What a function returns must be known before it is called."""
-
-    def dim(_lamp: Lamp) -> Shine:
-        return Shine()
-
-    def silent(lamp: Lamp, _event: Failed) -> Step[Lamp, Click]:
-        return Step(lamp)
-
-    del dim.__annotations__["return"], silent.__annotations__["return"]
-    with pytest.raises(TypeError, match=r"dim needs a return annotation that says which Activity it returns"):
-        does(dim)
-    with pytest.raises(TypeError, match=r"silent needs a return annotation that says which Effect"):
-        _ = row(Light.RED, Failed, Light.DARK, silent).effects
-
-
-def test_an_activity_can_be_declared_by_its_type() -> None:
-    """A type that can be made of the record is its own factory."""
-
-    class Glow(Activity, frozen=True):
-        lamp: Lamp
-
-    assert does(Glow).slot == "Glow"
-    assert does(Glow).activity is Glow
-    assert does(shine).activity is Shine
-    glowing = lamp(during={Light.GREEN: does(Glow)})
-    step = glowing.step(Lamp(), Turned())
-    assert isinstance(step, Step)
-    assert step.effects == (Begin("Glow", Glow(Lamp(Light.GREEN))),)
-
-
-def test_the_last_events_of_an_activity_are_among_those_it_yields() -> None:
-    """They need not be named twice, and may be."""
-    assert does(shine, yields=Turned, last=Failed).yields == (Turned, Failed)
-    assert does(shine, yields=(Turned, Failed), last=Failed).yields == (Turned, Failed)
-    assert does(shine).yields == ()
-    assert after(5, Turned).yields == (Turned,)
-    assert after(5, Turned).slot == "Turned"
-
-
 # Rows that stay
-
-
-class Dimmed(Event, frozen=True):
-    """Less light."""
-
-
-def dim(lamp: Lamp, _event: Dimmed) -> Step[Lamp, Click]:
-    return Step(replace(lamp, turns=lamp.turns - 1), (Click(),))
 
 
 def test_a_row_that_stays_changes_what_stands_beside_the_state_and_nothing_that_goes_on() -> None:
@@ -366,8 +62,9 @@ def test_a_row_that_stays_is_no_way_out_of_a_state() -> None:
 
 def test_a_row_that_stays_says_so() -> None:
     """In messages and tables."""
-    assert str(row(ANY, Dimmed, STAY)) == "row(ANY, Dimmed, (same))"
-    assert row(Light.RED, Dimmed, STAY).goes(Light.RED) is Light.RED
+    everywhere: Row[Any] = row(ANY, Dimmed, STAY)
+    assert str(everywhere) == "row(ANY, Dimmed, (same))"
+    assert everywhere.goes(Light.RED) is Light.RED
 
 
 # Steps
@@ -435,8 +132,14 @@ def test_an_illegal_transition_says_what_was_refused_where_and_what_is_possible(
     assert isinstance(illegal, IllegalTransition)
     assert str(illegal) == "oven: Lit is not possible in Baking (possible: Stirred, Baked, Doused, Knocked, Scrapped)"
     assert illegal.allowed == machine.allowed(Place.BAKING)
-    alone = Machine("rock", Lamp(), rows=(), final={Light.RED}, detached={Light.GREEN, Light.DARK})
-    assert str(alone.step(Lamp(), Turned())) == "rock: Turned is not possible in Red (possible: nothing)"
+    idle = Machine("rock", Lamp(), rows=(), final={Light.RED}, detached={Light.GREEN, Light.DARK})
+    assert str(idle.step(Lamp(), Turned())) == "rock: Turned is not possible in Red (possible: nothing)"
+
+
+def test_an_illegal_transition_says_when_it_is_the_condition_that_does_not_hold() -> None:
+    """The event is possible there, but not now."""
+    shy = lamp(row(Light.RED, Turned, Light.DARK, when=never), row(Light.RED, Failed, Light.GREEN), HALT, BREAK)
+    assert str(shy.step(Lamp(), Turned())) == "lamp: Turned is not possible in Red: its condition does not hold"
 
 
 def test_several_states_may_postpone_several_events() -> None:
@@ -444,11 +147,19 @@ def test_several_states_may_postpone_several_events() -> None:
     slow = lamp(
         row(Light.RED, Turned, Light.GREEN),
         row(Light.GREEN, Doused, Light.DARK),
+        row(Light.DARK, Dimmed, Light.DARK),
         BREAK,
-        postpone={(Light.RED, Light.DARK): Doused, Light.GREEN: (Turned,)},
+        row(Light.GREEN, Shaken, Light.RED),
+        postpone={(Light.RED, Light.GREEN): Dimmed, Light.RED: (Doused, Shaken)},
     )
-    assert [slow.postponed(state) for state in Light] == [{Doused}, {Turned}, {Doused}]
-    assert slow.events == (Turned, Doused, Failed)
+    assert [slow.postponed(state) for state in Light] == [{Dimmed, Doused, Shaken}, {Dimmed}, set()]
+    assert slow.events == (Turned, Doused, Dimmed, Failed, Shaken)
+
+
+def test_what_is_declared_twice_for_the_same_states_adds_up() -> None:
+    """However the states are named."""
+    both = lamp(during={Light.RED: does(shine), (Light.RED,): after(5, Turned)})
+    assert sorted(both.spans) == ["Shine", "Turned"]
 
 
 def test_what_begins_with_a_life_is_what_its_first_state_declares() -> None:
@@ -474,7 +185,7 @@ def test_a_profile_has_its_own_rows_ahead_and_leaves_the_machine_as_it_was() -> 
 
 def test_a_profile_can_do_without_rows() -> None:
     """``without_rows``: the pairs are gone, what else a row holds for stays."""
-    sturdy = lamp().without_rows((Light.GREEN, Failed), (ANY, Doused), name="sturdy")
+    sturdy = lamp().without_rows((Light.GREEN, Failed), name="sturdy")
     assert [(r.source_label, r.event_label) for r in sturdy.rows] == [
         ("Red", "Turned(by)"), ("Green", "Turned(by)"), ("Dark | Red", "Failed"),
     ]  # fmt: skip
@@ -482,6 +193,16 @@ def test_a_profile_can_do_without_rows() -> None:
     assert isinstance(sturdy.step(Lamp(Light.RED), Failed()), Step)
     with pytest.raises(InvalidMachine, match="Dark cannot be reached"):
         lamp().without_rows((ANY, Failed))
+
+
+def test_a_profile_cannot_do_without_rows_that_are_not_there() -> None:
+    """The error names what matches nothing: a slip would otherwise leave the row in."""
+    with pytest.raises(InvalidMachine) as caught:
+        lamp().without_rows((Light.RED, Failed), (Light.RED, Doused), (Other.RED, Dimmed), name="sturdy")
+    assert caught.value.problems == (
+        "without_rows: Red has no row for Doused",
+        "without_rows: Red has no row for Dimmed",
+    )
 
 
 def test_a_profile_can_start_elsewhere() -> None:
@@ -494,7 +215,7 @@ def test_a_profile_can_start_elsewhere() -> None:
 def test_a_machine_says_which_activities_rules_serve() -> None:
     """``serving`` changes nothing else."""
     served = machine.serving("Bake")
-    assert [sorted(each.served) for each in (served, machine)] == [["Bake"], []]
+    assert [sorted(each.served) for each in (served, machine, served.serving())] == [["Bake"], [], ["Bake"]]
     assert (served.name, served.about, served.rows, served.spans) == (
         machine.name,
         machine.about,
@@ -543,9 +264,26 @@ def test_an_action_that_goes_nowhere_needs_no_function() -> None:
 
 
 def test_serving_an_activity_that_is_not_there_is_an_error_that_names_it() -> None:
-    """A slip in a name would otherwise leave the activity to an interpreter."""
+    """A slip in a name would otherwise leave the activity to an interpreter. A timer is nobody's to serve."""
     with pytest.raises(InvalidMachine, match="there is no activity Bke; there are Bake"):
         machine.serving("Bke")
+    with pytest.raises(InvalidMachine, match="there is no activity Cooled; there are Bake"):
+        machine.serving("Cooled")
+
+
+def test_any_state_is_none_of_the_detached_ones() -> None:
+    """Detached states are outside of the table, also for what holds everywhere else."""
+    aside = lamp(GO, HALT, row(ANY, Failed, Light.RED), final=(), detached={Light.DARK}, during={ANY: after(5, Failed)})
+    assert isinstance(aside.step(Lamp(Light.DARK), Failed()), IllegalTransition)
+    assert isinstance(aside.step(Lamp(Light.GREEN), Failed()), Step)
+    assert aside.spans["Failed"].states == {Light.RED, Light.GREEN}
+
+
+def test_a_machine_cannot_be_changed() -> None:
+    """What is declared is read-only; profiles are other machines."""
+    for parts in (machine.during, machine.postpone, machine.spans, machine.last):
+        with pytest.raises(TypeError):
+            parts["Bake"] = None  # type: ignore[index]
 
 
 def test_a_row_into_or_out_of_a_detached_state_is_an_error_that_names_it() -> None:

@@ -66,8 +66,10 @@ def agrees(machine: Machine[Any], name_of: dict[str, str], take: Callable[[str, 
 
 
 def holds(guards: dict[str, Row[Any]], name: str | None, record: Record, event: Event) -> bool:
-    test = None if name is None else guards[name].guard
-    return name is None or (test is not None and test(record, event))
+    if name is None:
+        return True
+    pattern, when = guards[name].pattern, guards[name].when
+    return (pattern is None or pattern.test(event)) and (when is None or when(record, event))
 
 
 class Document:

@@ -1,0 +1,150 @@
+"""Messages between aggregates: numbered, taken once and in order, and only where they can be read."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core.kernel import (
+    Aggregate,
+    Asked,
+    Created,
+    Elapsed,
+    Ended,
+    Envelope,
+    Event,
+    Opened,
+    Reaction,
+    Recovered,
+    System,
+    Transition,
+    react,
+    rule,
+)
+from lifefold.effects import Effect, Tell
+from oven import Lit, Oven
+from tower import PULL, Bell, Faded, Pulled, Sound, bell, refused, taken, tower
+
+
+def message(ordinal: int, event: Event, sender: str = "village/b") -> Envelope:
+    """Return a message to the first bell."""
+    return Envelope("bell:0", event, 0, sender, sender=sender, ordinal=ordinal)
+
+
+def test_messages_are_numbered_per_receiver() -> None:
+    """Each pair of aggregates counts for itself, over all reactions."""
+
+    @rule(on=bell)
+    def tell(_aggregate: Aggregate, transition: Transition) -> Iterator[Tell]:
+        if transition.before is not None:
+            yield Tell("village/b", "bell:0", transition.event)
+            yield Tell("village/c", "bell:0", transition.event)
+            yield Tell("village/b", "bell:1", transition.event, ordinal=99)
+
+    of, aggregate = tower(tell)
+    first = taken(of, aggregate, PULL)
+    second = taken(of, first.aggregate, Envelope("bell:0", Faded(), 8))
+    told: list[Effect] = [asked.effect for asked in (*first.effects, *second.effects)]
+    assert [(each.aggregate, each.ordinal) for each in told if isinstance(each, Tell)] == [
+        ("village/b", 1), ("village/c", 1), ("village/b", 2), ("village/b", 3), ("village/c", 2), ("village/b", 4),
+    ]  # fmt: skip
+    assert dict(second.aggregate.sent) == {"village/b": 4, "village/c": 2}
+
+
+def test_a_message_is_taken_once_and_in_order() -> None:
+    """A repeated one is a duplicate, one that comes too soon is overtaking; both are refused and change nothing."""
+    of, aggregate = tower()
+    soon = refused(of, aggregate, message(2, Pulled()))
+    assert (soon.kind, soon.reason) == ("overtaking", "message 2 of village/b, expected 1")
+    first = taken(of, aggregate, message(1, Pulled())).aggregate
+    again = refused(of, first, message(1, Pulled()))
+    assert (again.kind, again.reason) == ("duplicate", "message 1 of village/b, expected 2")
+    second = taken(of, first, message(2, Faded())).aggregate
+    assert dict(second.received) == {"village/b": 2}
+
+
+def test_senders_are_counted_apart() -> None:
+    """Everybody begins with number 1."""
+    of, aggregate = tower()
+    first = taken(of, aggregate, message(1, Pulled())).aggregate
+    assert taken(of, first, message(1, Faded(), "village/c")).aggregate.record("bell:0").state is Sound.QUIET
+
+
+def test_a_message_that_its_entity_does_not_take_uses_up_its_number() -> None:
+    """It is accepted as a message, so that the next one comes through; the refusal is kept."""
+    of, aggregate = tower()
+    reaction = taken(of, aggregate, message(1, Faded()))
+    assert [each.kind for each in reaction.refusals] == ["illegal"]
+    assert (reaction.transitions, reaction.aggregate.version) == ((), aggregate.version + 1)
+    assert reaction.aggregate.entities == aggregate.entities
+    assert taken(of, reaction.aggregate, message(2, Pulled())).refusals == ()
+
+
+UNREADABLE: dict[str, tuple[str, Event]] = {
+    "machine": ("gong:1", Pulled()),
+    "event": ("bell:0", Lit()),
+    "nobody": ("", Pulled()),
+    "recovery-of-one": ("bell:0", Recovered(0)),
+    "opening-of-one": ("bell:0", Opened({})),
+    "record-of-another": ("bell:x", Created(Oven())),
+    "record-of-nobody": ("", Opened({"gong:1": Bell()})),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_message_that_could_not_be_read_back_is_not_taken(name: str) -> None:
+    """Not even its number is used up: nothing of it may stand in the log."""
+    of, aggregate = tower()
+    ref, event = UNREADABLE[name]
+    refusal = refused(of, aggregate, Envelope(ref, event, 0, "village/b", sender="village/b", ordinal=1))
+    assert (refusal.kind, refusal.reason) == ("unknown", f"tower/a knows no {type(event).__name__} for {ref!r}")
+    assert taken(of, aggregate, message(1, Pulled())).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("ref", "event"),
+    [("", Recovered(0)), ("", Opened({"bell:0": Bell()})), ("bell:x", Elapsed("x", 1)), ("bell:x", Ended("x", 1))],
+    ids=["recovered", "opened", "elapsed", "ended"],
+)
+def test_the_kernels_own_inputs_can_be_read_wherever_they_are_for(ref: str, event: Event) -> None:
+    """For all of the aggregate, or for an entity of one of its machines, known or not."""
+    of, _ = tower()
+    assert of.reads(ref, event)
+
+
+def test_a_message_to_nobody_in_the_system_is_not_sent() -> None:
+    """It is a refusal for the record, and takes no number, so that the messages after it come through."""
+
+    @rule(on=bell)
+    def tell(_aggregate: Aggregate, transition: Transition) -> Iterator[Tell]:
+        if transition.entered is Sound.RINGING:
+            yield Tell("castle/b", "bell:0", Pulled())
+            yield Tell("tower/b", "gong:1", Pulled())
+            yield Tell("tower/b", "bell:0", Lit())
+            yield Tell("tower/b", "bell:0", Pulled())
+
+    of = System("country", tower(tell)[0]).type_of("tower/a")
+    aggregate = taken(of, of.start("tower/a"), Envelope("", Opened({"bell:0": Bell()}), 0)).aggregate
+    reaction = taken(of, aggregate, PULL)
+    assert reaction.effects == (Asked("", Tell("tower/b", "bell:0", Pulled(), 1)),)
+    assert {(each.kind, each.envelope.actor) for each in reaction.refusals} == {("unknown", "rule:tell")}
+    assert [each.reason for each in reaction.refusals] == [
+        "tower: no 'castle/b' knows Pulled for 'bell:0'",
+        "tower: no 'tower/b' knows Pulled for 'gong:1'",
+        "tower: no 'tower/b' knows Lit for 'bell:0'",
+    ]
+
+
+@given(st.lists(st.integers(1, 6), max_size=30))
+def test_whatever_the_transport_does_the_receiver_goes_through_the_messages_in_order(deliveries: list[int]) -> None:
+    """Duplicated, lost and overtaking deliveries: what was taken is a prefix of what was sent."""
+    of, aggregate = tower(bells=1)
+    sent = [Pulled() if n % 2 else Faded() for n in range(1, 7)]
+    accepted = 0
+    for ordinal in deliveries:
+        reaction = react(of, aggregate, message(ordinal, sent[ordinal - 1]))
+        if isinstance(reaction, Reaction):
+            assert (ordinal, reaction.refusals) == (accepted + 1, ())
+            accepted, aggregate = ordinal, reaction.aggregate
+    assert aggregate.record("bell:0").state is (Sound.RINGING if accepted % 2 else Sound.QUIET)
