@@ -133,7 +133,11 @@ class Cancelled(Event, frozen=True):
 
 
 class Task(Record, frozen=True):
-    """A task. ``priority`` 1 is the highest; ``retries`` counts how often it was opened again after a failure."""
+    """A task. ``priority`` 1 is the highest; ``retries`` counts how often it was opened again after a failure.
+
+    ``reason`` is why it is where it is, ``failure`` why the last attempt that failed has failed: a task that was given
+    back has a reason, and only what had failed before is its failure.
+    """
 
     state: State = State.PLANNED
     id: str = ""
@@ -147,11 +151,12 @@ class Task(Record, frozen=True):
     epoch: int = 0
     owner: str = ""
     reason: str = ""
+    failure: str = ""
     commit: str = ""
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """What a worker gets to know of its task. ``failure`` is why the last attempt failed, if there was one."""
+    """What a worker gets to know of its task. ``failure`` is why an earlier attempt failed, if one did."""
 
     task: str = ""
     epoch: int = 0
@@ -176,13 +181,13 @@ def claim(t: Task, e: Claimed) -> Step[Task, Never]:
 
 
 def give_back(t: Task, e: Released) -> Step[Task, Never]:
-    """Leave the task without an owner; the epoch stays used."""
+    """Leave the task without an owner; the epoch stays used. No attempt has failed by that."""
     return Step(replace(t, owner="", reason=e.reason))
 
 
 def fail(t: Task, e: Failed | Rejected) -> Step[Task, Never]:
     """Keep the reason for the next attempt, and for people."""
-    return Step(replace(t, owner="", reason=e.reason))
+    return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
 
 
 def explain(t: Task, e: Blocked | Cancelled) -> Step[Task, Never]:

@@ -1,7 +1,12 @@
 """What a worker does with the one task in its hands: a clean place, the work itself, the proof, the way home.
 
-The work itself is done by the session; this machine says what surrounds it. A merge that has begun is never given up:
-whether the work is in the fleet's branch must not depend on when somebody said stop.
+The work itself is done by the session; this machine says what surrounds it. Three things can come between:
+
+- A place that cannot be made is trouble of the agent, not of the task: the task is given back as it was.
+- An agent that stops gives back what it has not done. Work that is done is brought home all the same: its verification
+  and its merge are finished, and what comes of them counts.
+- A task that is taken from its owner (``Recalled``, E20) is dropped at once, and what was done for it is never merged.
+  Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
 """
 
 from typing import Any, Never
@@ -85,6 +90,19 @@ class Dropped(Event, frozen=True):
     reason: str = ""
 
 
+class Recalled(Event, frozen=True):
+    """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20)."""
+
+    task: str = ""
+    epoch: int = 0
+    reason: str = ""
+
+    @classmethod
+    def examples(cls) -> tuple["Recalled", ...]:
+        """Return the recall of a claim, and that of another one."""
+        return cls(epoch=0), cls(epoch=1)
+
+
 class Assignment(Record, frozen=True):
     """The task in hand: its brief. ``sessions`` counts the prompts written for it."""
 
@@ -92,6 +110,11 @@ class Assignment(Record, frozen=True):
     brief: Brief = Brief()
     sessions: int = 0
     verify_timeout_ms: int = 600_000
+
+
+def in_hand(a: Assignment, e: Recalled) -> bool:
+    """The claim is the one in hand (E12)."""
+    return (e.task, e.epoch) == (a.brief.task, a.brief.epoch)
 
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
@@ -135,7 +158,8 @@ machine: Machine[Any] = Machine(
         row(State.VERIFYING, Rejected, State.IDLE),
         row(State.MERGING, Merged, State.IDLE),
         row(State.MERGING, Conflicted, State.IDLE),
-        row((State.WANTING, State.PREPARING, State.WORKING, State.VERIFYING), Dropped, State.IDLE),
+        row((State.WANTING, State.PREPARING, State.WORKING), Dropped, State.IDLE),
+        row((State.PREPARING, State.WORKING, State.VERIFYING), Recalled, State.IDLE, when=in_hand),
     ),
     during={
         State.PREPARING: does(check_out, last=(CheckedOut, CheckoutFailed)),

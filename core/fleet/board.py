@@ -3,15 +3,15 @@
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
 starts from the fleet's branch, and only what is merged is in it. The first ready task, by priority and then by its
 place in the plan, goes to the seat that has waited longest. A failed task is opened again while it has retries; when it
-has none, what depends on it is blocked, with the reason. When nothing is left to do, or nobody is left to do it,
-everybody is sent home.
+has none, what depends on it is blocked, with the reason. A task that leaves its owner otherwise than by the owner's own
+word is recalled from it. When nothing is left to do, or nobody is left to do it, everybody is sent home.
 """
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Iterator
 
 import msgspec
-from pyrsistent import PMap, PSet, pmap, pset
+from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core import task
 from lifefold.core.fleet import assignment, intent, seat
@@ -21,19 +21,23 @@ from lifefold.effects import Tell
 NAME = "board"
 
 
-class Work(msgspec.Struct, frozen=True):
-    """What the rules look up. ``ready`` has (priority, place in the plan, task), ``waiting`` seats, both in order.
+Place = tuple[int, int, str]
+"""Where a task stands among those that could be next: its priority, its place in the plan, its id."""
 
-    ``unmet`` counts, for each task, the dependencies that are not closed yet; ``dependents`` is the other direction.
+
+class Work(msgspec.Struct, frozen=True):
+    """What the rules look up. ``ready`` has the tasks to give out and ``waiting`` the seats to take them, in order.
+
+    ``open`` has all open tasks: a fold sees transitions and no entities. ``unmet`` counts, for each task, the
+    dependencies that are not closed yet; ``dependents`` is the other direction.
     """
 
-    ready: tuple[tuple[int, int, str], ...] = ()
+    ready: tuple[Place, ...] = ()
     waiting: tuple[str, ...] = ()
+    open: PMap[str, Place] = pmap()
     unmet: PMap[str, int] = pmap()
-    dependents: PMap[str, tuple[str, ...]] = pmap()
-    open: PSet[str] = pset()
+    dependents: PMap[str, PVector[str]] = pmap()
     closed: PSet[str] = pset()
-    places: PMap[str, tuple[int, int, str]] = pmap()
     unsettled: int = 0
     present: int = 0
 
@@ -57,40 +61,54 @@ def _fold_seat(work: Work, transition: Transition) -> Work:
 
 def _fold_task(work: Work, transition: Transition) -> Work:
     record: task.Task = transition.after.record
-    name = record.id
     if transition.before is None:
-        needed = dict.fromkeys(record.depends_on)
-        unmet = sum(1 for each in needed if each not in work.closed)
-        dependents = work.dependents
-        for each in needed:
-            dependents = dependents.set(each, (*dependents.get(each, ()), name))
-        place = (record.priority, record.ordinal, name)
-        work = replace(
-            work, unmet=work.unmet.set(name, unmet), dependents=dependents, places=work.places.set(name, place)
-        )
-    was_settled = transition.before is not None and task.settled(transition.before.record)
-    change = (transition.before is None) + was_settled - task.settled(record)
-    now_open = work.open.add(name) if record.state is task.State.OPEN else work.open.discard(name)
-    work = replace(work, unsettled=work.unsettled + change, open=now_open)
-    if transition.entered is task.State.CLOSED:
-        unmet_now = work.unmet
-        for each in work.dependents.get(name, ()):
-            unmet_now = unmet_now.set(each, unmet_now[each] - 1)
-        work = replace(work, closed=work.closed.add(name), unmet=unmet_now)
-    return replace(work, ready=_ready(work, record, transition))
+        work = _introduce(work, record)
+    was_settled = transition.before is None or task.settled(transition.before.record)
+    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(record))
+    if transition.entered is task.State.OPEN:
+        return _open(work, record)
+    if record.id in work.open:
+        work = _take(work, record.id)
+    return _close(work, record.id) if transition.entered is task.State.CLOSED else work
 
 
-def _ready(work: Work, record: task.Task, transition: Transition) -> tuple[tuple[int, int, str], ...]:
-    """Return the ready tasks after one task's transition: itself may come or go, its dependents may come."""
-    place = work.places[record.id]
-    ready = [each for each in work.ready if each != place]
-    if record.state is task.State.OPEN and work.unmet[record.id] == 0:
-        insort(ready, place)
-    if transition.entered is task.State.CLOSED:
-        for each in work.dependents.get(record.id, ()):
-            if each in work.open and work.unmet[each] == 0:
-                insort(ready, work.places[each])
-    return tuple(ready)
+def _introduce(work: Work, record: task.Task) -> Work:
+    """Take in a new task: what it waits for, and that it does."""
+    needed, dependents = dict.fromkeys(record.depends_on), work.dependents
+    for each in needed:
+        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
+    unmet = sum(1 for each in needed if each not in work.closed)
+    return replace(work, unmet=work.unmet.set(record.id, unmet), dependents=dependents)
+
+
+_NOBODY: PVector[str] = pvector()
+
+
+def _open(work: Work, record: task.Task) -> Work:
+    """Take in that a task is open; it is ready if it waits for nothing."""
+    place = (record.priority, record.ordinal, record.id)
+    at, ready = bisect_left(work.ready, place), work.ready
+    if not work.unmet[record.id]:
+        ready = ready[:at] + (place,) + ready[at:]  # noqa: RUF005 - unpacking copies three times as much
+    return replace(work, open=work.open.set(record.id, place), ready=ready)
+
+
+def _take(work: Work, name: str) -> Work:
+    """Take in that a task is open no more."""
+    at = bisect_left(work.ready, work.open[name])
+    ready = work.ready if work.unmet[name] else work.ready[:at] + work.ready[at + 1 :]
+    return replace(work, open=work.open.remove(name), ready=ready)
+
+
+def _close(work: Work, name: str) -> Work:
+    """Take in that a task is closed: what waited for nothing else and is open is ready."""
+    unmet = work.unmet
+    dependents = work.dependents.get(name, _NOBODY)
+    for each in dependents:
+        unmet = unmet.set(each, unmet[each] - 1)
+    freed = [work.open[each] for each in dependents if not unmet[each] and each in work.open]
+    ready = tuple(sorted([*work.ready, *freed])) if freed else work.ready
+    return replace(work, closed=work.closed.add(name), unmet=unmet, ready=ready)
 
 
 def work_of(board: Aggregate) -> Work:
@@ -101,24 +119,13 @@ def work_of(board: Aggregate) -> Work:
 
 def brief_of(record: task.Task) -> task.Brief:
     """Return what a worker gets to know of a task."""
-    return task.Brief(record.id, record.epoch, record.prompt, record.verify, record.reason)
+    return task.Brief(record.id, record.epoch, record.prompt, record.verify, record.failure)
 
 
-@rule(on=seat.machine)
-def match_seats(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A seat that starts to wait gets a task, if one is ready."""
-    if transition.entered is seat.State.WAITING:
-        yield from _claims(board)
-
-
-@rule(on=task.in_fleet)
-def match_tasks(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Tasks that become ready go to seats that wait."""
-    if transition.entered in {task.State.OPEN, task.State.CLOSED}:
-        yield from _claims(board)
-
-
-def _claims(board: Aggregate) -> Iterator[Dispatch]:
+def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Ready tasks go to seats that wait, whichever of the two has just come to be."""
+    if transition.entered not in {seat.State.WAITING, task.State.OPEN, task.State.CLOSED}:
+        return
     work = work_of(board)
     for (_priority, _place, name), waiting in zip(work.ready, work.waiting, strict=False):
         yield Dispatch(f"task:{name}", task.Claimed(waiting.removeprefix("seat:")))
@@ -135,6 +142,26 @@ def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | T
 
 
 @rule(on=task.in_fleet)
+def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
+    if transition.before is None or transition.before.state not in _CLAIM or transition.after.state in _KEPT:
+        return
+    before: task.Task = transition.before.record
+    worker = f"worker/{before.owner}"
+    owner = board.entities.get(f"seat:{before.owner}")
+    if owner is not None and owner.state is seat.State.WORKING and transition.actor != worker:
+        recalled = assignment.Recalled(before.id, before.epoch, transition.after.record.reason)
+        yield Tell(worker, "assignment", recalled)
+
+
+_CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
+"""While these hold, a task is its owner's to work on."""
+
+_KEPT = _CLAIM | {task.State.DONE}
+"""And in these it stays the owner's: what is done is still to be verified and merged."""
+
+
+@rule(on=task.in_fleet)
 def retry(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A failed task is opened again while it has retries (E5)."""
     del board
@@ -147,11 +174,30 @@ def retry(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def block_dependents(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What depends on a task that will not be done is blocked, with the reason (E19)."""
     record: task.Task = transition.after.record
-    if transition.entered is not None and record.state is not task.State.CLOSED and task.settled(record):
+    if transition.entered is not None and _is_lost(record):
         for name in work_of(board).dependents.get(record.id, ()):
             if board.entities[f"task:{name}"].state is task.State.OPEN:
-                reason = f"depends on {record.id}, which is {record.state}"
-                yield Dispatch(f"task:{name}", task.Blocked(reason))
+                yield _blocked(name, by=record)
+
+
+@rule(on=task.in_fleet)
+def block_opened(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A task that is opened while something it depends on will not be done is blocked at once: nobody could take it."""
+    record: task.Task = transition.after.record
+    if transition.entered is task.State.OPEN:
+        needed = (board.entities.get(f"task:{name}") for name in record.depends_on)
+        lost = [each.record for each in needed if each is not None and _is_lost(each.record)]
+        if lost:
+            yield _blocked(record.id, by=lost[0])
+
+
+def _is_lost(record: task.Task) -> bool:
+    """Tell whether a task will not be done unless somebody asks for it."""
+    return task.settled(record) and record.state is not task.State.CLOSED
+
+
+def _blocked(name: str, *, by: task.Task) -> Dispatch:
+    return Dispatch(f"task:{name}", task.Blocked(f"depends on {by.id}, which is {by.state}"))
 
 
 @rule(on=seat.machine)
@@ -190,6 +236,15 @@ def finished(board: Aggregate) -> bool:
 aggregate = AggregateType(
     NAME,
     machines=(task.in_fleet, seat.machine),
-    rules=(hand_over, retry, block_dependents, release, match_tasks, match_seats, send_home),
+    rules=(
+        hand_over,
+        recall,
+        retry,
+        block_dependents,
+        block_opened,
+        release,
+        *(rule(on=each)(match) for each in (task.in_fleet, seat.machine)),
+        send_home,
+    ),
     views={"work": View(Work(), fold)},
 )

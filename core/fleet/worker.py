@@ -2,7 +2,8 @@
 
 The session's own table knows nothing of tasks. These rules connect the two: they write its prompts and open its next
 round, and they tell the board what came of the work. BuildPrompt and RefreshWorktree are therefore served here, not by
-an interpreter.
+an interpreter. A task whose place cannot be made has no prompt: the session is told so (``PromptFailed``, D6), and
+backs off and gives up as after any other error of its own.
 """
 
 from collections.abc import Iterator
@@ -15,18 +16,22 @@ from lifefold.effects import Tell
 
 KIND = "worker"
 
-agent = session.machine.serving("BuildPrompt", "RefreshWorktree")
-"""The session as a worker runs it."""
+agent = session.prompt_failures.starting(session.Session(), session.machine.name).serving(
+    "BuildPrompt", "RefreshWorktree"
+)
+"""The session as a worker runs it: its prompts can fail (D6)."""
 
 
-def _on_work(worker: Aggregate) -> Iterator[Dispatch]:
-    """Do the next thing for a session that waits for its prompt: ask for work, or write the prompt for it."""
+def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Do the next thing for a session that waits for its prompt: ask for work, write the prompt, or say it failed."""
     work: assignment.Assignment = worker.record("assignment")
-    if worker.record("session").state is not session.State.BUILDING_PROMPT:
+    if isinstance(transition.event, assignment.CheckoutFailed):
+        yield Dispatch("session", session.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}"))
         return
-    if worker.record("intent").state is not intent.State.RUN:
+    waits = worker.record("session").state is session.State.BUILDING_PROMPT
+    if not waits or worker.record("intent").state is not intent.State.RUN:
         return
-    if work.state is assignment.State.IDLE:
+    if work.state is assignment.State.IDLE and not _ending(worker):
         yield Dispatch("assignment", assignment.Asked())
     elif work.state is assignment.State.WORKING:
         letters = worker.record("mailbox").letters
@@ -34,27 +39,6 @@ def _on_work(worker: Aggregate) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Prompted())
         if letters:
             yield Dispatch("mailbox", mailbox.LettersTaken())
-
-
-@rule(on=agent)
-def prompt_session(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A session that comes to BuildingPrompt gets its prompt as soon as there is something to do."""
-    if transition.entered is session.State.BUILDING_PROMPT:
-        yield from _on_work(worker)
-
-
-@rule(on=assignment.machine)
-def prompt_assignment(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Work that can begin, or that is over, lets a waiting session go on."""
-    if transition.entered in {assignment.State.WORKING, assignment.State.IDLE}:
-        yield from _on_work(worker)
-
-
-@rule(on=intent.machine)
-def resume(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A worker that is told to go on goes on."""
-    if transition.entered is intent.State.RUN:
-        yield from _on_work(worker)
 
 
 @rule(on=intent.machine)
@@ -73,6 +57,13 @@ def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield from _interrupt(worker)
 
 
+@rule(on=assignment.machine)
+def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A session whose task was recalled is interrupted, which is no error (E20)."""
+    if isinstance(transition.event, assignment.Recalled):
+        yield from _interrupt(worker)
+
+
 def _interrupt(worker: Aggregate) -> Iterator[Dispatch]:
     """Interrupt a session that runs. One that is being spawned is interrupted as soon as it runs, and once (D14)."""
     agent_now = worker.entities["session"]
@@ -85,7 +76,8 @@ def _interrupt(worker: Aggregate) -> Iterator[Dispatch]:
 def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     """The board hears that the work has begun, once for each claim."""
     work: assignment.Assignment = worker.record("assignment")
-    if transition.entered is session.State.RUNNING and work.sessions == 1:
+    working = work.state is assignment.State.WORKING
+    if transition.entered is session.State.RUNNING and working and work.sessions == 1:
         yield Tell("board", f"task:{work.brief.task}", task.Started(work.brief.epoch))
 
 
@@ -99,13 +91,14 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch("assignment", assignment.WorkFinished())
         case session.State.COOLING_DOWN | session.State.STOPPED if exited and working:
             yield Dispatch("assignment", assignment.WorkFailed(session.describe(exited.outcome)))
-        case session.State.STOPPED if worker.record("assignment").state not in _KEPT:
+        case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
         case _:
             pass
 
 
-_KEPT = frozenset({assignment.State.IDLE, assignment.State.MERGING})
+_GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, assignment.State.WORKING})
+"""What an agent that stops does not go on with."""
 
 
 @rule(on=assignment.machine)
@@ -122,10 +115,10 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             yield Tell("board", to, task.Verified(brief.epoch, commit))
         case assignment.Rejected(reason=reason) | assignment.Conflicted(reason=reason):
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
-        case assignment.WorkFailed(reason=reason) | assignment.CheckoutFailed(reason=reason):
+        case assignment.WorkFailed(reason=reason):
             yield Tell("board", to, task.Failed(brief.epoch, reason))
-        case assignment.Dropped(reason=reason) if before is assignment.State.VERIFYING:
-            yield Tell("board", to, task.Rejected(brief.epoch, reason))
+        case assignment.CheckoutFailed(reason=reason):
+            yield Tell("board", to, task.Released(brief.epoch, f"{worker.key} could not make its place: {reason}"))
         case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
             yield Tell("board", to, task.Released(brief.epoch, reason))
         case assignment.Asked():
@@ -150,40 +143,26 @@ def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatc
         yield Dispatch("mailbox", mailbox.MailboxClosed())
 
 
-@rule(on=agent)
-def leave_stopped(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears that the worker is gone, if it stops with nothing in hand."""
-    if transition.entered is session.State.STOPPED:
-        yield from _leave(worker)
-
-
-@rule(on=assignment.machine)
-def leave_empty_handed(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears that the worker is gone, when a stopped one has nothing in hand any more."""
-    if transition.entered is assignment.State.IDLE and transition.before is not None:
-        yield from _leave(worker)
-
-
-def _leave(worker: Aggregate) -> Iterator[Tell]:
+def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """The board hears that the worker is gone, as soon as it has stopped and has nothing in hand any more."""
     stopped = worker.record("session").state is session.State.STOPPED
-    if stopped and worker.record("assignment").state is assignment.State.IDLE:
+    idle = worker.record("assignment").state is assignment.State.IDLE
+    if stopped and idle and transition.entered in {session.State.STOPPED, assignment.State.IDLE}:
         reason = worker.record("intent").reason or "its session has stopped"
         yield Tell("board", f"seat:{worker.key}", seat.WorkerGone(reason))
 
 
 def settled(worker: Aggregate) -> bool:
-    """The agent has stopped and nothing of it is left: no process, no merge."""
+    """The agent has stopped and nothing of it is left: no process, no verification, no merge."""
     at_rest = worker.record("session").state is session.State.STOPPED
     return at_rest and not any(entity.running for entity in worker.entities.values())
 
 
 def quiet(worker: Aggregate) -> bool:
     """No process of the agent runs, and none will while it holds; no work is on its way home."""
-    state = worker.record("session").state
-    on_its_way = (
-        state is session.State.SESSION_COMPLETE or worker.record("assignment").state is assignment.State.MERGING
-    )
-    return state not in session.SESSION_LIVES and not on_its_way and not _ending(worker)
+    at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
+    on_its_way = worker.record("assignment").state in {assignment.State.VERIFYING, assignment.State.MERGING}
+    return not at_work and not on_its_way and not _ending(worker)
 
 
 def _ending(worker: Aggregate) -> bool:
@@ -196,15 +175,13 @@ aggregate = AggregateType(
     rules=(
         obey,
         interrupt,
+        abandon,
         work_begins,
         work_ends,
         report,
         next_round,
-        prompt_session,
-        prompt_assignment,
-        resume,
+        *(rule(on=each)(go_on) for each in (agent, assignment.machine, intent.machine)),
         close_mailbox,
-        leave_stopped,
-        leave_empty_handed,
+        *(rule(on=each)(leave) for each in (agent, assignment.machine)),
     ),
 )

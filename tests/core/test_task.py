@@ -106,7 +106,7 @@ CHANGES: Final[dict[str, dict[str, object]]] = {
     "Cancelled": {"owner": "", "reason": "no"},
     "Released": {"owner": "", "reason": "given back"},
     "Failed": {"owner": ""},
-    "Rejected": {"owner": "", "reason": "tests fail"},
+    "Rejected": {"owner": "", "reason": "tests fail", "failure": "tests fail"},
     "Blocked": {"owner": "", "reason": "no key"},
     "Verified": {"owner": "", "reason": "", "commit": "c0ffee"},
     "Retried": {"retries": 1},
@@ -131,7 +131,7 @@ def taken(record: Task, event: Event) -> Task:
 
 def test_the_rows_are_the_documents_thirty_and_no_more() -> None:
     """Each pair once, in the document's order."""
-    pairs = [(row.source_label, row.target.value) for row in machine.rows]
+    pairs = [(row.source_label, f"{row.target}") for row in machine.rows]
     assert pairs == [tuple(line.split()) for line in DOCUMENT.split("\n") if line]
     assert pairs == list(TRIGGERS)
     assert len(pairs) == 30
@@ -144,7 +144,7 @@ def test_each_trigger_leads_where_the_document_says_and_changes_what_it_must(sou
     after = taken(in_state(source), event)
     changed = dict(CHANGES.get(type(event).__name__, {}))
     if isinstance(event, Failed):
-        changed["reason"] = event.reason
+        changed["reason"] = changed["failure"] = event.reason
     assert after == replace(in_state(target), **changed)
 
 
@@ -179,7 +179,7 @@ def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> No
 
 def test_only_the_decomposition_of_an_open_task_needs_no_owner() -> None:
     """Nobody has claimed it. All other reports with an epoch are guarded."""
-    unguarded = [row for row in machine.rows if "epoch" in row.event.__struct_fields__ and row.guard is None]
+    unguarded = [row for row in machine.rows if "epoch" in row.event.__struct_fields__ and row.unguarded]
     assert [str(row) for row in unguarded] == ["row(OPEN, Decomposed(epoch), WAITING_FOR_SUBTASKS)"]
 
 
@@ -205,6 +205,15 @@ def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
             assert (record.state, record.retries, record.reason) == (State.OPEN, attempt, f"reason {attempt}")
     assert task.settled(record)
     assert isinstance(machine.step(record, Retried()), IllegalTransition)
+
+
+def test_a_release_neither_is_a_failure_nor_hides_one() -> None:
+    """The reason is why the task was given back, the failure why the last attempt that failed has failed."""
+    record = taken(taken(in_state("OPEN"), Claimed("w")), Released(3, "stopped"))
+    assert (record.reason, record.failure) == ("stopped", "")
+    failed = taken(taken(taken(record, Claimed("w")), Failed(4, "tests fail")), Retried())
+    given_back = taken(taken(failed, Claimed("w")), Released(5, "stopped again"))
+    assert (given_back.reason, given_back.failure) == ("stopped again", "tests fail")
 
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)

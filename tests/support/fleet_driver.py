@@ -53,7 +53,7 @@ Part = tuple[str, str, str, int]
 
 
 class Driver:
-    """Drives the aggregates of one plan until nothing is left to happen."""
+    """Drives the aggregates of one plan until nothing is left to happen. ``broken`` agents can make no task's place."""
 
     def __init__(self, plan: Plan, script: Sequence[int] = (), *, people: bool = False) -> None:
         """Open the fleet. With ``people``, the script may also make somebody step in, and the runner crash."""
@@ -65,6 +65,7 @@ class Driver:
         self.log: list[tuple[str, bytes]] = []
         self.digests: dict[str, bytes] = {}
         self.live: dict[Part, Activity] = {}
+        self.broken: set[str] = set()
         self.early: dict[tuple[str, str], list[Envelope]] = {}
         self.watch: Callable[[str, Reaction], None] = lambda _name, _reaction: None
         self._script = iter(script)
@@ -115,7 +116,7 @@ class Driver:
                 self.early.setdefault((envelope.sender, name), []).append(envelope)
             return answer
         self.log.append((name, entry))
-        self.digests[name] = digest(self.digests.get(name, b""), answer)
+        self.digests[name] = digest(self.digests.get(name, b""), entry, answer)
         self.aggregates[name] = answer.aggregate
         self.refusals += [(name, refusal) for refusal in answer.refusals]
         self.watch(name, answer)
@@ -175,8 +176,10 @@ class Driver:
                 ready: tuple[Event, ...] = (session.WorktreeReady(),) * 9 + (session.FatalError("no space left"),)
                 self.say(part, ready[self.choose(10)], delay_ms)
             case CheckOutWork():
-                out = (assignment.CheckedOut(), assignment.CheckedOut(), assignment.CheckoutFailed("no branch"))
-                self.say(part, out[self.choose(3)], delay_ms)
+                failed = assignment.CheckoutFailed("no branch")
+                out = (assignment.CheckedOut(), assignment.CheckedOut(), failed)
+                broken = part[0].partition("/")[2] in self.broken
+                self.say(part, failed if broken else out[self.choose(3)], delay_ms)
             case VerifyWork():
                 proof = (assignment.Verified(), assignment.Verified(), assignment.Rejected("tests fail"))
                 self.say(part, proof[self.choose(3)], delay_ms)
@@ -208,7 +211,7 @@ class Driver:
     # What people do, and what happens to the runner
 
     def step_in(self) -> None:
-        """Choose whether somebody steps in. A hold is always followed by a resumption, some time."""
+        """Choose whether somebody steps in. A hold and a block are over, some time."""
         agent = self.plan.agents[self.choose(len(self.plan.agents))].name
         worker = f"worker/{agent}"
         match self.choose(24):
@@ -220,14 +223,25 @@ class Driver:
             case 5:
                 self.post(worker, "intent", intent.StopWanted("enough"), self.delay_ms())
             case 6:
-                wanted = self.plan.tasks[self.choose(len(self.plan.tasks))].id
-                self.post("board", f"task:{wanted}", task.Cancelled("not any more"), self.delay_ms())
+                self.post("board", self.some_task(), task.Cancelled("not any more"), self.delay_ms())
             case 7 | 8:
                 down_ms = self.delay_ms()
                 for name in self.aggregates:
                     self.put(name, Envelope("", Recovered(down_ms), 0, "runner"), down_ms)
+            case 9 | 10:
+                wanted = self.some_task()
+                self.post("board", wanted, task.Blocked("no key"), self.delay_ms())
+                self.post("board", wanted, task.Unblocked(), 80_000 + self.delay_ms())
+            case 11:
+                wanted = self.some_task()
+                epoch = self.record("board", wanted).epoch
+                self.post("board", wanted, task.Released(epoch, "taken away"), self.delay_ms())
             case _:
                 pass
+
+    def some_task(self) -> str:
+        """Choose a task."""
+        return f"task:{self.plan.tasks[self.choose(len(self.plan.tasks))].id}"
 
     # What it came to
 

@@ -5,7 +5,7 @@ import pytest
 from aggregate_hand import Hand
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board, intent, seat
-from lifefold.core.kernel import Record
+from lifefold.core.kernel import Envelope, Event, Record
 from lifefold.effects import Tell
 
 
@@ -133,6 +133,21 @@ def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
     assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "second")
 
 
+def test_a_task_that_was_given_back_is_handed_over_without_a_failure_that_never_was() -> None:
+    """Only what failed is told the next owner, and it is told whatever happened after it."""
+    of = ask(opened(make("T1", max_retries=1)))
+    of.hear("worker/ann", "task:T1", task.Released(1, "stopped"))
+    assert of.record("task:T1").reason == "stopped"
+    ask(of)
+    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "")))]
+    ask(fail(of, "T1", "tests fail"))
+    of.hear("worker/ann", "task:T1", task.Released(3, "stopped again"))
+    ask(of)
+    assert of.told() == [
+        ("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 4, "do T1", (), "tests fail")))
+    ]
+
+
 def test_a_rejected_result_is_a_failure() -> None:
     """Whether verification or the merge refused it."""
     of = ask(opened(make("T1", max_retries=1)))
@@ -168,6 +183,27 @@ def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
     assert assigned(of) == [("worker/ann", "T1")]
 
 
+@pytest.mark.parametrize("lost", ["cancelled", "failed", "blocked"])
+def test_a_task_that_is_opened_while_it_waits_for_what_will_not_be_done_is_blocked_again(lost: str) -> None:
+    """Nobody could ever take it, and the fleet would never end (E19)."""
+    of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2")))
+    if lost == "failed":
+        fail(of, "T1")
+    else:
+        of.give("task:T1", task.Cancelled("no") if lost == "cancelled" else task.Blocked("no key"))
+    of.give("task:T2", task.Unblocked())
+    assert of.state("task:T2") == "BLOCKED"
+    assert of.record("task:T2").reason == f"depends on T1, which is {of.state('task:T1')}"
+    assert board.finished(of.aggregate)
+
+
+def test_a_task_that_is_opened_while_it_waits_for_what_can_be_done_waits_for_it() -> None:
+    """What it depends on was unblocked before it, or is not known here yet."""
+    of = ask(opened(make("T1"), make("T2", "T1", "T9")))
+    of.give("task:T1", task.Blocked("no key")).give("task:T1", task.Unblocked()).give("task:T2", task.Unblocked())
+    assert of.state("task:T2") == "OPEN"
+
+
 def test_a_report_under_a_stale_epoch_is_refused() -> None:
     """A worker that lost its task can say nothing about it any more (E12)."""
     of = ask(opened(make("T1", max_retries=3)))
@@ -183,6 +219,67 @@ def test_a_report_under_a_stale_epoch_is_refused() -> None:
     ):
         assert of.dismiss("worker/ann", "task:T1", late).kind == "illegal"
     assert (of.state("task:T1"), of.record("task:T1").owner) == ("CLAIMED", "bob")
+
+
+# Recalls
+
+
+def recalled(of: Hand) -> list[tuple[str, Event]]:
+    """Return who was told by the last reaction that the claim is over."""
+    return [(to, event) for to, _, event in of.told() if isinstance(event, assignment.Recalled)]
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["claimed", "in progress"])
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (task.Cancelled("not any more"), "not any more"),
+        (task.Blocked("no key"), "no key"),
+        (task.Released(1, "taken away"), "taken away"),
+        (task.Failed(1, "hopeless"), "hopeless"),
+        (task.Decomposed(1), ""),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_an_owner_whose_claim_somebody_else_ends_is_told(started: bool, event: Event, reason: str) -> None:  # noqa: FBT001 - drawn
+    """Which claim, and why; nothing that comes of it counts any more (E20)."""
+    of = ask(opened(make("T1")))
+    if started:
+        of.hear("worker/ann", "task:T1", task.Started(1))
+    of.give("task:T1", event)
+    assert recalled(of) == [("worker/ann", assignment.Recalled("T1", 1, reason))]
+    assert of.dismiss("worker/ann", "task:T1", task.Completed(1)).kind == "illegal"
+
+
+def test_an_owner_that_ends_its_claim_itself_is_told_nothing() -> None:
+    """It knows."""
+    for event in (task.Released(1, "stopped"), task.Failed(1, "broken"), task.Completed(1)):
+        assert recalled(ask(opened(make("T1"))).hear("worker/ann", "task:T1", event)) == []
+
+
+def test_a_claim_of_somebody_who_is_not_there_is_recalled_from_nobody() -> None:
+    """A person may claim a task, and a worker that is gone hears nothing."""
+    of = opened(make("T1"))
+    of.offer(Envelope("task:T1", task.Claimed("a person"), 0))
+    assert recalled(of.give("task:T1", task.Cancelled("no"))) == []
+    gone = ask(opened(make("T1"))).hear("worker/ann", "seat:ann", seat.WorkerGone())
+    assert recalled(gone) == []
+
+
+def test_a_recalled_worker_gets_other_work_as_soon_as_it_wants_it() -> None:
+    """And what was taken from it goes to whoever waits."""
+    of = ask(opened(make("T1"), make("T2", "T1")))
+    ask(of, "bob")
+    of.give("task:T1", task.Released(1, "taken away"))
+    assert assigned(of) == [("worker/bob", "T1")]
+    close(of, "T1", "bob")
+    assert assigned(ask(of)) == [("worker/ann", "T2")]
+
+
+def test_done_work_cannot_be_cancelled() -> None:
+    """What is done is verified and merged, and counts (E16)."""
+    of = ask(opened(make("T1"))).hear("worker/ann", "task:T1", task.Completed(1))
+    assert of.refuse("task:T1", task.Cancelled("no")).kind == "illegal"
 
 
 # Workers that go

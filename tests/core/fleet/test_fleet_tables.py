@@ -57,7 +57,9 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Wanting   Dropped        -> Idle
         Preparing Dropped        -> Idle
         Working   Dropped        -> Idle
-        Verifying Dropped        -> Idle
+        Preparing Recalled       -> Idle
+        Working   Recalled       -> Idle
+        Verifying Recalled       -> Idle
         """,
     ),
 }
@@ -148,7 +150,9 @@ BRIEF = task.Brief("T1", 2, "Title of the work\nand what else there is to say", 
         ("Working", assignment.WorkFinished(), (Begin("VerifyWork", VerifyWork("T1", 2, (("make", "test"),), 9)),)),
         ("Verifying", assignment.Verified(), (Begin("MergeWork", MergeWork("T1", 2, "Title of the work")),)),
         ("Verifying", assignment.Rejected(), ()),
-        ("Verifying", assignment.Dropped(), (End("VerifyWork"),)),
+        ("Preparing", assignment.Recalled("T1", 2), (End("CheckOutWork"),)),
+        ("Working", assignment.Recalled("T1", 2), ()),
+        ("Verifying", assignment.Recalled("T1", 2), (End("VerifyWork"),)),
         ("Merging", assignment.Merged(), ()),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
@@ -172,9 +176,23 @@ def test_the_title_of_a_merge_is_short() -> None:
 
 
 def test_a_merge_that_has_begun_is_never_given_up() -> None:
-    """Whether work is in the fleet's branch does not depend on when somebody said stop."""
+    """Whether work is in the fleet's branch does not depend on when somebody said stop, or wanted the task no more."""
     merging = assignment.Assignment(assignment.State.MERGING, BRIEF)
-    assert isinstance(assignment.machine.step(merging, assignment.Dropped()), IllegalTransition)
+    for event in (assignment.Dropped(), assignment.Recalled("T1", 2)):
+        assert isinstance(assignment.machine.step(merging, event), IllegalTransition)
+
+
+def test_a_verification_that_has_begun_is_not_given_up_with_its_agent() -> None:
+    """What is done is brought home, whoever stops: only a recall of the task ends it."""
+    verifying = assignment.Assignment(assignment.State.VERIFYING, BRIEF)
+    assert isinstance(assignment.machine.step(verifying, assignment.Dropped()), IllegalTransition)
+
+
+@pytest.mark.parametrize("recall", [assignment.Recalled("T1", 1), assignment.Recalled("T2", 2)])
+def test_the_recall_of_another_claim_is_refused(recall: assignment.Recalled) -> None:
+    """A claim is known by its task and its epoch (E12)."""
+    working = assignment.Assignment(assignment.State.WORKING, BRIEF)
+    assert isinstance(assignment.machine.step(working, recall), IllegalTransition)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -1,6 +1,7 @@
 """Whole fleets under every choice the world has: each of them comes to its end, and nothing is left over."""
 
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -8,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fleet_driver import CODEC, Driver
+from fleet_driver import CODEC, Driver, effects_of
 from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, seat, system, worker
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, seat, system, worker
 from lifefold.core.kernel import Aggregate, Reaction, digest, react
 from lifefold.core.session import Limits
+from lifefold.effects import Activity, Begin, CheckOutWork
 
 
 @st.composite
@@ -152,6 +154,86 @@ def test_nobody_waits_while_there_is_work(plan: Plan, script: list[int]) -> None
     driver.run()
 
 
+def check_claims_agree(aggregates: Mapping[str, Aggregate]) -> None:
+    """Where no message is on its way between the board and a worker, both have the same task under the same claim."""
+    of = aggregates.get("board", Aggregate("board"))
+    for name in aggregates.keys() - {"board"}:
+        mine = aggregates[name]
+        if of.sent.get(name, 0) != mine.received.get("board", 0) or mine.sent.get("board", 0) != of.received.get(
+            name, 0
+        ):
+            continue
+        work: assignment.Assignment = mine.record("assignment")
+        owned = {
+            (each.record.id, each.record.epoch)
+            for ref, each in of.entities.items()
+            if ref.startswith("task:") and each.record.owner == mine.key
+        }
+        held = (
+            {(work.brief.task, work.brief.epoch)} if work.state not in {"Idle", "Wanting"} else set[tuple[str, int]]()
+        )
+        assert owned <= held, (name, work, owned)
+        assert held <= owned or work.state is assignment.State.MERGING, (name, work, owned)
+
+
+@given(plans(), SCRIPTS)
+def test_a_worker_works_on_what_the_board_has_as_its_own_and_on_nothing_else(plan: Plan, script: list[int]) -> None:
+    """Whoever cancels, blocks or takes away what; only a merge that had begun before that is finished (E20)."""
+    driver = Driver(plan, script, people=True)
+    driver.watch = lambda _name, _reaction: check_claims_agree(driver.aggregates)
+    driver.run()
+
+
+def begins_of(reaction: Reaction, kind: type[Activity]) -> list[Activity]:
+    """Return the activities of one kind that begin."""
+    return [
+        begin.activity
+        for begin in effects_of(reaction, Begin)
+        if isinstance(begin, Begin) and isinstance(begin.activity, kind)
+    ]
+
+
+@given(plans(), SCRIPTS)
+def test_no_place_is_made_while_something_of_the_last_task_still_runs_in_it(plan: Plan, script: list[int]) -> None:
+    """A recalled session, or a recalled verification, is confirmed dead before another task is checked out."""
+
+    def watch(name: str, reaction: Reaction) -> None:
+        if begins_of(reaction, CheckOutWork):
+            running = [part for each in reaction.aggregate.entities.values() for part in each.running]
+            assert {part.slot for part in running} <= {"CheckOutWork", "BuildPrompt"}, name
+
+    driver = Driver(plan, script, people=True)
+    driver.watch = watch
+    driver.run()
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_a_fleet_in_which_no_place_can_be_made_ends_with_its_tasks_as_they_were(agents: int) -> None:
+    """Every agent backs off, and stops at its threshold; no task has lost a retry, and each says why it is not done."""
+    limits = Limits(max_consecutive_errors=3)
+    plan = Plan(
+        "plan", tuple(AgentPlan(f"a{n}", limits) for n in range(agents)), (TaskPlan("T1", "x"), TaskPlan("T2", "y"))
+    )
+    driver = Driver(plan)
+    driver.broken = {agent.name for agent in plan.agents}
+    finished(driver.run())
+    assert driver.now_ms >= 2_000 + 4_000
+    for ref in ("task:T1", "task:T2"):
+        record = driver.record("board", ref)
+        assert (record.state, record.retries, record.failure) == (task.State.OPEN, 0, "")
+        assert record.reason.endswith("could not make its place: no branch") or not record.epoch
+    assert {driver.record(f"worker/{agent.name}", "session").total_errors for agent in plan.agents} == {3}
+
+
+def test_one_agent_that_can_make_no_place_costs_no_task_anything() -> None:
+    """The healthy one does all of them while the other backs off and stops."""
+    agents = tuple(AgentPlan(name, Limits(max_consecutive_errors=2)) for name in ("ann", "bob"))
+    driver = Driver(Plan("plan", agents, tuple(TaskPlan(f"T{n}", "x", max_retries=0) for n in range(20))))
+    driver.broken = {"ann"}
+    finished(driver.run())
+    assert set(driver.states("task").values()) == {"CLOSED"}
+
+
 @given(plans(), SCRIPTS)
 @settings(max_examples=50)
 def test_the_fold_of_the_log_is_the_fleet(plan: Plan, script: list[int]) -> None:
@@ -164,7 +246,7 @@ def test_the_fold_of_the_log_is_the_fleet(plan: Plan, script: list[int]) -> None
         reaction = react(of, folded.get(name) or of.start(name), CODEC.decode(name, entry))
         assert isinstance(reaction, Reaction)
         folded[name] = reaction.aggregate
-        digests[name] = digest(digests.get(name, b""), reaction)
+        digests[name] = digest(digests.get(name, b""), entry, reaction)
     assert folded == driver.aggregates
     assert digests == driver.digests
 

@@ -5,89 +5,26 @@ from collections.abc import Callable
 import pytest
 
 from aggregate_hand import Hand
+from fleet_worker import (
+    BRIEF,
+    cooling,
+    exit_with,
+    interrupting,
+    merging,
+    opened,
+    preparing,
+    prompt_of,
+    running,
+    spawning,
+    start,
+    states,
+    verifying,
+    wanting,
+)
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
 from lifefold.core.kernel import Phase
-from lifefold.effects import Begin, CancelSession, End, RunSession
-
-BRIEF = task.Brief("T1", 2, "do it", (("true",),), "")
-NAME = "worker/ann"
-
-
-def opened(limits: session.Limits | None = None) -> Hand:
-    """Return a worker whose worktree is being made."""
-    return Hand(
-        NAME,
-        {
-            "intent": intent.Intent(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(),
-            "session": session.Session(name="ann", limits=limits or session.Limits()),
-        },
-    )
-
-
-def wanting() -> Hand:
-    """Return a worker that has asked for work."""
-    return opened().report("session", "PrepareWorktree", session.WorktreeReady())
-
-
-def preparing() -> Hand:
-    """Return a worker that was given a task."""
-    return wanting().hear("board", "assignment", assignment.Assigned(BRIEF))
-
-
-def spawning() -> Hand:
-    """Return a worker whose session is being spawned."""
-    return preparing().report("assignment", "CheckOutWork", assignment.CheckedOut())
-
-
-def start(of: Hand) -> Hand:
-    """Let the session start."""
-    return of.report("session", "RunSession", session.SessionStarted(of.record("session").session_seq))
-
-
-def exit_with(of: Hand, outcome: session.Success | session.Error | session.Timeout) -> Hand:
-    """Let the session end."""
-    return of.report("session", "RunSession", session.SessionExited(outcome))
-
-
-def running() -> Hand:
-    """Return a worker whose session runs."""
-    return start(spawning())
-
-
-def interrupting() -> Hand:
-    """Return a worker whose session was asked to end."""
-    return running().give("mailbox", mailbox.LetterArrived("look"))
-
-
-def verifying() -> Hand:
-    """Return a worker whose work is being verified."""
-    return exit_with(running(), session.Success())
-
-
-def merging() -> Hand:
-    """Return a worker whose work is being merged."""
-    return verifying().report("assignment", "VerifyWork", assignment.Verified())
-
-
-def cooling() -> Hand:
-    """Return a worker whose session failed."""
-    return exit_with(running(), session.Error("exit status 1"))
-
-
-def states(of: Hand) -> tuple[str, str]:
-    """Return the states of session and assignment."""
-    return of.state("session"), of.state("assignment")
-
-
-def prompt_of(of: Hand) -> str:
-    """Return the prompt of the session that the last reaction began."""
-    (begin,) = [e for e in of.effects(Begin) if isinstance(e, Begin) and isinstance(e.activity, RunSession)]
-    assert isinstance(begin.activity, RunSession)
-    return begin.activity.prompt
-
+from lifefold.effects import CancelSession, LogFatal
 
 # The round
 
@@ -141,10 +78,58 @@ def test_work_that_is_rejected_is_reported_and_the_worker_goes_on() -> None:
         assert states(of) == ("BuildingPrompt", "Wanting")
 
 
-def test_a_place_that_cannot_be_made_is_a_failure_of_the_task() -> None:
-    """The worker asks for other work at once."""
-    of = preparing().report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
-    assert of.told() == [("board", "task:T1", task.Failed(2, "no branch")), ("board", "seat:ann", seat.WorkWanted())]
+# Places that cannot be made
+
+
+def unplaced(limits: session.Limits | None = None) -> Hand:
+    """Return a worker that could not make the place of its task."""
+    of = opened(limits).report("session", "PrepareWorktree", session.WorktreeReady())
+    of.hear("board", "assignment", assignment.Assigned(BRIEF))
+    return of.report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
+
+
+def test_a_place_that_cannot_be_made_costs_the_agent_and_not_the_task() -> None:
+    """The task is given back as it was; the agent counts an error, as for a prompt that failed, and backs off (D6)."""
+    of = unplaced()
+    assert of.told() == [("board", "task:T1", task.Released(2, "ann could not make its place: no branch"))]
+    assert states(of) == ("CoolingDown", "Idle")
+    assert (of.record("session").consecutive_errors, of.record("session").total_errors) == (1, 1)
+    assert of.part("session", "BackoffElapsed").deadline_ms == of.now_ms + 2_000
+
+
+def test_an_agent_that_cannot_make_places_asks_again_after_ever_longer_pauses() -> None:
+    """2 s, 4 s, 8 s; meanwhile it wants nothing, so that healthy agents take the task."""
+    of, pauses_ms = wanting(), list[int]()
+    for _ in range(3):
+        of.hear("board", "assignment", assignment.Assigned(BRIEF))
+        of.report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
+        assert ("board", "seat:ann", seat.WorkWanted()) not in of.told()
+        failed_ms = of.now_ms
+        of.elapse("session", "BackoffElapsed")
+        pauses_ms.append(of.now_ms - failed_ms)
+        assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
+    assert pauses_ms == [2_000, 4_000, 8_000]
+
+
+def test_an_agent_that_never_can_make_a_place_stops_and_says_why() -> None:
+    """At its threshold; the task is given back, and the board hears that the worker is gone."""
+    of = unplaced(session.Limits(max_consecutive_errors=1))
+    assert states(of) == ("Stopped", "Idle")
+    assert [type(event) for _, _, event in of.told()] == [task.Released, seat.WorkerGone]
+    assert of.effects(LogFatal) == [
+        LogFatal("consecutive_errors 1 of 1; the last was Error(no place for T1: no branch)")
+    ]
+    assert worker.settled(of.aggregate)
+
+
+def test_a_session_that_starts_forgets_the_places_that_could_not_be_made() -> None:
+    """As it does with all errors in a row."""
+    of = unplaced().elapse("session", "BackoffElapsed").hear("board", "assignment", assignment.Assigned(BRIEF))
+    start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
+    assert (of.record("session").consecutive_errors, of.record("session").total_errors) == (0, 1)
+
+
+# Sessions that fail
 
 
 def test_a_session_that_fails_gives_the_task_back_and_cools_down() -> None:
@@ -244,166 +229,6 @@ def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
     of.give("intent", intent.StopWanted("enough"))
     assert (of.state("mailbox"), of.record("mailbox").letters) == ("Closed", ())
     assert of.refuse("mailbox", mailbox.LetterArrived("hello?")).kind == "illegal"
-
-
-# Hold and resume
-
-
-def test_a_hold_interrupts_what_runs_and_starts_nothing_new() -> None:
-    """It is no error; the worker goes on where it was when it is resumed."""
-    of = running().give("intent", intent.HoldWanted())
-    assert states(of) == ("Interrupting", "Working")
-    exit_with(of, session.Error("cancelled"))
-    assert states(of) == ("BuildingPrompt", "Working")
-    assert worker.quiet(of.aggregate)
-    assert of.record("session").total_errors == 0
-    of.give("intent", intent.RunWanted())
-    assert states(of) == ("Spawning", "Working")
-    assert "Your last session was interrupted." in prompt_of(of)
-
-
-def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
-    """The process is there already, but no work is done in it."""
-    of = spawning().give("intent", intent.HoldWanted())
-    assert of.state("session") == "Spawning"
-    start(of)
-    assert of.state("session") == "Interrupting"
-
-
-def test_a_hold_and_a_letter_while_spawning_interrupt_once() -> None:
-    """One interruption is enough for everybody who wants one."""
-    of = spawning().give("mailbox", mailbox.LetterArrived("look")).give("intent", intent.HoldWanted())
-    start(of)
-    assert of.state("session") == "Interrupting"
-
-
-@pytest.mark.parametrize(
-    ("make", "resumed"),
-    [(wanting, ("BuildingPrompt", "Wanting")), (preparing, ("BuildingPrompt", "Preparing"))],
-    ids=["wanting", "preparing"],
-)
-def test_a_hold_where_nothing_runs_changes_nothing_but_the_intent(
-    make: Callable[[], Hand], resumed: tuple[str, str]
-) -> None:
-    """What was under way stays under way; nothing is asked for twice."""
-    of = make().give("intent", intent.HoldWanted())
-    assert worker.quiet(of.aggregate)
-    of.give("intent", intent.RunWanted())
-    assert (states(of), of.told(), of.begun()) == (resumed, [], [])
-
-
-def test_a_held_worker_that_gets_a_task_keeps_it_for_later() -> None:
-    """Its place is made; the session waits for the resumption."""
-    of = wanting().give("intent", intent.HoldWanted())
-    of.hear("board", "assignment", assignment.Assigned(BRIEF))
-    of.report("assignment", "CheckOutWork", assignment.CheckedOut())
-    assert states(of) == ("BuildingPrompt", "Working")
-    of.give("intent", intent.RunWanted())
-    assert states(of) == ("Spawning", "Working")
-
-
-def test_a_held_worker_that_is_done_asks_for_nothing_until_it_is_resumed() -> None:
-    """The merge goes on, and then it is quiet."""
-    of = merging().give("intent", intent.HoldWanted())
-    assert not worker.quiet(of.aggregate)
-    of.report("assignment", "MergeWork", assignment.Merged())
-    assert states(of) == ("BuildingPrompt", "Idle")
-    assert worker.quiet(of.aggregate)
-    of.give("intent", intent.RunWanted())
-    assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
-
-
-def test_a_held_worker_keeps_cooling_down() -> None:
-    """And then asks for nothing."""
-    of = cooling().give("intent", intent.HoldWanted()).elapse("session", "BackoffElapsed")
-    assert states(of) == ("BuildingPrompt", "Idle")
-
-
-# Stop
-
-
-STOPS: dict[str, tuple[Callable[[], Hand], list[str], list[type[object]]]] = {
-    "Initializing": (opened, ["PrepareWorktree"], [seat.WorkerGone]),
-    "Wanting": (wanting, [], [seat.WorkerGone]),
-    "Preparing": (preparing, ["CheckOutWork"], [task.Released, seat.WorkerGone]),
-    "Spawning": (spawning, ["RunSession"], [task.Released, seat.WorkerGone]),
-    "Running": (running, ["RunSession"], [task.Released, seat.WorkerGone]),
-    "Interrupting": (interrupting, ["RunSession"], [task.Released, seat.WorkerGone]),
-    "Verifying": (verifying, ["VerifyWork"], [task.Rejected, seat.WorkerGone]),
-    "CoolingDown": (cooling, [], [seat.WorkerGone]),
-}
-
-
-@pytest.mark.parametrize("name", STOPS)
-def test_a_stop_at_any_moment_leaves_nothing_running(name: str) -> None:
-    """What goes on is ended, the task is given back, the board hears that the worker is gone; then nothing is left."""
-    make, ended, told = STOPS[name]
-    of = make().give("intent", intent.StopWanted("enough"))
-    assert states(of) == ("Stopped", "Idle")
-    assert [e.slot for e in of.effects(End) if isinstance(e, End)] == ended
-    assert [type(event) for _, _, event in of.told()] == told
-    assert of.told()[-1] == ("board", "seat:ann", seat.WorkerGone("enough"))
-    for ref, entity in of.aggregate.entities.items():
-        for part in entity.running:
-            assert not worker.settled(of.aggregate)
-            assert not worker.quiet(of.aggregate)
-            assert part.phase is Phase.ENDING
-            of.confirm(ref, part.slot)
-            assert of.told() == []
-    assert worker.settled(of.aggregate)
-    assert worker.quiet(of.aggregate)
-
-
-@pytest.mark.parametrize("outcome", ["merged", "conflicted"])
-def test_a_stop_during_a_merge_waits_for_its_outcome(outcome: str) -> None:
-    """A merge that has begun is never given up; only then is the worker gone."""
-    of = merging().give("intent", intent.StopWanted("enough"))
-    assert (states(of), of.told()) == (("Stopped", "Merging"), [])
-    assert of.effects(End) == []
-    assert not worker.settled(of.aggregate)
-    assert not worker.quiet(of.aggregate)
-    merged = outcome == "merged"
-    of.report("assignment", "MergeWork", assignment.Merged("c0ffee") if merged else assignment.Conflicted("x"))
-    told = task.Verified(2, "c0ffee") if merged else task.Rejected(2, "x")
-    assert of.told() == [("board", "task:T1", told), ("board", "seat:ann", seat.WorkerGone("enough"))]
-    assert worker.settled(of.aggregate)
-
-
-def test_a_stop_is_for_good() -> None:
-    """Neither a resumption nor another stop does anything, and a crash brings nothing back."""
-    of = running().give("intent", intent.StopWanted("enough")).confirm("session", "RunSession")
-    assert of.refuse("intent", intent.RunWanted()).kind == "illegal"
-    assert of.refuse("intent", intent.StopWanted()).kind == "illegal"
-    assert of.crash().effects() == []
-    assert of.state("session") == "Stopped"
-
-
-def test_a_stop_from_hold_is_a_stop() -> None:
-    """A worker that holds can be sent home."""
-    of = wanting().give("intent", intent.HoldWanted()).give("intent", intent.StopWanted("no work is left"))
-    assert (of.state("session"), of.state("intent")) == ("Stopped", "Stop")
-
-
-def test_a_task_that_arrives_after_the_stop_is_not_taken() -> None:
-    """The board hears WorkerGone and gives it to somebody else."""
-    of = wanting().give("intent", intent.StopWanted("enough"))
-    assert of.dismiss("board", "assignment", assignment.Assigned(BRIEF)).kind == "illegal"
-
-
-def test_a_worker_that_has_stopped_by_itself_can_be_sent_home_all_the_same() -> None:
-    """The intent is kept; the session has nothing more to do."""
-    of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
-    of.hear("board", "intent", intent.StopWanted("no work is left"))
-    assert (of.state("intent"), of.told()) == ("Stop", [])
-
-
-def test_an_operators_own_stop_of_a_session_gives_the_task_back() -> None:
-    """Whoever stops it; the reason says what happened."""
-    of = running().give("session", session.OperatorStop())
-    assert of.told() == [
-        ("board", "task:T1", task.Released(2, "stopped by OperatorStop")),
-        ("board", "seat:ann", seat.WorkerGone("its session has stopped")),
-    ]
 
 
 # Crashes

@@ -1,0 +1,210 @@
+"""A worker that is told to hold, to go on, or to stop."""
+
+from collections.abc import Callable
+
+import pytest
+
+from aggregate_hand import Hand
+from fleet_worker import (
+    BRIEF,
+    cooling,
+    exit_with,
+    interrupting,
+    merging,
+    opened,
+    preparing,
+    prompt_of,
+    running,
+    spawning,
+    start,
+    states,
+    verifying,
+    wanting,
+)
+from lifefold.core import session, task
+from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
+from lifefold.core.kernel import Event, Phase
+from lifefold.effects import End
+
+# Hold and resume
+
+
+def test_a_hold_interrupts_what_runs_and_starts_nothing_new() -> None:
+    """It is no error; the worker goes on where it was when it is resumed."""
+    of = running().give("intent", intent.HoldWanted())
+    assert states(of) == ("Interrupting", "Working")
+    exit_with(of, session.Error("cancelled"))
+    assert states(of) == ("BuildingPrompt", "Working")
+    assert worker.quiet(of.aggregate)
+    assert of.record("session").total_errors == 0
+    of.give("intent", intent.RunWanted())
+    assert states(of) == ("Spawning", "Working")
+    assert "Your last session was interrupted." in prompt_of(of)
+
+
+def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
+    """The process is there already, but no work is done in it."""
+    of = spawning().give("intent", intent.HoldWanted())
+    assert of.state("session") == "Spawning"
+    start(of)
+    assert of.state("session") == "Interrupting"
+
+
+def test_a_hold_and_a_letter_while_spawning_interrupt_once() -> None:
+    """One interruption is enough for everybody who wants one."""
+    of = spawning().give("mailbox", mailbox.LetterArrived("look")).give("intent", intent.HoldWanted())
+    start(of)
+    assert of.state("session") == "Interrupting"
+
+
+@pytest.mark.parametrize(
+    ("make", "resumed"),
+    [(wanting, ("BuildingPrompt", "Wanting")), (preparing, ("BuildingPrompt", "Preparing"))],
+    ids=["wanting", "preparing"],
+)
+def test_a_hold_where_nothing_runs_changes_nothing_but_the_intent(
+    make: Callable[[], Hand], resumed: tuple[str, str]
+) -> None:
+    """What was under way stays under way; nothing is asked for twice."""
+    of = make().give("intent", intent.HoldWanted())
+    assert worker.quiet(of.aggregate)
+    of.give("intent", intent.RunWanted())
+    assert (states(of), of.told(), of.begun()) == (resumed, [], [])
+
+
+def test_a_held_worker_that_gets_a_task_keeps_it_for_later() -> None:
+    """Its place is made; the session waits for the resumption."""
+    of = wanting().give("intent", intent.HoldWanted())
+    of.hear("board", "assignment", assignment.Assigned(BRIEF))
+    of.report("assignment", "CheckOutWork", assignment.CheckedOut())
+    assert states(of) == ("BuildingPrompt", "Working")
+    of.give("intent", intent.RunWanted())
+    assert states(of) == ("Spawning", "Working")
+
+
+def test_a_held_worker_that_is_done_asks_for_nothing_until_it_is_resumed() -> None:
+    """The merge goes on, and then it is quiet."""
+    of = merging().give("intent", intent.HoldWanted())
+    assert not worker.quiet(of.aggregate)
+    of.report("assignment", "MergeWork", assignment.Merged())
+    assert states(of) == ("BuildingPrompt", "Idle")
+    assert worker.quiet(of.aggregate)
+    of.give("intent", intent.RunWanted())
+    assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
+
+
+def test_a_held_worker_keeps_cooling_down() -> None:
+    """And then asks for nothing."""
+    of = cooling().give("intent", intent.HoldWanted()).elapse("session", "BackoffElapsed")
+    assert states(of) == ("BuildingPrompt", "Idle")
+
+
+# Stop
+
+
+STOPS: dict[str, tuple[Callable[[], Hand], list[str], list[type[object]]]] = {
+    "Initializing": (opened, ["PrepareWorktree"], [seat.WorkerGone]),
+    "Wanting": (wanting, [], [seat.WorkerGone]),
+    "Preparing": (preparing, ["CheckOutWork"], [task.Released, seat.WorkerGone]),
+    "Spawning": (spawning, ["RunSession"], [task.Released, seat.WorkerGone]),
+    "Running": (running, ["RunSession"], [task.Released, seat.WorkerGone]),
+    "Interrupting": (interrupting, ["RunSession"], [task.Released, seat.WorkerGone]),
+    "CoolingDown": (cooling, [], [seat.WorkerGone]),
+}
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_a_stop_at_any_moment_leaves_nothing_running(name: str) -> None:
+    """What goes on is ended, the task is given back, the board hears that the worker is gone; then nothing is left."""
+    make, ended, told = STOPS[name]
+    of = make().give("intent", intent.StopWanted("enough"))
+    assert states(of) == ("Stopped", "Idle")
+    assert [e.slot for e in of.effects(End) if isinstance(e, End)] == ended
+    assert [type(event) for _, _, event in of.told()] == told
+    assert of.told()[-1] == ("board", "seat:ann", seat.WorkerGone("enough"))
+    for ref, entity in of.aggregate.entities.items():
+        for part in entity.running:
+            assert not worker.settled(of.aggregate)
+            assert not worker.quiet(of.aggregate)
+            assert part.phase is Phase.ENDING
+            of.confirm(ref, part.slot)
+            assert of.told() == []
+    assert worker.settled(of.aggregate)
+    assert worker.quiet(of.aggregate)
+
+
+@pytest.mark.parametrize("end", [intent.StopWanted("enough"), session.FatalError("the disk is gone")])
+def test_a_stop_during_a_verification_waits_for_its_outcome_and_for_the_merge(end: Event) -> None:
+    """Work that is done is brought home, and its result counts; only then is the worker gone."""
+    of = verifying().give("intent" if isinstance(end, intent.StopWanted) else "session", end)
+    assert (states(of), of.told(), of.effects(End)) == (("Stopped", "Verifying"), [], [])
+    assert not worker.settled(of.aggregate)
+    assert not worker.quiet(of.aggregate)
+    of.report("assignment", "VerifyWork", assignment.Verified())
+    assert (states(of), of.begun()) == (("Stopped", "Merging"), ["MergeWork"])
+    of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
+    assert [event for _, _, event in of.told()][:1] == [task.Verified(2, "c0ffee")]
+    assert [type(event) for _, _, event in of.told()] == [task.Verified, seat.WorkerGone]
+    assert worker.settled(of.aggregate)
+
+
+def test_work_that_a_stopped_worker_s_verification_refuses_has_failed() -> None:
+    """For what it is, and not for the stop."""
+    of = verifying().give("intent", intent.StopWanted("enough"))
+    of.report("assignment", "VerifyWork", assignment.Rejected("tests fail"))
+    assert of.told() == [
+        ("board", "task:T1", task.Rejected(2, "tests fail")),
+        ("board", "seat:ann", seat.WorkerGone("enough")),
+    ]
+
+
+@pytest.mark.parametrize("outcome", ["merged", "conflicted"])
+def test_a_stop_during_a_merge_waits_for_its_outcome(outcome: str) -> None:
+    """A merge that has begun is never given up; only then is the worker gone."""
+    of = merging().give("intent", intent.StopWanted("enough"))
+    assert (states(of), of.told()) == (("Stopped", "Merging"), [])
+    assert of.effects(End) == []
+    assert not worker.settled(of.aggregate)
+    assert not worker.quiet(of.aggregate)
+    merged = outcome == "merged"
+    of.report("assignment", "MergeWork", assignment.Merged("c0ffee") if merged else assignment.Conflicted("x"))
+    told = task.Verified(2, "c0ffee") if merged else task.Rejected(2, "x")
+    assert of.told() == [("board", "task:T1", told), ("board", "seat:ann", seat.WorkerGone("enough"))]
+    assert worker.settled(of.aggregate)
+
+
+def test_a_stop_is_for_good() -> None:
+    """Neither a resumption nor another stop does anything, and a crash brings nothing back."""
+    of = running().give("intent", intent.StopWanted("enough")).confirm("session", "RunSession")
+    assert of.refuse("intent", intent.RunWanted()).kind == "illegal"
+    assert of.refuse("intent", intent.StopWanted()).kind == "illegal"
+    assert of.crash().effects() == []
+    assert of.state("session") == "Stopped"
+
+
+def test_a_stop_from_hold_is_a_stop() -> None:
+    """A worker that holds can be sent home."""
+    of = wanting().give("intent", intent.HoldWanted()).give("intent", intent.StopWanted("no work is left"))
+    assert (of.state("session"), of.state("intent")) == ("Stopped", "Stop")
+
+
+def test_a_task_that_arrives_after_the_stop_is_not_taken() -> None:
+    """The board hears WorkerGone and gives it to somebody else."""
+    of = wanting().give("intent", intent.StopWanted("enough"))
+    assert of.dismiss("board", "assignment", assignment.Assigned(BRIEF)).kind == "illegal"
+
+
+def test_a_worker_that_has_stopped_by_itself_can_be_sent_home_all_the_same() -> None:
+    """The intent is kept; the session has nothing more to do."""
+    of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
+    of.hear("board", "intent", intent.StopWanted("no work is left"))
+    assert (of.state("intent"), of.told()) == ("Stop", [])
+
+
+def test_an_operators_own_stop_of_a_session_gives_the_task_back() -> None:
+    """Whoever stops it; the reason says what happened."""
+    of = running().give("session", session.OperatorStop())
+    assert of.told() == [
+        ("board", "task:T1", task.Released(2, "stopped by OperatorStop")),
+        ("board", "seat:ann", seat.WorkerGone("its session has stopped")),
+    ]

@@ -1,0 +1,84 @@
+"""One worker of a fleet, driven by hand to the moment that a test is about."""
+
+from aggregate_hand import Hand
+from lifefold.core import session, task
+from lifefold.core.fleet import assignment, intent, mailbox
+from lifefold.effects import Begin, RunSession
+
+BRIEF = task.Brief("T1", 2, "do it", (("true",),), "")
+NAME = "worker/ann"
+
+
+def opened(limits: session.Limits | None = None) -> Hand:
+    """Return a worker whose worktree is being made."""
+    return Hand(
+        NAME,
+        {
+            "intent": intent.Intent(),
+            "mailbox": mailbox.Mailbox(),
+            "assignment": assignment.Assignment(),
+            "session": session.Session(name="ann", limits=limits or session.Limits()),
+        },
+    )
+
+
+def wanting() -> Hand:
+    """Return a worker that has asked for work."""
+    return opened().report("session", "PrepareWorktree", session.WorktreeReady())
+
+
+def preparing() -> Hand:
+    """Return a worker that was given a task."""
+    return wanting().hear("board", "assignment", assignment.Assigned(BRIEF))
+
+
+def spawning() -> Hand:
+    """Return a worker whose session is being spawned."""
+    return preparing().report("assignment", "CheckOutWork", assignment.CheckedOut())
+
+
+def start(of: Hand) -> Hand:
+    """Let the session start."""
+    return of.report("session", "RunSession", session.SessionStarted(of.record("session").session_seq))
+
+
+def exit_with(of: Hand, outcome: session.Success | session.Error | session.Timeout) -> Hand:
+    """Let the session end."""
+    return of.report("session", "RunSession", session.SessionExited(outcome))
+
+
+def running() -> Hand:
+    """Return a worker whose session runs."""
+    return start(spawning())
+
+
+def interrupting() -> Hand:
+    """Return a worker whose session was asked to end."""
+    return running().give("mailbox", mailbox.LetterArrived("look"))
+
+
+def verifying() -> Hand:
+    """Return a worker whose work is being verified."""
+    return exit_with(running(), session.Success())
+
+
+def merging() -> Hand:
+    """Return a worker whose work is being merged."""
+    return verifying().report("assignment", "VerifyWork", assignment.Verified())
+
+
+def cooling() -> Hand:
+    """Return a worker whose session failed."""
+    return exit_with(running(), session.Error("exit status 1"))
+
+
+def states(of: Hand) -> tuple[str, str]:
+    """Return the states of session and assignment."""
+    return of.state("session"), of.state("assignment")
+
+
+def prompt_of(of: Hand) -> str:
+    """Return the prompt of the session that the last reaction began."""
+    (begin,) = [e for e in of.effects(Begin) if isinstance(e, Begin) and isinstance(e.activity, RunSession)]
+    assert isinstance(begin.activity, RunSession)
+    return begin.activity.prompt
