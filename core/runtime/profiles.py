@@ -1,0 +1,103 @@
+"""Other agents than the document's: what its system once was, what it became, and what operators want of it."""
+
+from typing import Final
+
+from lifefold.core.kernel import STAY, Event, Machine, Row, Step, after, replace, row
+from lifefold.core.runtime.events import Complete, Ready, Recover, Run, Shutdown, TimedOut
+from lifefold.core.runtime.record import Runtime, State
+from lifefold.core.runtime.table import (
+    BESIDE,
+    DURING,
+    INVARIANTS,
+    ROWS,
+    begin_recovery,
+    may_recover,
+    task_failed,
+)
+from lifefold.effects import LogFatal, ReportStuck, ReportTaskFailed
+
+
+class RecoveryDue(Event, frozen=True):
+    """The delay before the next recovery is over (profile ``supervised``)."""
+
+
+class Overdue(Event, frozen=True):
+    """The agent has been where it is for very long (profile ``watched``)."""
+
+
+def give_up(a: Runtime, _e: RecoveryDue) -> Step[Runtime, LogFatal | ReportTaskFailed]:
+    """Leave the agent failed, alert an operator, and report its task, which nobody will finish."""
+    message = f"{a.agent_id} stays FAILED after {a.recoveries} recoveries: {a.failure_reason or a.error_code}"
+    return Step(replace(a, task_id=None), (LogFatal(message), *task_failed(a)))
+
+
+def report_stuck(a: Runtime, _e: Overdue) -> Step[Runtime, ReportStuck]:
+    """Tell an operator; nothing else changes."""
+    return Step(a, (ReportStuck(a.state, a.limits.stuck_after_ms),))
+
+
+def retry_delay_ms(a: Runtime) -> int:
+    """Return how long to wait before the next recovery."""
+    return a.limits.retry.delay_ms(a.recoveries + 1, a.agent_id)
+
+
+def stuck_after_ms(a: Runtime) -> int:
+    """Return after how long an agent that cannot move by itself is reported."""
+    return a.limits.stuck_after_ms
+
+
+def _in_agentpy(of: Row[Runtime]) -> bool:
+    aborts = of.event is Shutdown and State.RECOVERING in (of.sources or ())
+    return not (aborts or of.event is Ready or issubclass(of.event, TimedOut))
+
+
+agentpy: Final[Machine[Runtime]] = Machine(
+    "runtime-sw4rm-agentpy",
+    Runtime(),
+    about="runtime with the seventeen edges of the source that the document cites: no timeouts, COMPLETED is final",
+    rows=(*(each for each in ROWS if _in_agentpy(each)), *BESIDE),
+    final={State.COMPLETED},
+    invariants=INVARIANTS,
+)
+"""The profile for what was written against that source (A1)."""
+
+graceful: Final[Machine[Runtime]] = Machine(
+    "runtime-graceful",
+    Runtime(),
+    about="runtime, but an agent that shuts down may complete",
+    rows=(*ROWS, row(State.SHUTTING_DOWN, Complete, State.COMPLETED), *BESIDE),
+    during=DURING,
+    invariants=INVARIANTS,
+)
+"""The profile in which a graceful shutdown need not end as a failure (A4)."""
+
+supervised: Final[Machine[Runtime]] = Machine(
+    "runtime-supervised",
+    Runtime(),
+    about="runtime, but it recovers by itself after a delay, and only so often",
+    rows=(
+        *(each for each in ROWS if each.event is not Recover),
+        row(State.FAILED, Recover, State.RECOVERING, begin_recovery, when=may_recover),
+        row(State.FAILED, RecoveryDue, State.RECOVERING, begin_recovery, when=may_recover),
+        row(State.FAILED, RecoveryDue, STAY, give_up),
+        *BESIDE,
+    ),
+    during={**DURING, State.FAILED: after(retry_delay_ms, RecoveryDue)},
+    invariants=INVARIANTS,
+)
+"""The profile with a recovery budget (A24)."""
+
+watched: Final[Machine[Runtime]] = Machine(
+    "runtime-watched",
+    Runtime(),
+    about="runtime, but somebody hears of an agent that is scheduled or waiting for very long",
+    rows=(*ROWS, row((State.SCHEDULED, State.WAITING), Overdue, STAY, report_stuck), *BESIDE),
+    during={**DURING, (State.SCHEDULED, State.WAITING): after(stuck_after_ms, Overdue)},
+    invariants=INVARIANTS,
+)
+"""The profile with a diagnostic for the states that have no timeout and no way out but the document's (A8, A26)."""
+
+
+def auto_running(of: Machine[Runtime]) -> Machine[Runtime]:
+    """Return a profile of any of these machines in which RESUMED becomes RUNNING by itself, at once (A10)."""
+    return of.with_rows(during={State.RESUMED: after(0, Run)}, name=f"{of.name}-auto-run")

@@ -1,0 +1,35 @@
+"""What a cooperative agent's runtime asks of the world, beside calls of the agent's hooks."""
+
+from lifefold.effects.base import Effect
+
+
+class LogFailure(Effect, frozen=True):
+    """Log a failure that no call of the agent's announced: a state lasted too long, or preemption was forced (A6, A17).
+
+    ``error_code`` is for programs, ``reason`` for people.
+    """
+
+    error_code: str
+    reason: str
+
+
+class ReportStuck(Effect, frozen=True):
+    """Tell an operator that an agent has been in ``state`` for ``after_ms`` and has no way out by itself (A8, A26)."""
+
+    state: str
+    after_ms: int
+
+
+class ReportTaskFailed(Effect, frozen=True):
+    """Tell whoever gave this task out that the agent has lost it (A23)."""
+
+    task_id: str
+    reason: str
+    error_code: str = ""
+
+
+class SignalPreemption(Effect, frozen=True):
+    """Tell the agent that it is overdue: it is failed unless it yields within ``grace_ms`` (A17)."""
+
+    reason: str
+    grace_ms: int
