@@ -1,0 +1,75 @@
+"""Whether a process that is down comes back by itself, when, and how often: the limits that an operator sets.
+
+A process that fails comes back if its policy says so, after a pause that doubles, and at most ``max_restarts`` times
+without a successful run in between. *Only a successful run clears that count*: neither a start that works nor a restart
+does, or a process that starts and then fails would never be given up.
+"""
+
+from enum import StrEnum
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from lifefold.core.backoff import exponential_ms, spread_ms
+
+NEVER_MS: Final = 100 * 365 * 86_400_000
+"""The duration of a timer that is not meant to come: a hundred years, in milliseconds."""
+
+RestartPolicy = Literal["never", "on_failure", "always"]
+
+
+class Comeback(StrEnum):
+    """Why a process is going to start again without being asked, or is just doing so."""
+
+    NONE = "none"
+    RESTART = "restart"
+    RECYCLE = "recycle"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What an operator may set. Times in milliseconds; 0 for the idle timeout and the lifetime means never."""
+
+    restart_policy: RestartPolicy = "never"
+    max_restarts: int = 3
+    restart_backoff_ms: int = 1_000
+    restart_backoff_cap_ms: int = 60_000
+    jitter: float = 0.0
+    max_consecutive_failures: int = 3
+    idle_timeout_ms: int = 0
+    max_lifetime_ms: int = 0
+    drain_timeout_ms: int = 5_000
+    concurrency: int = 1
+    queue_limit: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        if self.restart_policy not in get_args(RestartPolicy):
+            allowed = ", ".join(get_args(RestartPolicy))
+            message = f"restart_policy must be one of {allowed}, not {self.restart_policy!r}"
+            raise ValueError(message)
+        for field in ("max_restarts", "idle_timeout_ms", "max_lifetime_ms", "drain_timeout_ms"):
+            _at_least(0, self, field)
+        for field in ("restart_backoff_ms", "restart_backoff_cap_ms", "max_consecutive_failures", "queue_limit"):
+            _at_least(1, self, field)
+        if not 1 <= self.concurrency <= _CONCURRENCY_LIMIT:
+            message = f"concurrency must be between 1 and {_CONCURRENCY_LIMIT}, not {self.concurrency}"
+            raise ValueError(message)
+        if not 0 <= self.jitter <= 1:
+            message = f"jitter must be between 0 and 1, not {self.jitter}"
+            raise ValueError(message)
+
+    def backoff_ms(self, restarts: int, name: str = "") -> int:
+        """Return the pause before a restart: ``min(base * 2^restarts, cap)``, less the jitter, if there is any."""
+        base_ms, cap_ms = self.restart_backoff_ms, self.restart_backoff_cap_ms
+        delay_ms = exponential_ms(restarts + 1, base_ms=base_ms, cap_ms=cap_ms)
+        return spread_ms(delay_ms, self.jitter, name, restarts) if self.jitter else delay_ms
+
+
+def _at_least(least: int, limits: Limits, field: str) -> None:
+    value = getattr(limits, field)
+    if value < least:
+        message = f"{field} must be at least {least}, not {value}"
+        raise ValueError(message)
+
+
+_CONCURRENCY_LIMIT: Final = 100
