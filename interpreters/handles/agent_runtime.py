@@ -132,6 +132,17 @@ class Agent:
         targets = runtime.targets(self.__life.machine, self.__life.record)
         return target_state in [self.__numbering.number(target) for target in targets]
 
+    def restore(self, record: Runtime) -> None:
+        """Go on as the agent that this record is of, in another process; its hooks are not called for that.
+
+        Raises ``ValueError`` if the record is another agent's, or if this one has been started already.
+        """
+        present = self.__life.record
+        if record.agent_id != self.agent_id or present.state is not State.INITIALIZING:
+            message = f"{self.agent_id} in {present.state} cannot go on as {record.agent_id}"
+            raise ValueError(message)
+        self.__life.restore(record)
+
     # What moves it
 
     def start(self) -> None:

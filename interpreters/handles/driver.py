@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from threading import RLock
 from typing import Any, Final, Generic, TypeVar
 
@@ -83,8 +84,7 @@ class Driver(Generic[R]):
         clock: Callable[[], int] = wall_ms,
     ) -> None:
         """Begin the entity's life with a record. Raises ``MissingHandlersError`` if an effect has no performer."""
-        activities = (slot for slot, span in machine.spans.items() if isinstance(span.during, Does))
-        self.machine: Final = machine.serving(*activities)
+        self.machine: Final = _served(machine)
         self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
         self._performers: Final = dict(performers or {})
         self._observer: Final = observer
@@ -95,7 +95,8 @@ class Driver(Generic[R]):
         self._performing = False
         self._last_ms = 0
         _must_perform(machine, self._performers)
-        self._entity: Entity[R] = create(self.machine, machine.name, record, self._now_ms(), "").entity
+        self._entity: Entity[R]
+        self.restore(record)
 
     @property
     def entity(self) -> Entity[R]:
@@ -106,6 +107,11 @@ class Driver(Generic[R]):
     def record(self) -> R:
         """The entity's record."""
         return self._entity.record
+
+    def restore(self, record: R) -> None:
+        """Go on with another record, as if the entity began its life with it: timers start, and nobody is told."""
+        with self._lock:
+            self._entity = create(self.machine, self.machine.name, record, self._now_ms(), "").entity
 
     def would_take(self, event: Event) -> bool:
         """Tell whether the entity would take this event now."""
@@ -197,6 +203,19 @@ class Driver(Generic[R]):
             return self._last_ms
 
 
+@lru_cache
+def _served(machine: Machine[R]) -> Machine[R]:
+    """Return the machine with all its activities served by somebody else: by the caller."""
+    activities = [slot for slot, span in machine.spans.items() if isinstance(span.during, Does)]
+    return machine.serving(*activities) if activities else machine
+
+
+@lru_cache
+def _asked(machine: Machine[Any]) -> frozenset[type[Effect]]:
+    """Return the effects that the machine's rows can ask for."""
+    return frozenset(effect for row in machine.rows for effect in row.effects)
+
+
 def _is_before(effect: Effect) -> bool:
     return isinstance(effect, CallHook) and effect.before
 
@@ -206,7 +225,7 @@ def _hooks_before(decided: Advance) -> Iterator[Effect]:
 
 
 def _must_perform(machine: Machine[Any], performers: Mapping[type[Effect], Performer]) -> None:
-    missing = sorted({effect.__name__ for row in machine.rows for effect in row.effects if effect not in performers})
+    missing = sorted(effect.__name__ for effect in _asked(machine) if effect not in performers)
     if missing:
         message = (
             f"no performer for {', '.join(missing)}: the machine {machine.name!r} can ask for it; give one for each"
