@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
+from pathlib import Path
 from typing import NoReturn
 
 from lifefold.interpreters.cli.errors import BadInput
@@ -19,6 +21,7 @@ _COMMANDS = "lifefold.interpreters.cli.commands"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
+    _ready_to_speak()
     arguments = parser().parse_args(argv)
     if not hasattr(arguments, "command"):
         parser().print_help()
@@ -27,18 +30,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
         sys.stdout.flush()
-    except BadInput as error:
-        print(f"lifefold: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         return 130
-    except OSError as error:
-        _give_up_output()
-        if isinstance(error, BrokenPipeError):
-            return 0
-        print(f"lifefold: {error}", file=sys.stderr)
-        return 3
+    except Exception as error:  # noqa: BLE001 - those that are not foreseen are raised again
+        return _failed(error)
     return code
+
+
+def _failed(error: Exception) -> int:
+    """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
+    import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
+
+    from lifefold.interpreters.store import Busy, StoreError  # noqa: PLC0415 - as above
+
+    if isinstance(error, BadInput):
+        return _complain(error, 2)
+    if isinstance(error, Busy):
+        return _complain(f"{error}; give the command again when that program is done", 3)
+    if isinstance(error, StoreError | sqlite3.Error):
+        return _complain(f"{error}\nlifefold status and lifefold log show what is there; then try again", 3)
+    if isinstance(error, OSError):
+        _give_up_output()
+        return 0 if isinstance(error, BrokenPipeError) else _complain(error, 3)
+    raise error
+
+
+def _complain(what: object, code: int) -> int:
+    print(f"lifefold: {what}", file=sys.stderr)
+    return code
+
+
+def _ready_to_speak() -> None:
+    """Let any text be printed: with escapes where the encoding has no character, to nowhere if output is closed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the program's end
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _give_up_output() -> None:

@@ -1,13 +1,11 @@
 """What a person sees while a fleet runs: a live display on a terminal, plain lines elsewhere."""
 
-import sys
-import time
-from collections.abc import Callable
 from typing import Final, Protocol
 
 import anyio
 
 from lifefold.core.kernel import Reaction, Refusal, journal
+from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.words import SHOWN, clock_time, line
 from lifefold.interpreters.run import Runner
 
@@ -30,42 +28,34 @@ class Lines:
         """Begin to watch the runner."""
         self._runner = runner
         self._notices = 0
-        self._heard = True
         runner.observers.append(self._observe)
 
     async def run(self) -> None:
         """Print notices as they come; transitions are printed by the observer."""
         while True:
-            self._print_if_heard(self._print_notices)
+            self._print_notices()
             await anyio.sleep(NOTICE_PAUSE_S)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
-        self._print_if_heard(lambda: self._print_transitions(aggregate, outcome))
-        self._print_if_heard(self._print_notices)
-
-    def _print_if_heard(self, write: Callable[[], None]) -> None:
-        try:
-            if self._heard:
-                write()
-        except OSError:  # the reader has gone; the fleet goes on
-            self._heard = False
+        self._print_transitions(aggregate, outcome)
+        self._print_notices()
 
     def _print_transitions(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
             for transition in outcome.transitions:
                 if transition.machine in SHOWN and transition.entered is not None and transition.before is not None:
-                    print(line(journal(aggregate, transition)), flush=True)
+                    print(line(journal(aggregate, transition)))
 
     def _print_notices(self) -> None:
         for agent, message in self._runner.notices[self._notices :]:
             self._notices += 1
-            print(f"{clock_time(time.time())}  ! {agent}: {message}", flush=True)
+            print(f"{clock_time(self._runner.engine.clock.now_ms() / 1_000)}  ! {agent}: {message}")
 
 
-def display(runner: Runner, *, live: bool) -> Display:
+def display(runner: Runner, out: Outlet, *, live: bool) -> Display:
     """Watch a runner, live if that is wanted and the output is a terminal."""
-    if live and sys.stdout.isatty():
+    if live and out.isatty():
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
-        return Live(runner)
+        return Live(runner, out)
     return Lines(runner)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from lifefold.core.fleet import status
 from lifefold.core.kernel import Reaction, Refusal, Transition, journal
+from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.words import SHOWN, age, line
 from lifefold.interpreters.run import Runner
 
@@ -39,11 +40,12 @@ NARROW: Final = (0, 1, 2, 3, 7)
 class Live:
     """Draws the agents and the tasks, again and again, on a terminal."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, out: Outlet) -> None:
         """Begin to watch the runner."""
         self._runner = runner
+        self._out = out
         self._news: list[tuple[str, Transition]] = []
-        self._live = rich.live.Live(console=Console(), refresh_per_second=REFRESH_HZ, auto_refresh=False)
+        self._live = rich.live.Live(console=Console(file=out), refresh_per_second=REFRESH_HZ, auto_refresh=False)
         runner.observers.append(self._observe)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
@@ -52,25 +54,20 @@ class Live:
             del self._news[:-6]
 
     async def run(self) -> None:
-        """Draw until cancelled."""
-        try:
-            with self._live:
-                await self._draw()
-        except OSError:  # the terminal has gone; the fleet goes on
-            await anyio.sleep_forever()
-
-    async def _draw(self) -> None:
-        try:
-            while True:
+        """Draw until cancelled; a picture that the reader is not ready for is left out."""
+        with self._live:
+            try:
+                while True:
+                    if self._out.idle:
+                        self._live.update(self.picture(), refresh=True)
+                    await anyio.sleep(1 / REFRESH_HZ)
+            finally:
                 self._live.update(self.picture(), refresh=True)
-                await anyio.sleep(1 / REFRESH_HZ)
-        finally:
-            self._live.update(self.picture(), refresh=True)
 
     def picture(self) -> RenderableType:
         """Return how things stand."""
         runner = self._runner
-        if not getattr(runner, "engine", None) or not runner.aggregates:
+        if not runner.aggregates:
             return Text("starting…")
         now_ms = runner.engine.clock.now_ms()
         agents = Table(box=None, pad_edge=False, header_style="bold")

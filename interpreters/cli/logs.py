@@ -1,15 +1,15 @@
 """Find a log, and read a fleet out of it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import anyio
 
 from lifefold.core.fleet import system
-from lifefold.core.kernel import UnreadableEntry
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.engine import Ledger, LogMismatchError
-from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError
+from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.store import Busy, NotAStore, SqliteStore, StoreError
 
 FOLDER: Final = ".lifefold"
 
@@ -44,9 +44,16 @@ def peek(db: str | None) -> SqliteStore:
 def fold(store: SqliteStore) -> Ledger:
     """Return the fleet as its log has it. Raises ``BadInput`` if the log does not fit this program."""
     ledger = Ledger(system)
-    try:
-        for _ in ledger.fold(anyio.run(store.read)):
-            pass
-    except (LogMismatchError, UnreadableEntry, StoreError) as error:
-        raise BadInput(str(error)) from error
+    for _ in decisions(store, ledger):
+        pass
     return ledger
+
+
+def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
+    """Fold the log into a ledger, decision by decision. Raises ``BadInput`` as ``fold`` does."""
+    try:
+        yield from ledger.fold(anyio.run(store.read))
+    except Busy:
+        raise
+    except (LogMismatchError, StoreError) as error:
+        raise BadInput(str(error)) from error

@@ -3,6 +3,7 @@
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
 from lifefold.interpreters.store.protocol import (
     Batch,
+    Busy,
     Entry,
     EventStore,
     Fenced,
@@ -14,6 +15,7 @@ from lifefold.interpreters.store.sqlite import Locked, NotAStore, SqliteStore
 
 __all__ = [
     "Batch",
+    "Busy",
     "Entry",
     "EventStore",
     "Fenced",

@@ -16,6 +16,10 @@ class StoreError(Exception):
     """The store did not do what it was asked; nothing of the batch is in it. The message says what to do."""
 
 
+class Busy(StoreError):
+    """Another program has kept the store to itself for a while; later it can be done."""
+
+
 class Fenced(StoreError):
     """Another writer has opened the store since."""
 

@@ -3,10 +3,14 @@
 Who writes holds an advisory lock on ``<file>.lock`` and the highest epoch in the file. The lock goes with its process,
 so a crashed writer blocks nobody; the epoch stops a writer that lost the lock without noticing. Reading needs neither.
 
+Another program may keep the file busy: a backup, a shell. A store that is open for writing waits until it is done, and
+says so to this module's logger; one that is not, or is not patient, gives up with ``Busy``.
+
 ``synchronous=FULL`` makes every commit wait for the disk. A disk that acknowledges what it has not kept is not covered.
 """
 
 import fcntl
+import logging
 import os
 import sqlite3
 import struct
@@ -20,7 +24,9 @@ from typing import Final, Self, TypeVar
 import anyio
 from anyio import to_thread
 
-from lifefold.interpreters.store.protocol import Batch, Entry, Fenced, Post, StoreError, VersionConflict
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
+
+_logger: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -29,8 +35,12 @@ APPLICATION_ID: Final = 0x11FEF01D
 """Marks the file as ours; ``file`` and ``sqlite3`` show it."""
 
 BUSY_TIMEOUT_S: Final = 5.0
+"""How long SQLite waits for another program before it says that the file is busy."""
 
-LOCK_TRIES: Final = 5
+BUSY_PAUSE_S: Final = 0.2
+"""How long somebody patient lets pass then before asking again."""
+
+LOCK_TRIES: Final = 20
 LOCK_PAUSE_S: Final = 0.05
 """How often, and how far apart, a writer tries to get the lock."""
 
@@ -66,12 +76,15 @@ class NotAStore(StoreError):
 class SqliteStore:
     """An open file. Make one with ``create``, ``open`` or ``peek``; use it as a context manager."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool
+    ) -> None:
         """Take what the class methods have prepared."""
         self.path: Final = path
         self._connection: Final = connection
         self._lock = lock
         self._epoch: Final = epoch
+        self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
 
     @classmethod
@@ -91,18 +104,18 @@ class SqliteStore:
             finally:
                 draft.unlink(missing_ok=True)
             _flush_folder(path.parent)
-            return cls._writing(path, lock)
+            return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
             raise
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``NotAStore``."""
         _connect(path).close()
         lock = _take_lock(path)
         try:
-            return cls._writing(path, lock)
+            return cls._writing(path, lock, patient=patient)
         except BaseException:
             os.close(lock)
             raise
@@ -110,19 +123,17 @@ class SqliteStore:
     @classmethod
     def peek(cls, path: Path) -> Self:
         """Open an existing file to read it and to leave posts, whether or not somebody writes. Raises ``NotAStore``."""
-        return cls(path, _connect(path), None, 0)
+        return cls(path, _connect(path), None, 0, patient=False)
 
     @classmethod
-    def _writing(cls, path: Path, lock: int) -> Self:
+    def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:
         connection = _connect(path)
         try:
-            connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-            (epoch,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'epoch'").fetchone()
-        except sqlite3.Error as error:
+            epoch = _told(path, partial(_next_epoch, connection))
+        except BaseException:
             connection.close()
-            message = f"{path}: cannot be opened for writing: {error}"
-            raise StoreError(message) from error
-        return cls(path, connection, lock, epoch)
+            raise
+        return cls(path, connection, lock, epoch, patient=patient)
 
     def __enter__(self) -> Self:
         """Return the store."""
@@ -141,7 +152,8 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return what was written under a name when the file was made."""
-        found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        query = "SELECT value FROM meta WHERE name = ?"
+        found = self._told(lambda: self._connection.execute(query, (name,)).fetchone())
         return None if found is None else str(found[0])
 
     def is_written(self) -> bool:
@@ -154,8 +166,10 @@ class SqliteStore:
             return False
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return True
+        except OSError as error:
+            raise _unlockable(self.path, error) from error
         finally:
             os.close(lock)
         return False
@@ -184,11 +198,20 @@ class SqliteStore:
         return await self._in_turn(lambda: [Post(*each) for each in self._connection.execute(query, (unanswered,))])
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        try:
-            return await to_thread.run_sync(work, limiter=self._turn)
-        except sqlite3.Error as error:
-            message = f"{self.path}: {error}; nothing of this was written, and what was written before is safe"
-            raise StoreError(message) from error
+        told = False
+        while True:
+            try:
+                return await to_thread.run_sync(self._told, work, limiter=self._turn)
+            except Busy as busy:
+                if not self._patient:
+                    raise
+                if not told:
+                    _logger.warning("%s; waiting until it is done", busy)
+                told = True
+            await anyio.sleep(BUSY_PAUSE_S)
+
+    def _told(self, work: Callable[[], T]) -> T:
+        return _told(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
         query = (
@@ -225,6 +248,18 @@ class SqliteStore:
         connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
 
 
+def _told(path: Path, work: Callable[[], T]) -> T:
+    """Do it; an error of SQLite's becomes one that says which file it is about and what is safe."""
+    try:
+        return work()
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
+            raise Busy(message) from error
+        message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
+        raise StoreError(message) from error
+
+
 def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     last: dict[str, int] = {}
     for entry in entries:
@@ -248,6 +283,12 @@ def _connect(path: Path) -> sqlite3.Connection:
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
     return connection
+
+
+def _next_epoch(connection: sqlite3.Connection) -> int:
+    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+    (epoch,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'epoch'").fetchone()
+    return int(epoch)
 
 
 def _must_be_ours(path: Path) -> None:
@@ -304,13 +345,20 @@ def _take_lock(path: Path) -> int:
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             time.sleep(LOCK_PAUSE_S)  # somebody may just be looking whether there is a writer
+        except OSError as error:
+            os.close(lock)
+            raise _unlockable(path, error) from error
         else:
             return lock
     os.close(lock)
     message = f"{path}: another lifefold is running on this log; leave it with Ctrl-C there first, or use another --db"
     raise Locked(message)
+
+
+def _unlockable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{_lock_file(path)}: cannot be locked ({error}); keep the log on a disk of this machine")
 
 
 def _lock_file(path: Path) -> Path:

@@ -5,8 +5,6 @@ from lifefold.interpreters.views.catalogue import (
     about,
     machine_named,
     machines,
-    named,
-    system_named,
     systems,
 )
 from lifefold.interpreters.views.diagram import FORMATS, dot, draw, mermaid, scxml, xstate
@@ -22,10 +20,8 @@ __all__ = [
     "machines",
     "markdown",
     "mermaid",
-    "named",
     "plain",
     "scxml",
-    "system_named",
     "systems",
     "table_rows",
     "xstate",

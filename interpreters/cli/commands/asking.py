@@ -3,19 +3,16 @@
 import json
 import time
 from argparse import Namespace
-from collections.abc import Iterator
 from typing import Any
 
-import anyio
 import msgspec
 
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet import system
-from lifefold.core.kernel import LifecycleEvent, journal
+from lifefold.core.kernel import journal
 from lifefold.interpreters.cli import logs
-from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.words import age, columns, line, plain_state
-from lifefold.interpreters.engine import Ledger, LogMismatchError
+from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.run.evidence import Evidence, look
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.store import SqliteStore
@@ -106,18 +103,13 @@ def tasks(arguments: Namespace) -> None:
 def log(arguments: Namespace) -> None:
     """Print every transition."""
     with logs.peek(arguments.db) as store:
-        events = list(_events(store))
+        events = [
+            journal(decision.entry.stream, transition)
+            for decision in logs.decisions(store, Ledger(system))
+            for transition in decision.reaction.transitions
+        ]
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(events), indent=2))
         return
     for event in events:
         print(line(event))
-
-
-def _events(store: SqliteStore) -> Iterator[LifecycleEvent]:
-    ledger = Ledger(system)
-    try:
-        for decision in ledger.fold(anyio.run(store.read)):
-            yield from (journal(decision.entry.stream, each) for each in decision.reaction.transitions)
-    except LogMismatchError as error:
-        raise BadInput(str(error)) from error

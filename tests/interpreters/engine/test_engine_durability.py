@@ -245,7 +245,7 @@ async def test_a_cancelled_engine_stops_at_once(pottery: Pottery) -> None:
         reported.append(await ongoing.report(Fired()))
 
     burning = Interpreter(activities={Fire: burn}).over(pottery.hands.interpreter())
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with pottery.running(interpreter=burning):
             await pottery.take(Lit())
             gate = Gate()
@@ -268,7 +268,7 @@ async def test_an_engine_whose_other_part_fails_stops_although_a_last_event_is_o
         raise StoreError("gone")
 
     burning = Interpreter(activities={Fire: burn}).over(pottery.hands.interpreter())
-    with anyio.fail_after(10), pytest.RaisesGroup(StoreError, flatten_subgroups=True):
+    with anyio.fail_after(60), pytest.RaisesGroup(StoreError, flatten_subgroups=True):
         async with pottery.running(interpreter=burning):
             await pottery.take(Lit())
             pottery.store.before = fail
@@ -306,7 +306,7 @@ async def test_an_engine_can_be_woken_to_look_whether_it_is_done(pottery: Potter
         await pottery.quiet()
         engine.spawn(beside)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(engine.run, is_done)
             tasks.start_soon(start)

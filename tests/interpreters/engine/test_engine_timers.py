@@ -1,16 +1,20 @@
 """Timers: their deadlines are in the log, and the clock only says when they have come."""
 
 import time
+from typing import Final
 
 import anyio
 import pytest
 
 from engine_ground import START_MS, Pottery, VirtualClock, reason
-from kiln import COOLING_MS, RESTING_MS, Cooled, Doused, Fired, Heat, Lit, Rested
-from lifefold.core.kernel import Elapsed, Envelope, Event, Reaction, Recovered, Refusal
+from kiln import COOLING_MS, RESTING_MS, Called, Cooled, Doused, Fired, Heat, Lit, Rested
+from lifefold.core.kernel import Elapsed, Envelope, Event, Reaction, Recovered, Refusal, encode
 from lifefold.interpreters.engine import Clock, Engine, WallClock, clock
 
 pytestmark = pytest.mark.anyio
+
+HANG_S: Final = 120
+"""Longer than anything here takes on any machine."""
 
 
 async def cool(pottery: Pottery, to: str = "kiln/a") -> None:
@@ -167,44 +171,83 @@ async def test_a_timer_that_comes_while_its_state_is_being_left_is_refused(potte
 
 
 class Watch:
-    """A fake of the machine's clock and of sleeping on it: each nap takes as long as it says, and is written down."""
+    """A fake of the machine's clocks and of sleeping: each nap takes as long as it says, and is written down."""
 
     def __init__(self, now_s: float) -> None:
-        self.now_s = now_s
+        self.wall_s = now_s
+        self.steady_s = 5.0
         self.naps: list[float] = []
-        self.set_back_s = 0.0
 
     def time_ns(self) -> int:
-        return round(self.now_s * 1e9)
+        return round(self.wall_s * 1e9)
+
+    def clock_gettime_ns(self, _clock: int) -> int:
+        return round(self.steady_s * 1e9)
 
     async def sleep(self, seconds: float) -> None:
         self.naps.append(seconds)
-        self.now_s += seconds - self.set_back_s
-        self.set_back_s = 0.0
+        self.wall_s += seconds
+        self.steady_s += seconds
 
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     watch = Watch(1_000.0)
     monkeypatch.setattr(time, "time_ns", watch.time_ns)
+    monkeypatch.setattr(time, "clock_gettime_ns", watch.clock_gettime_ns)
     monkeypatch.setattr(anyio, "sleep", watch.sleep)
     return watch
 
 
 async def test_the_wall_clock_sleeps_until_the_time_and_not_shorter(watch: Watch) -> None:
-    """It looks again at least every second, so that a clock that was set is noticed."""
+    """It looks again at least every second, so that a machine that was asleep is not late by more."""
     wall: Clock = WallClock()
-    watch.set_back_s = 0.5
     await wall.sleep_until(1_002_300)
     assert wall.now_ms() == 1_002_300
     assert max(watch.naps) <= clock.LONGEST_NAP_S
-    assert sum(watch.naps) == pytest.approx(2.8)
+    assert sum(watch.naps) == pytest.approx(2.3)
 
 
 async def test_the_wall_clock_does_not_sleep_for_what_is_over(watch: Watch) -> None:
     """A deadline in the past is there."""
     await WallClock().sleep_until(999_999)
     assert watch.naps == []
+
+
+@pytest.mark.parametrize("set_by_s", [-3_600.0, 3_600.0])
+async def test_setting_the_machine_s_clock_changes_no_duration(watch: Watch, set_by_s: float) -> None:
+    """What was to happen in two seconds happens in two seconds, in whichever direction the clock was set."""
+    wall = WallClock()
+    deadline_ms = wall.now_ms() + 2_000
+    watch.wall_s += set_by_s
+    assert wall.now_ms() == deadline_ms - 2_000
+    await wall.sleep_until(deadline_ms)
+    assert sum(watch.naps) == pytest.approx(2.0)
+
+
+async def test_the_wall_clock_goes_on_where_a_log_ends(watch: Watch) -> None:
+    """If that is later than the machine's clock says; otherwise it is what the machine's clock says."""
+    wall = WallClock()
+    wall.not_before(999_000)
+    assert wall.now_ms() == 1_000_000
+    wall.not_before(4_600_000)
+    assert wall.now_ms() == 4_600_000
+    watch.steady_s += 1
+    assert wall.now_ms() == 4_601_000
+
+
+async def test_a_machine_whose_clock_is_set_back_still_hears_its_operators_and_its_timers(
+    pottery: Pottery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the wall clock itself: an hour back, a post is answered and a timer comes, and not an hour later."""
+    now_ns = time.time_ns
+    with anyio.fail_after(HANG_S):
+        async with pottery.running(clock=WallClock()):
+            await cool(pottery)
+            monkeypatch.setattr(time, "time_ns", lambda: now_ns() - 3_600 * 10**9)
+            await pottery.store.post("kiln/a", encode(Envelope("kiln", Called(), 0, "operator")))
+            while pottery.entity.state is not Heat.COLD or await pottery.store.posts():
+                await pottery.quiet()
 
 
 async def test_the_virtual_clock_of_these_tests_never_comes_early() -> None:

@@ -33,19 +33,6 @@ pytestmark = pytest.mark.anyio
 Child = subprocess.Popen[str]
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "fleet.db"
-
-
-@pytest.fixture
-def made(path: Path) -> Path:
-    """Return the path of a log that is there and closed, with two entries."""
-    with SqliteStore.create(path, {"name": "demo"}) as store:
-        anyio.run(store.append, Batch((entry("a", 1), entry("a", 2))))
-    return path
-
-
 @contextmanager
 def child(deed: str, path: Path, *words: str) -> Generator[Child]:
     """Run a process beside the test; it is killed at the latest when the block is left."""
@@ -128,6 +115,14 @@ async def test_a_closed_log_says_so(made: Path) -> None:
     store.close()
     with pytest.raises(StoreError, match=re.escape(str(made))):
         await store.read()
+
+
+def test_what_a_log_was_made_with_is_read_from_a_closed_one_as_an_error_of_the_store(made: Path) -> None:
+    """Not as one of SQLite's: whoever uses a store has one kind of error to handle."""
+    store = SqliteStore.peek(made)
+    store.close()
+    with pytest.raises(StoreError, match=re.escape(str(made))):
+        store.meta("name")
 
 
 # What is no log of ours
@@ -229,7 +224,7 @@ def test_a_damaged_file_is_an_error_of_the_store(made: Path) -> None:
 def test_a_log_that_cannot_be_written_to_is_let_go(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If opening fails after the lock was taken, the lock is given back."""
 
-    def fail(*_args: object) -> Never:
+    def fail(*_args: object, **_kwargs: object) -> Never:
         raise StoreError("no")
 
     with monkeypatch.context() as patched:
@@ -347,29 +342,6 @@ async def test_posts_of_many_processes_have_numbers_of_their_own(made: Path) -> 
     for name, own in numbers.items():
         assert [post.id for post in posts if post.stream == name] == own
         assert [int(post.envelope) for post in posts if post.stream == name] == list(range(30))
-
-
-async def test_a_log_that_somebody_else_keeps_busy_is_an_error(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch that cannot be written within the busy timeout is refused whole, and can be written afterwards."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
-    with SqliteStore.open(made) as store, closing(sqlite3.connect(made, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match=r"locked.*nothing of this was written"):
-            await store.append(Batch((entry("a", 3),)))
-        other.execute("ROLLBACK")
-        await store.append(Batch((entry("a", 3),)))
-        assert [each.version for each in await store.read()] == [1, 2, 3]
-
-
-def test_a_log_that_somebody_keeps_for_himself_cannot_be_opened(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that another program has locked as a whole is named with the reason; later it can be opened."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
-    with closing(sqlite3.connect(made, isolation_level=None)) as other:
-        other.executescript("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE")
-        for opening in (SqliteStore.open, SqliteStore.peek):
-            with pytest.raises(StoreError, match=re.escape(str(made)) + ".*locked"):
-                opening(made)
-    SqliteStore.open(made).close()
 
 
 async def test_a_full_disk_is_named_and_loses_nothing(made: Path) -> None:

@@ -1,0 +1,94 @@
+"""A fleet whose output nobody reads: the agents go on, and operators are heard."""
+
+import os
+import pty
+import signal
+import subprocess
+import termios
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from fleet_ground import HANG_S, LIFEFOLD, Ground
+from lifefold.interpreters.run import Verdict
+from stuck_pipe import StuckPipe
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+@pytest.fixture
+def pipe() -> Iterator[IO[str]]:
+    """Return where nobody reads."""
+    pipe = StuckPipe()
+    yield pipe.stream
+    pipe.close()
+
+
+@contextmanager
+def started(ground: Ground, output: IO[str] | int, *options: str) -> Generator["subprocess.Popen[bytes]"]:
+    """Start the ground's fleet with all that it prints going there; it is killed at the latest in the end."""
+    words = [*LIFEFOLD, "run", str(ground.fleet), *options]
+    with subprocess.Popen(words, cwd=ground.folder, stdout=output, stderr=output, start_new_session=True) as runner:
+        try:
+            yield runner
+        finally:
+            runner.kill()
+
+
+def test_a_pipe_that_nobody_reads_stops_no_agent(ground: Ground, pipe: IO[str]) -> None:
+    """The fleet runs to its end and exits as if it had been read."""
+    ground.prepare("plain-1", "crash-1", repository=False)
+    with started(ground, pipe, "--no-live") as runner:
+        assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
+    assert [task["state"] for task in ground.json("tasks")] == ["CLOSED"] * 2
+
+
+def test_an_operator_is_heard_although_nobody_reads(ground: Ground, pipe: IO[str]) -> None:
+    """Messages are answered, and Ctrl-C ends the sessions and the run."""
+    ground.prepare("slow-1", repository=False, gates=["slow-1"])
+    with started(ground, pipe, "--no-live") as runner, ground.at_gate("slow-1"):
+        assert "accepted" in ground.call("send", "agent", "later", "--no-interrupt").stdout
+        runner.send_signal(signal.SIGINT)
+        assert runner.wait(HANG_S) == Verdict.LEFT
+    assert ground.processes() == []
+
+
+def test_a_terminal_that_was_stopped_with_ctrl_s_stops_no_agent(ground: Ground) -> None:
+    """Nor does the live display wait for Ctrl-Q."""
+    ground.prepare("plain-1", "crash-1", repository=False)
+    outer, terminal = pty.openpty()
+    termios.tcflow(terminal, termios.TCOOFF)
+    with started(ground, terminal) as runner:
+        assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
+    assert [task["state"] for task in ground.json("tasks")] == ["CLOSED"] * 2
+    os.close(terminal)
+    os.close(outer)
+
+
+def test_a_live_display_draws_what_happens(ground: Ground) -> None:
+    """On a terminal that is read: the agents, the tasks, and in the end the summary."""
+    ground.prepare("plain-1", repository=False)
+    outer, terminal = pty.openpty()
+    with started(ground, terminal) as runner:
+        os.close(terminal)
+        seen = read_all(outer)
+        assert runner.wait(HANG_S) == Verdict.ALL_CLOSED
+    assert all(word in seen for word in ("AGENT", "agent", "plain-1:closed", "1/1 tasks closed", "1 of 1 tasks closed"))
+
+
+def read_all(terminal: int) -> str:
+    """Return what is written to a terminal until its last writer has gone."""
+    seen = b""
+    try:
+        while more := os.read(terminal, 65_536):
+            seen += more
+    except OSError:  # how Linux says that nobody has the other end open any more
+        pass
+    os.close(terminal)
+    return seen.decode()

@@ -1,0 +1,141 @@
+"""What a user sees when something around the command line is not as it should be: exit codes, and no traceback."""
+
+import sqlite3
+import subprocess
+from collections.abc import Generator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_ground import HANG_S, LIFEFOLD, Ground
+from lifefold.core import session
+from lifefold.core.kernel import Reaction, Refusal
+from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.engine import WallClock
+from lifefold.interpreters.fleet import load
+from lifefold.interpreters.run import Runner
+from lifefold.interpreters.store import sqlite
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+@contextmanager
+def kept_busy(log: Path) -> Generator[None]:
+    """Keep a log from being written to, as a backup or a shell might."""
+    with closing(sqlite3.connect(log, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("words", [["send", "all", "hi"], ["stop"]], ids=lambda words: words[0])
+def test_a_command_that_cannot_write_to_a_busy_log_says_so(
+    ground: Ground, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 3, which program is to be waited for, and what to do; afterwards it works."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    with kept_busy(ground.log):
+        assert main([*words, "--db", str(ground.log)]) == 3
+        said = capsys.readouterr().err
+        assert f"{ground.log}: another program keeps the log busy" in said
+        assert "give the command again" in said
+    assert main(["status", "--db", str(ground.log)]) == 0
+
+
+@pytest.mark.parametrize("command", ["log", "status", "tasks", "stop"])
+def test_a_damaged_log_is_named_by_every_command(ground: Ground, command: str) -> None:
+    """Exit code 2, the file and what is wrong with it, no traceback."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    data = bytearray(ground.log.read_bytes())
+    data[4_096:] = b"\xa5" * (len(data) - 4_096)
+    ground.log.write_bytes(data)
+    refused = ground.call(command, "--db", str(ground.log), code=2)
+    assert str(ground.log) in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_runner_waits_for_whoever_keeps_its_log_busy(ground: Ground) -> None:
+    """A backup that takes long is told of and waited for; nothing is lost, no agent is stopped."""
+    ground.prepare("plain-1", repository=False, gates=["plain-1"])
+    with ground.running() as run, ExitStack() as backup:
+        with ground.at_gate("plain-1"):
+            run.until("SessionStarted")
+            backup.enter_context(kept_busy(ground.log))
+        run.until("! log:", "another program keeps the log busy")
+        backup.close()
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.sessions("plain-1") == 1
+
+
+def test_a_log_that_ends_in_the_future_is_gone_on_with_at_once(ground: Ground) -> None:
+    """The machine's clock was set back between two runs: nobody waits until it has caught up."""
+    ground.prepare("crash-1", repository=False)
+
+    async def run_until_it_cools_down() -> None:
+        clock = WallClock()
+        clock.not_before(clock.now_ms() + HOUR_MS)
+        runner = await Runner.open(load(ground.fleet), ground.log, clock=clock)
+        async with anyio.create_task_group() as tasks:
+
+            def crash(_aggregate: str, outcome: Reaction | Refusal) -> None:
+                for transition in outcome.transitions if isinstance(outcome, Reaction) else ():
+                    if transition.entered is session.State.COOLING_DOWN:
+                        tasks.cancel_scope.cancel()
+
+            runner.observers.append(crash)
+            tasks.start_soon(runner.run)
+        runner.close()
+
+    anyio.run(run_until_it_cools_down)
+    assert "1 of 1 tasks closed" in ground.run()
+
+
+def test_output_that_cannot_be_written_is_an_error_and_no_traceback(ground: Ground) -> None:
+    """A full disk behind a redirection."""
+    ground.prepare("plain-1", repository=False)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*LIFEFOLD, "table", "session"], check=False, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG_S
+        )
+    assert done.returncode == 3
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_text_that_the_encoding_has_no_characters_for_is_printed_with_escapes(ground: Ground) -> None:
+    """A terminal that knows ASCII only stops no fleet and no command."""
+    ground.prepare(repository=False)
+    broken = (
+        '\n[[tasks]]\nid = "bad"\nprompt = "x"\nverify = [["sh", "-c", "echo f\\u00fcr; false"]]\nmax_retries = 1\n'
+    )
+    ground.fleet.write_text(ground.fleet.read_text() + broken)
+    assert "f\\xfcr" in ground.run(code=1, PYTHONIOENCODING="ascii")
+    assert "f\\xfcr" in ground.call("tasks", PYTHONIOENCODING="ascii").stdout
+
+
+def test_a_message_that_is_no_text_is_bad_input(ground: Ground) -> None:
+    """Bytes of another encoding, as a terminal that is set up wrongly sends them."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    assert "UTF-8" in ground.call("send", "all", "caf\udce9", code=2).stderr
+
+
+def test_a_command_whose_output_is_closed_does_its_work(ground: Ground) -> None:
+    """``lifefold status >&-`` is somebody who wants to know no more than the exit code."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    silently = ["sh", "-c", 'exec "$@" >&-', "sh"]
+    done = subprocess.run(
+        [*silently, *LIFEFOLD, "status"], check=False, stderr=subprocess.PIPE, cwd=ground.folder, timeout=HANG_S
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
