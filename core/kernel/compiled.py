@@ -31,6 +31,12 @@ class Arm(msgspec.Struct, frozen=True):
 Arms = Mapping[State, Mapping[type[Event], tuple[Arm, ...]]]
 Reducer = Callable[[Any, Any], Any]
 
+
+def start_timer(slot: str, delay_ms: int | None) -> tuple[StartTimer, ...]:
+    """Return the effect that starts a timer; none if it has no duration."""
+    return () if delay_ms is None else (StartTimer(slot, delay_ms),)
+
+
 _WORDS: Mapping[str, object] = {
     "Begin": Begin,
     "StartTimer": StartTimer,
@@ -38,6 +44,7 @@ _WORDS: Mapping[str, object] = {
     "new_success": new_success,
     "replace": replace,
     "set_value": set_value,
+    "start_timer": start_timer,
 }
 _INDENT = "    "
 _BARE = ("return Step(became, {effects})",)
@@ -121,7 +128,8 @@ class _Writer:
 
     def _begin(self, during: During[Any]) -> str:
         if isinstance(during, After):
-            return f"StartTimer({during.slot!r}, {self._name(during.duration_ms)}(became))"
+            start = "*start_timer" if during.is_optional else "StartTimer"
+            return f"{start}({during.slot!r}, {self._name(during.duration_ms)}(became))"
         return f"Begin({during.slot!r}, {self._name(during.make)}(became))"
 
 

@@ -353,8 +353,8 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
             case _, After(restore=policy, duration_ms=duration_ms):
                 if policy == "remaining":
                     restored = replace(part, deadline_ms=part.deadline_ms + event.down_ms)
-                elif policy == "restart":
-                    restored = replace(part, deadline_ms=envelope.at_ms + duration_ms(entity.record))
+                elif policy == "restart" and (again_ms := duration_ms(entity.record)) is not None:
+                    restored = replace(part, deadline_ms=envelope.at_ms + again_ms)
                 delay_ms = max(0, restored.deadline_ms - envelope.at_ms)
                 effects.append(StartTimer(part.slot, delay_ms, part.generation, restored.deadline_ms))
             case _:

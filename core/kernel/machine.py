@@ -18,12 +18,12 @@ from typing import Any, Final, Generic, TypeVar, cast
 import msgspec
 from returns.result import Failure, Result, Success
 
-from lifefold.core.kernel.compiled import Arm, Arms, compiled
+from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer
 from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
-from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone, StartTimer
+from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
 
 R = TypeVar("R", bound=Record)
 P = TypeVar("P")
@@ -112,7 +112,7 @@ class Machine(Generic[R]):
             if (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)):
                 done = Step(record) if arm.action is None else arm.action(record, event)
                 became = replace(done.record, state=arm.target)
-                return Step(became, (*done.effects, *arm.ended, *(_begin(during, became) for during in arm.begun)))
+                return Step(became, (*done.effects, *arm.ended, *_begin_all(arm.begun, became)))
         return self._refused(record, event)
 
     def _refused(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
@@ -135,7 +135,7 @@ class Machine(Generic[R]):
 
     def entering(self, record: R) -> tuple[Effect, ...]:
         """Return what begins when an entity starts its life with this record."""
-        return tuple(_begin(span.during, record) for span in self.spans.values() if record.state in span.states)
+        return _begin_all((span.during for span in self.spans.values() if record.state in span.states), record)
 
     def starting(self, initial: R, name: str | None = None) -> "Machine[R]":
         """Return a profile of this machine that starts with another record."""
@@ -233,10 +233,14 @@ def _last(during: During[Any]) -> frozenset[type[Event]]:
     return frozenset(during.last if isinstance(during, Does) else during.yields)
 
 
-def _begin(during: During[Any], record: Record) -> Effect:
-    if isinstance(during, After):
-        return StartTimer(during.slot, during.duration_ms(record))
-    return Begin(during.slot, during.make(record))
+def _begin_all(begun: Iterable[During[Any]], record: Record) -> tuple[Effect, ...]:
+    return tuple(effect for during in begun for effect in _begin(during, record))
+
+
+def _begin(during: During[Any], record: Record) -> tuple[Effect, ...]:
+    if isinstance(during, Does):
+        return (Begin(during.slot, during.make(record)),)
+    return start_timer(during.slot, during.duration_ms(record))
 
 
 def _without(where: frozenset[State], event: type[Event]) -> str:

@@ -134,9 +134,12 @@ Restore = Literal["deadline", "remaining", "restart"]
 
 
 class After(msgspec.Struct, Generic[R], frozen=True):
-    """A timer of the states it is declared for: ``duration_ms`` after they are entered, the event happens."""
+    """A timer of the states it is declared for: ``duration_ms`` after they are entered, the event happens.
 
-    duration_ms: Callable[[R], int]
+    Where the duration is None there is no timer. A function that may return None says so: ``-> int | None``.
+    """
+
+    duration_ms: Callable[[R], int | None]
     event: type[Event]
     restore: Restore
     slot: str
@@ -145,6 +148,11 @@ class After(msgspec.Struct, Generic[R], frozen=True):
     def yields(self) -> tuple[type[Event], ...]:
         """The one event of this timer."""
         return (self.event,)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether there may be no timer, as the annotation of the duration says."""
+        return type(None) in typing.get_args(typing.get_type_hints(self.duration_ms).get("return"))
 
 
 During = Does[R] | After[R]
@@ -167,13 +175,15 @@ def does(
     return Does(make, every, over, _activity(make).__name__)
 
 
-def after(duration_ms: int | Callable[[R], int], event: type[Event], *, restore: Restore = "deadline") -> After[R]:
+def after(
+    duration_ms: int | Callable[[R], int | None], event: type[Event], *, restore: Restore = "deadline"
+) -> After[R]:
     """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name."""
     delay = duration_ms if callable(duration_ms) else _constant(duration_ms)
     return After(delay, event, restore, event.__name__)
 
 
-def _constant(duration_ms: int) -> Callable[[Any], int]:
+def _constant(duration_ms: int) -> Callable[[Any], int | None]:
     return lambda _record: duration_ms
 
 

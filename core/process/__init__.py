@@ -59,11 +59,11 @@ from lifefold.core.process.model import (
     TriggerArrived,
     found,
 )
-from lifefold.core.process.restart import NEVER_MS, Comeback, Limits
+from lifefold.core.process.restart import Comeback, Limits
 from lifefold.core.process.table import DRIVEN, TABLE, by_hand, by_hand_1_5, machine, promptise_1_5
 
 __all__ = [
-    "AT_REST", "DOWN", "DRIVEN", "NEVER_MS", "SERVING", "TABLE", "BackoffElapsed", "Comeback", "Crashed",
+    "AT_REST", "DOWN", "DRIVEN", "SERVING", "TABLE", "BackoffElapsed", "Comeback", "Crashed",
     "DrainElapsed", "Drained", "IdleElapsed", "LifetimeElapsed", "Limits", "MoveRequested", "Orphaned", "Process",
     "QueueEmptied", "ResumeRequested", "RunFailed", "RunSucceeded", "StartFailed", "StartRequested",
     "StartSucceeded", "State", "StopRequested", "SuspendDue", "SuspendReason", "SuspendRequested",

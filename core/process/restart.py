@@ -12,9 +12,6 @@ import msgspec
 
 from lifefold.core.backoff import exponential_ms, spread_ms
 
-NEVER_MS: Final = 100 * 365 * 86_400_000
-"""The duration of a timer that is not meant to come: a hundred years, in milliseconds."""
-
 RestartPolicy = Literal["never", "on_failure", "always"]
 
 

@@ -29,7 +29,7 @@ from lifefold.core.process.model import (
     SuspendRequested,
     TriggerArrived,
 )
-from lifefold.core.process.restart import NEVER_MS, Comeback
+from lifefold.core.process.restart import Comeback
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 # Activities and timers
@@ -50,19 +50,19 @@ def drain_process(_p: Process) -> DrainProcess:
     return DrainProcess()
 
 
-def until_suspended_ms(p: Process) -> int:
+def until_suspended_ms(p: Process) -> int | None:
     """Return how long the process stays in RUNNING that is to be suspended: not at all (C6)."""
-    return NEVER_MS if p.suspended_for is None else 0
+    return None if p.suspended_for is None else 0
 
 
-def idle_timeout_ms(p: Process) -> int:
+def idle_timeout_ms(p: Process) -> int | None:
     """Return how long the process may wait for a trigger."""
-    return p.limits.idle_timeout_ms or NEVER_MS
+    return p.limits.idle_timeout_ms or None
 
 
-def max_lifetime_ms(p: Process) -> int:
+def max_lifetime_ms(p: Process) -> int | None:
     """Return how long the process may be up."""
-    return p.limits.max_lifetime_ms or NEVER_MS
+    return p.limits.max_lifetime_ms or None
 
 
 def drain_timeout_ms(p: Process) -> int:
@@ -70,11 +70,11 @@ def drain_timeout_ms(p: Process) -> int:
     return p.limits.drain_timeout_ms
 
 
-def backoff_ms(p: Process) -> int:
+def backoff_ms(p: Process) -> int | None:
     """Return the pause before the process comes back: none before a recycle, for ever if it does not."""
     if p.comeback is Comeback.RESTART:
         return p.limits.backoff_ms(p.restart_count, p.name)
-    return 0 if p.comeback is Comeback.RECYCLE else NEVER_MS
+    return 0 if p.comeback is Comeback.RECYCLE else None
 
 
 # The table

@@ -43,6 +43,24 @@ from lifefold.core.kernel import (
 from lifefold.effects import Begin, CancelTimer, End, Postpone, StartTimer
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Ring, Scrapped, Stirred, Swept, Warned, machine
 
+# Timers that need not be
+
+
+def patience_ms(lamp: Lamp) -> int | None:
+    """Return how long it stays red: for ever, if it has never turned."""
+    return lamp.turns or None
+
+
+def test_a_timer_without_a_duration_is_not_started() -> None:
+    """Neither when its state is entered nor when a life begins in it; the reducers agree on it."""
+    patient = lamp(*RULES, row(Light.RED, Dimmed, Light.GREEN), during={Light.RED: after(patience_ms, Dimmed)})
+    for reducer in (patient.step, patient.plain_step):
+        assert reducer(Lamp(Light.GREEN, 0), Turned()) == Step(Lamp(Light.RED, 0))
+        assert reducer(Lamp(Light.GREEN, 7), Turned()) == Step(Lamp(Light.RED, 7), (StartTimer("Dimmed", 7),))
+    assert patient.entering(Lamp()) == ()
+    assert patient.entering(Lamp(turns=3)) == (StartTimer("Dimmed", 3),)
+
+
 # Rows that stay
 
 
