@@ -1,0 +1,148 @@
+"""The budget gate: money is reserved before it is spent, so a cap is a ceiling and not an observation.
+
+A cost that is only counted afterwards overshoots its cap by whatever was under way at the same time. Here each piece of
+work names a *reservation* first; it is admitted only if it still fits; then it is *settled* with what the work really
+cost, or *refunded*. Everything is an integer number of micro-dollars. An account is a value that agents, tasks and
+fleets can hold alike; one equation holds for it at any time, and no operation can break it:
+
+    cap = spent + reserved + returned + free,    none of them negative
+
+*The same reservation twice is one.* Its name makes it so, also when it comes again after it was settled: the last
+``SETTLED_LIMIT`` names are remembered. The same name with another amount is refused, and so is settling twice.
+
+*A settlement may be higher than its reservation.* The money is gone, so refusing it would only hide it. What the
+reservation does not cover is paid from what is free; what that does not cover either is the ``overrun``, kept beside
+``spent``, which thus never passes the cap. While there is an overrun nothing is free and so nothing new is admitted;
+money that comes free later pays the overrun first. ``spent + overrun`` is what everything has really cost.
+
+*A closed account* returns what is free, at once and whenever a late settlement frees something (B12, B19).
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from lifefold.core.kernel import replace
+
+RESERVATIONS_LIMIT: Final = 1_000
+"""How many reservations an account has open at a time; one more is refused."""
+
+SETTLED_LIMIT: Final = 256
+"""How many names of settled reservations an account remembers."""
+
+
+class Reservation(msgspec.Struct, frozen=True, gc=False):
+    """Money set aside for one named piece of work."""
+
+    name: str
+    amount_microusd: int
+
+
+class Verdict(StrEnum):
+    """What the gate says to a reservation."""
+
+    ADMITTED = "admitted"
+    HELD = "held already"
+    CLOSED = "the account is closed"
+    EXCEEDED = "more than is free"
+    SETTLED = "settled already"
+    DIFFERENT = "held already, with another amount"
+    EXPIRED = "the lease has expired"
+    CROWDED = "too many reservations are open"
+    NEGATIVE = "a negative amount"
+
+    @property
+    def admits(self) -> bool:
+        """Whether the money is set aside."""
+        return self in {Verdict.ADMITTED, Verdict.HELD}
+
+
+class Account(msgspec.Struct, frozen=True):
+    """A cap and what became of it, in micro-dollars. ``settled`` has the names of reservations that are done with."""
+
+    cap_microusd: int = 0
+    spent_microusd: int = 0
+    returned_microusd: int = 0
+    overrun_microusd: int = 0
+    reservations: tuple[Reservation, ...] = ()
+    settled: tuple[str, ...] = ()
+    closed: bool = False
+
+    @property
+    def reserved_microusd(self) -> int:
+        """What is set aside."""
+        return sum(each.amount_microusd for each in self.reservations)
+
+    @property
+    def free_microusd(self) -> int:
+        """What can still be reserved."""
+        return self.cap_microusd - self.spent_microusd - self.reserved_microusd - self.returned_microusd
+
+    @property
+    def cost_microusd(self) -> int:
+        """What everything has really cost."""
+        return self.spent_microusd + self.overrun_microusd
+
+    @property
+    def sound(self) -> bool:
+        """Whether the account's promises hold: nothing negative, the cap kept, no overrun while something is free."""
+        parts = (self.spent_microusd, self.reserved_microusd, self.returned_microusd, self.overrun_microusd)
+        within = min(*parts, self.free_microusd) >= 0
+        return within and (self.free_microusd == 0 or not (self.overrun_microusd or self.closed))
+
+    def held(self, name: str) -> Reservation | None:
+        """Return the open reservation of this name."""
+        return next((each for each in self.reservations if each.name == name), None)
+
+    def verdict(self, name: str, amount_microusd: int) -> Verdict:
+        """Tell what would become of a reservation."""
+        held = self.held(name)
+        if held is not None:
+            return Verdict.HELD if held.amount_microusd == amount_microusd else Verdict.DIFFERENT
+        reasons = (
+            (Verdict.SETTLED, name in self.settled),
+            (Verdict.NEGATIVE, amount_microusd < 0),
+            (Verdict.CLOSED, self.closed),
+            (Verdict.EXCEEDED, amount_microusd > self.free_microusd or self.overrun_microusd > 0),
+            (Verdict.CROWDED, len(self.reservations) >= RESERVATIONS_LIMIT),
+        )
+        return next((verdict for verdict, holds in reasons if holds), Verdict.ADMITTED)
+
+    def reserve(self, name: str, amount_microusd: int) -> "Account":
+        """Return the account with the money set aside, if the gate admits it, or else as it is."""
+        if self.verdict(name, amount_microusd) is not Verdict.ADMITTED:
+            return self
+        return replace(self, reservations=(*self.reservations, Reservation(name, amount_microusd)))
+
+    def settle(self, name: str, cost_microusd: int) -> "Account":
+        """Return the account with a reservation turned into what its work cost; unknown names change nothing."""
+        if self.held(name) is None or cost_microusd < 0:
+            return self
+        left = tuple(each for each in self.reservations if each.name != name)
+        remembered = (*self.settled, name)[-SETTLED_LIMIT:]
+        owed = self.overrun_microusd + cost_microusd
+        return replace(self, reservations=left, settled=remembered, overrun_microusd=owed).balanced()
+
+    def refund(self, name: str) -> "Account":
+        """Return the account with a reservation given up: its work cost nothing."""
+        return self.settle(name, 0)
+
+    def grant(self, amount_microusd: int) -> "Account":
+        """Return the account with a higher cap; an overrun is paid from it first."""
+        return replace(self, cap_microusd=self.cap_microusd + amount_microusd).balanced()
+
+    def close(self) -> "Account":
+        """Return the account closed: what is free is returned; what is reserved can still be settled (B12, B19)."""
+        return replace(self, closed=True).balanced()
+
+    def balanced(self) -> "Account":
+        """Pay the overrun from what is free; a closed account returns the rest."""
+        paid = min(self.free_microusd, self.overrun_microusd)
+        rest = self.free_microusd - paid if self.closed else 0
+        return replace(
+            self,
+            spent_microusd=self.spent_microusd + paid,
+            overrun_microusd=self.overrun_microusd - paid,
+            returned_microusd=self.returned_microusd + rest,
+        )
