@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks import dispatch, fold, reduce, startup
+from benchmarks import dispatch, fold, lifecycles, reduce, startup
 from benchmarks.report import Report, Table, plain, write
 from benchmarks.surroundings import NotADisk, describe, must_be_a_disk
 
@@ -37,11 +37,12 @@ def main() -> int:
     return 0
 
 
-NAMES = ("reduce", "dispatch", "startup", "fold")
+NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold")
 
 
 def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
-    measures = (reduce.measure, partial(dispatch.measure, folder), startup.measure, fold.measure)
+    dispatched = partial(dispatch.measure, folder)
+    measures = (reduce.measure, lifecycles.measure, dispatched, startup.measure, fold.measure)
     return dict(zip(NAMES, measures, strict=True))
 
 

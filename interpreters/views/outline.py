@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core.kernel import After, Does, Machine, Row, Span, State
+from lifefold.core.kernel import After, Does, Event, Machine, Row, Span, State
 
 
 class Arc(msgspec.Struct, frozen=True):
@@ -90,6 +90,11 @@ def condition_of(row: Row[Any]) -> str:
     return " and ".join(word for word in (pattern_of(row), in_words(row.when) if row.when else "") if word)
 
 
+def name_of(event: type[Event]) -> str:
+    """Return an event's name as logs and documents spell it."""
+    return str(event.__struct_config__.tag)
+
+
 def in_words(function: Callable[..., object]) -> str:
     """Return the name of a guard, an action or a duration as words."""
     return function.__name__.replace("_", " ")
@@ -141,7 +146,7 @@ def goings_on(machine: Machine[Any], region: Region) -> tuple[str, ...]:
 
 def postponed(machine: Machine[Any], state: State) -> tuple[str, ...]:
     """Return the names of the events that wait while a state holds, in the order of the table."""
-    return tuple(event.__name__ for event in machine.events if event in machine.postponed(state))
+    return tuple(name_of(event) for event in machine.events if event in machine.postponed(state))
 
 
 def fixed_ms(timer: After[Any]) -> int | None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core.kernel import After, Does, Machine, Span, State
-from lifefold.interpreters.views.outline import Arc, arcs, condition_of, duration, postponed
+from lifefold.core.kernel import After, Does, Event, Machine, Span
+from lifefold.interpreters.views.outline import Arc, arcs, condition_of, duration, name_of, postponed
 
 Cells = tuple[str, ...]
 
@@ -34,7 +34,7 @@ def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
     return [
         {
             "from": _source(arc),
-            "event": arc.row.event.__name__,
+            "event": name_of(arc.row.event),
             "when": condition_of(arc.row),
             "to": arc.row.target_label,
             "effects": list(arc.effects),
@@ -114,7 +114,7 @@ def _cells(arc: Arc) -> Cells:
 
 def _activities(machine: Machine[Any]) -> Section:
     rows = tuple(
-        (_where(machine, span), span.during.activity.__name__, _names(span.during.yields), _names(span.during.last))
+        (_where(machine, span), span.during.activity.__name__, _events(span.during.yields), _events(span.during.last))
         for span in machine.spans.values()
         if isinstance(span.during, Does)
     )
@@ -127,7 +127,7 @@ _RESTORED = {"deadline": "keeps its deadline", "remaining": "keeps its remaining
 
 def _timers(machine: Machine[Any]) -> Section:
     rows = tuple(
-        (_where(machine, span), timer.event.__name__, duration(timer), _meaning(timer), _RESTORED[timer.restore])
+        (_where(machine, span), name_of(timer.event), duration(timer), _meaning(timer), _RESTORED[timer.restore])
         for span in machine.spans.values()
         if isinstance(timer := span.during, After)
     )
@@ -150,7 +150,7 @@ def _detached(machine: Machine[Any]) -> Section:
 
 
 def _where(machine: Machine[Any], span: Span[Any]) -> str:
-    return _names(tuple(state for state in machine.states if state in span.states))
+    return ", ".join(state for state in machine.states if state in span.states)
 
 
 def _meaning(timer: After[Any]) -> str:
@@ -158,8 +158,8 @@ def _meaning(timer: After[Any]) -> str:
     return (timer.duration_ms.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
 
 
-def _names(things: tuple[State, ...] | tuple[type, ...]) -> str:
-    return ", ".join(thing.__name__ if isinstance(thing, type) else str(thing) for thing in things)
+def _events(events: tuple[type[Event], ...]) -> str:
+    return ", ".join(map(name_of, events))
 
 
 def _markdown_table(section: Section) -> str:

@@ -24,6 +24,7 @@ from lifefold.interpreters.views.outline import (
     condition_of,
     fixed_ms,
     in_words,
+    name_of,
     pattern_of,
     postponed,
     regions,
@@ -138,15 +139,15 @@ class _Drawing:
         guard = None
         if condition_of(row):
             test = row.pattern.test if row.pattern is not None else None
-            of = f"{row.event.__name__} " if pattern_of(row) else ""
+            of = f"{name_of(row.event)} " if pattern_of(row) else ""
             guard = self.names.of(("guard", test, row.when), of + condition_of(row))
             self.guards.setdefault(guard, row)
         target = None if row.target is None or row.target is state else self.names[row.target]
-        return Arm(row.event.__name__, guard, target, tuple(effect.__name__ for effect in row.effects))
+        return Arm(name_of(row.event), guard, target, tuple(effect.__name__ for effect in row.effects))
 
     def timer(self, region: Region, timer: After[Any]) -> Timer:
         identifier = self.names.of(("timer", timer.slot, region.states), timer.slot)
-        return Timer(identifier, timer.event.__name__, self.delay(timer))
+        return Timer(identifier, name_of(timer.event), self.delay(timer))
 
     def delay(self, timer: After[Any]) -> int | str:
         fixed = fixed_ms(timer)
@@ -158,7 +159,7 @@ class _Drawing:
 
     def activity(self, region: Region, activity: Does[Any]) -> Invocation:
         identifier = self.names.of(("activity", activity.slot, region.states), activity.slot)
-        return Invocation(identifier, activity.slot, tuple(event.__name__ for event in activity.yields))
+        return Invocation(identifier, activity.slot, tuple(map(name_of, activity.yields)))
 
     def first(self, nodes: tuple[Node, ...]) -> str:
         """Return the node to begin with: the one with the machine's initial state in it, or else the first."""

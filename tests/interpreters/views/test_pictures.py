@@ -23,7 +23,7 @@ ENTITIES = {"#35;": "#", "#58;": ":", "#59;": ";", "#lt;": "<", "#gt;": ">", "#q
 def rows_of(machine: Machine[Any]) -> Drawn:
     """Return what has to be drawn: source, target and event of each row, by the states' full names."""
     return Counter(
-        (source, str(row.target), row.event_label)
+        (source, source if row.target is None else str(row.target), row.event_label)
         for row in machine.rows
         for source in ([ANY_STATE] if row.sources is None else map(str, row.sources))
     )
@@ -93,7 +93,7 @@ def test_graphviz_draws_it(machine: Machine[Any]) -> None:
     done = subprocess.run(["dot", "-Tsvg"], input=dot(machine), capture_output=True, text=True, check=False)  # noqa: S607
     assert (done.returncode, done.stderr) == (0, "")
     kinds = Counter(group.get("class") for group in ET.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}g"))  # noqa: S314
-    arrows = {(arc.source, arc.row.target) for arc in arcs(machine)}
+    arrows = {(arc.source, arc.target) for arc in arcs(machine)}
     any_state = any(row.sources is None for row in machine.rows)
     assert kinds["edge"] == len(arrows) + 1
     assert kinds["node"] == len(machine.states) + 1 + any_state

@@ -6,6 +6,7 @@ from typing import Any
 from lifefold.core import session
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.views import markdown, plain, table_rows
+from lifefold.interpreters.views.outline import name_of
 
 DOCUMENT = """
 Initializing | WorktreeReady | BuildingPrompt | None |
@@ -89,7 +90,7 @@ def test_a_star_is_no_condition() -> None:
 
 def test_there_is_one_entry_for_each_row_and_source(machine: Machine[Any]) -> None:
     expected = [
-        (source, row.event.__name__, str(row.target))
+        (source, name_of(row.event), row.target_label)
         for row in machine.rows
         for source in (["ANY"] if row.sources is None else [str(s) for s in machine.states if s in row.sources])
     ]

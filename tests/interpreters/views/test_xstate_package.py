@@ -13,6 +13,7 @@ from test_statecharts import examples, ids, walk
 from lifefold.core.kernel import Event, Machine, Record, Row, Step
 from lifefold.interpreters.views import machines, xstate
 from lifefold.interpreters.views.formats.chart import chart
+from lifefold.interpreters.views.outline import name_of
 
 PACKAGE = Path(__file__).parent / "xstate"
 WALKS, STEPS = 40, 30
@@ -37,19 +38,19 @@ def agrees(machine: Machine[Any], guard: Row[Any], record: Record, event: Event)
 
 def a_walk(machine: Machine[Any], random: Random) -> Walk:
     """Send events in an order of chance, legal and illegal ones; each brings the answers of all guards with it."""
-    drawn, name_of, record = chart(machine), ids(machine), machine.initial
+    drawn, id_of, record = chart(machine), ids(machine), machine.initial
     delays = {timer.event: str(timer.delay) for node in walk(drawn.nodes) for timer in node.timers if not node.nodes}
     told: list[dict[str, Any]] = []
     went: list[str | None] = []
     for event in random.choices(list(examples(machine)), k=STEPS):
-        name = type(event).__name__
+        name = name_of(type(event))
         if record.state in machine.final or type(event) in machine.postponed(record.state):
             continue
         answers = {guard: agrees(machine, row, record, event) for guard, row in drawn.guards.items()}
         told.append({"type": name, "guards": answers} | ({"delay": delays[name]} if name in delays else {}))
         step = machine.step(record, event)
         record = step.record if isinstance(step, Step) else record
-        went.append(name_of[record.state] if isinstance(step, Step) else None)
+        went.append(id_of[record.state] if isinstance(step, Step) else None)
     return told, went
 
 
