@@ -176,8 +176,8 @@ def retries_left(t: Task, _e: Retried) -> bool:
 
 
 def claim(t: Task, e: Claimed) -> Step[Task, Never]:
-    """Make the worker the owner, under a new epoch."""
-    return Step(replace(t, owner=e.owner, epoch=t.epoch + 1))
+    """Make the worker the owner, under a new epoch. Why an earlier claim ended is no reason of this one."""
+    return Step(replace(t, owner=e.owner, epoch=t.epoch + 1, reason=""))
 
 
 def give_back(t: Task, e: Released) -> Step[Task, Never]:

@@ -1,12 +1,26 @@
-"""What people have to say to an agent: kept until a prompt takes it along (D14)."""
+"""What people have to say to an agent: repeated in every prompt until a session that was told succeeds (D14).
 
-from typing import Any, Never
+A prompt is no delivery. Its session may be interrupted, may fail, may never start, and the next one remembers nothing
+of it. So a prompt *takes* all letters along, and they stay; they are *delivered* when that very session completes. What
+comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all.
+"""
+
+from typing import Any, Final, Never
 
 from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
 
-LETTERS_LIMIT = 100
-"""How many letters wait at most; one more is refused, so that the sender knows."""
+LETTERS_LIMIT: Final = 100
+"""How many letters a mailbox keeps at most; one more is refused, so that the sender knows."""
+
+LETTERS_BYTES: Final = 65_536
+"""How long they may be together, in bytes of UTF-8: all of them are in every prompt, and so in the log, again."""
+
+FULL: Final = (
+    f"its mailbox has no room: it keeps {LETTERS_LIMIT} letters and {LETTERS_BYTES} bytes at most, until a session that"
+    " was told succeeds; write it shorter, or send it again then"
+)
+"""What a refusal while Holding means, and what to do, for the sender."""
 
 
 class State(AnyLifecycleState):
@@ -25,7 +39,11 @@ class LetterArrived(Event, frozen=True):
 
 
 class LettersTaken(Event, frozen=True):
-    """A prompt took the letters along."""
+    """A prompt takes the letters along."""
+
+
+class LettersDelivered(Event, frozen=True):
+    """The session with that prompt has completed."""
 
 
 class MailboxClosed(Event, frozen=True):
@@ -33,15 +51,22 @@ class MailboxClosed(Event, frozen=True):
 
 
 class Mailbox(Record, frozen=True):
-    """The letters that wait, oldest first."""
+    """The letters that are not delivered, oldest first; the last prompt took along as many of them as ``taken``."""
 
     state: State = State.EMPTY
     letters: tuple[str, ...] = ()
+    taken: int = 0
 
 
-def has_room(m: Mailbox, _e: LetterArrived) -> bool:
-    """There is room for one more."""
-    return len(m.letters) < LETTERS_LIMIT
+def has_room(m: Mailbox, e: LetterArrived) -> bool:
+    """There is room for one more, and for its text."""
+    length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.letters, e.text))
+    return len(m.letters) < LETTERS_LIMIT and length <= LETTERS_BYTES
+
+
+def all_taken(m: Mailbox, _e: LettersDelivered) -> bool:
+    """No letter came after the prompt."""
+    return m.taken == len(m.letters)
 
 
 def keep(m: Mailbox, e: LetterArrived) -> Step[Mailbox, Never]:
@@ -49,19 +74,31 @@ def keep(m: Mailbox, e: LetterArrived) -> Step[Mailbox, Never]:
     return Step(replace(m, letters=(*m.letters, e.text)))
 
 
-def empty(m: Mailbox, _e: Event) -> Step[Mailbox, Never]:
+def take(m: Mailbox, _e: LettersTaken) -> Step[Mailbox, Never]:
+    """Remember which letters the prompt has: all there are."""
+    return Step(replace(m, taken=len(m.letters)))
+
+
+def deliver(m: Mailbox, _e: LettersDelivered) -> Step[Mailbox, Never]:
+    """Forget the letters that the prompt had."""
+    return Step(replace(m, letters=m.letters[m.taken :], taken=0))
+
+
+def empty(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
     """Forget the letters."""
-    return Step(replace(m, letters=()))
+    return Step(replace(m, letters=(), taken=0))
 
 
 machine: Machine[Any] = Machine(
     "mailbox",
     Mailbox(),
-    about="what people have to say to an agent, kept until a prompt takes it along",
+    about="what people have to say to an agent, repeated until a session that was told succeeds",
     rows=(
-        row(State.EMPTY, LetterArrived, State.HOLDING, keep),
+        row(State.EMPTY, LetterArrived, State.HOLDING, keep, when=has_room),
         row(State.HOLDING, LetterArrived, State.HOLDING, keep, when=has_room),
-        row(State.HOLDING, LettersTaken, State.EMPTY, empty),
+        row(State.HOLDING, LettersTaken, State.HOLDING, take),
+        row(State.HOLDING, LettersDelivered, State.EMPTY, deliver, when=all_taken),
+        row(State.HOLDING, LettersDelivered, State.HOLDING, deliver),
         row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, empty),
     ),
     final={State.CLOSED},

@@ -3,8 +3,12 @@
 from lifefold.core.task import Brief
 
 
-def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool) -> str:
-    """Return the text of a prompt; ``continued`` if an earlier session at the same task was interrupted."""
+def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
+    """Return the text of a prompt.
+
+    ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the letters, the
+    oldest, an earlier session of this agent was told and did not complete with: it may have acted on them.
+    """
     parts = [brief.prompt]
     if brief.failure:
         parts.append(f"An earlier attempt at this task failed: {brief.failure}")
@@ -12,6 +16,9 @@ def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool) -> str:
         parts.append(
             "Your last session was interrupted. What you have done so far is still in this folder; go on from there."
         )
+    if repeated:
+        first = "first" if repeated == 1 else f"first {repeated}"
+        parts.append(f"An earlier session had the {first} of your messages too; it was not completed.")
     if letters:
         parts.append("\n".join(["You have messages:", *(f"- {letter}" for letter in letters)]))
     return "\n\n".join(parts)

@@ -23,8 +23,8 @@ class Timer(msgspec.Struct, frozen=True):
 class AgentStatus(msgspec.Struct, frozen=True):
     """An agent. ``intent`` is what was asked of it, everything else what the log says; ``since_ms`` is Unix time.
 
-    ``doing`` is what happens to its task (the assignment's state), ``processes`` counts sessions that run or are
-    ending.
+    ``doing`` is what happens to its task (the assignment's state), ``letters`` counts those that no session has
+    succeeded with yet, ``processes`` sessions that run or are ending.
     """
 
     name: str

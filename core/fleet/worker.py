@@ -34,10 +34,11 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if work.state is assignment.State.IDLE and not _ending(worker):
         yield Dispatch("assignment", assignment.Asked())
     elif work.state is assignment.State.WORKING:
-        letters = worker.record("mailbox").letters
-        yield Dispatch("session", session.PromptReady(compose(work.brief, letters, continued=work.sessions > 0)))
+        box: mailbox.Mailbox = worker.record("mailbox")
+        prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
+        yield Dispatch("session", session.PromptReady(prompt))
         yield Dispatch("assignment", assignment.Prompted())
-        if letters:
+        if box.letters:
             yield Dispatch("mailbox", mailbox.LettersTaken())
 
 
@@ -136,6 +137,13 @@ def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=agent)
+def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Letters are done with when a session that had them completes, and not before (D14)."""
+    if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
+        yield Dispatch("mailbox", mailbox.LettersDelivered())
+
+
+@rule(on=agent)
 def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Nobody reads what is sent to a stopped agent: senders are told so (D14)."""
     del worker
@@ -177,6 +185,7 @@ aggregate = AggregateType(
         interrupt,
         abandon,
         work_begins,
+        deliver,
         work_ends,
         report,
         next_round,

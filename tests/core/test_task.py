@@ -102,7 +102,7 @@ TRIGGERS: Final[dict[tuple[str, str], Event]] = {
 }
 
 CHANGES: Final[dict[str, dict[str, object]]] = {
-    "Claimed": {"owner": "w", "epoch": 3},
+    "Claimed": {"owner": "w", "epoch": 3, "reason": ""},
     "Cancelled": {"owner": "", "reason": "no"},
     "Released": {"owner": "", "reason": "given back"},
     "Failed": {"owner": ""},
@@ -205,6 +205,15 @@ def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
             assert (record.state, record.retries, record.reason) == (State.OPEN, attempt, f"reason {attempt}")
     assert task.settled(record)
     assert isinstance(machine.step(record, Retried()), IllegalTransition)
+
+
+def test_the_reason_of_an_earlier_claim_is_not_the_present_ones() -> None:
+    """A task that is worked on has nothing wrong with it; why it failed before stays its failure."""
+    failed = taken(taken(taken(in_state("OPEN"), Claimed("w")), Failed(3, "tests fail")), Retried())
+    assert (failed.reason, failed.failure) == ("tests fail", "tests fail")
+    claimed = taken(failed, Claimed("w"))
+    for record in (claimed, taken(claimed, Started(4))):
+        assert (record.reason, record.failure) == ("", "tests fail")
 
 
 def test_a_release_neither_is_a_failure_nor_hides_one() -> None:

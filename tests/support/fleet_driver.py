@@ -216,7 +216,8 @@ class Driver:
         worker = f"worker/{agent}"
         match self.choose(24):
             case 1 | 2:
-                self.post(worker, "mailbox", mailbox.LetterArrived("look", urgent=self.choose(2) == 0), self.delay_ms())
+                letter = mailbox.LetterArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
+                self.post(worker, "mailbox", letter, self.delay_ms())
             case 3 | 4:
                 self.post(worker, "intent", intent.HoldWanted(), self.delay_ms())
                 self.post(worker, "intent", intent.RunWanted(), 80_000 + self.delay_ms())

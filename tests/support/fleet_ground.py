@@ -2,10 +2,11 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ with count.open("a") as file:
 behaviour = task.partition("-")[0]
 prompt = pathlib.Path(sys.argv[1]).read_text()
 first = "failed" not in prompt and "interrupted" not in prompt
+if behaviour == "deaf" and first:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+gate = count.with_name(f"{task}.gate")
+if gate.exists():
+    gate.open().read()
 if behaviour == "crash" and first:
     sys.exit("I crash")
 if behaviour == "hang" and first:
     time.sleep(600)
 if behaviour == "deaf" and first:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(600)
 if behaviour == "slow" and "messages" not in prompt:
     print("waiting for a word", flush=True)
@@ -51,11 +56,16 @@ name = "agent"
 count = {agents}
 command = ["{python}", "{folder}/agent.py", "{{prompt_file}}"]
 env = {{ COUNTS = "{folder}/counts" }}
-session_timeout = "2s"
+session_timeout = "{timeout}"
 grace = "300ms"
 backoff_base = "200ms"
-{more}
 """
+
+HANG_S = 200
+"""Longer than any command here takes on any machine, and shorter than the time after which pytest gives up."""
+
+LAST_STEPS_S = 10
+"""How long a process may need to be gone when it has done its work; an agent that was forgotten sleeps far longer."""
 
 TASK = """
 [[tasks]]
@@ -73,12 +83,25 @@ class Ground:
         self.fleet = folder / "fleet.toml"
         self.log = folder / ".lifefold" / "ground.db"
 
-    def prepare(self, *tasks: str, agents: int = 1, repository: bool = True, more: str = "") -> "Ground":
-        """Write the agent, the fleet file and, unless unwanted, make a repository of one commit."""
+    def prepare(
+        self,
+        *tasks: str,
+        agents: int = 1,
+        repository: bool = True,
+        timeout: str = "60s",
+        gates: Sequence[str] = (),
+    ) -> "Ground":
+        """Write the agent, the fleet file and, unless unwanted, make a repository of one commit.
+
+        ``timeout`` is for tests in which sessions hang; no session that ends by itself takes so long. ``gates`` names
+        the tasks whose first session is to wait ``at_gate``.
+        """
         (self.folder / "counts").mkdir()
+        for task in gates:
+            os.mkfifo(self._gate(task))
         (self.folder / "agent.py").write_text(AGENT)
         place = 'repository = "repo"' if repository else ""
-        head = FLEET.format(repository=place, agents=agents, python=sys.executable, folder=self.folder, more=more)
+        head = FLEET.format(repository=place, agents=agents, python=sys.executable, folder=self.folder, timeout=timeout)
         self.fleet.write_text(head + "".join(TASK.format(id=task) for task in tasks))
         if repository:
             repo = self.folder / "repo"
@@ -88,6 +111,16 @@ class Ground:
             self.git("add", "--all")
             self.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "first")
         return self
+
+    def _gate(self, task: str) -> Path:
+        return self.folder / "counts" / f"{task}.gate"
+
+    @contextmanager
+    def at_gate(self, task: str) -> Generator[None]:
+        """Wait until the first session of a task stands at its gate; it may go on when the block is left."""
+        with self._gate(task).open("wb"):
+            self._gate(task).unlink()
+            yield
 
     def git(self, *arguments: str) -> str:
         """Run git in the repository."""
@@ -103,10 +136,16 @@ class Ground:
         counts = self.folder / "counts" / task
         return len(counts.read_text().splitlines()) if counts.exists() else 0
 
-    def call(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        """Run the command line to its end."""
+    def call(self, *arguments: str, code: int | None = 0, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run the command line to its end; ``env`` is added to the environment."""
         done = subprocess.run(
-            [*LIFEFOLD, *arguments], check=False, capture_output=True, text=True, cwd=self.folder, timeout=60
+            [*LIFEFOLD, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, **env},
+            timeout=HANG_S,
         )
         assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return done
@@ -115,9 +154,9 @@ class Ground:
         """Return what a command prints as JSON."""
         return json.loads(self.call(*arguments, "--json").stdout)
 
-    def run(self, code: int = 0) -> str:
+    def run(self, code: int = 0, **env: str) -> str:
         """Run the fleet to its end; return what it printed."""
-        return self.call("run", str(self.fleet), "--no-live", code=code).stdout
+        return self.call("run", str(self.fleet), "--no-live", code=code, **env).stdout
 
     @contextmanager
     def running(self) -> Generator["Run"]:
@@ -137,8 +176,21 @@ class Ground:
                 process.kill()
 
     def processes(self) -> list[str]:
-        """Return the command lines of all processes that work for this ground: agents and shims."""
-        found: list[str] = []
+        """Return the command lines of all processes for this ground, agents and shims, that do not just end anyway."""
+        return [words for pid, words in self._processes().items() if not _ends(pid, LAST_STEPS_S)]
+
+    def kill_all(self) -> None:
+        """Kill all processes that work for this ground, and wait until they are dead."""
+        for pid in self._processes():
+            assert _ends(pid, HANG_S, signal.SIGKILL)
+
+    def wait_for_all(self) -> None:
+        """Wait until all processes that work for this ground have ended."""
+        for pid, words in self._processes().items():
+            assert _ends(pid, HANG_S), words
+
+    def _processes(self) -> dict[int, str]:
+        found: dict[int, str] = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 try:
@@ -147,8 +199,22 @@ class Ground:
                 except OSError:
                     continue
                 if words and (str(self.folder) in words or f"COUNTS={self.folder}/" in environment):
-                    found.append(words)
+                    found[int(entry.name)] = words
         return found
+
+
+def _ends(pid: int, within_s: float, number: signal.Signals | None = None) -> bool:
+    """Tell whether a process has ended within a time; send it a signal before, if one is given."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if number is not None:
+            signal.pidfd_send_signal(process, number)
+        return bool(select.select([process], [], [], within_s)[0])
+    finally:
+        os.close(process)
 
 
 class Run:
@@ -176,5 +242,5 @@ class Run:
         assert self.process.stdout is not None
         text = self.process.stdout.read()
         self.seen.append(text)
-        self.process.wait(30)
+        self.process.wait(HANG_S)
         return text

@@ -3,6 +3,7 @@
 from aggregate_hand import Hand
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, intent, mailbox
+from lifefold.core.kernel import Reaction
 from lifefold.effects import Begin, RunSession
 
 BRIEF = task.Brief("T1", 2, "do it", (("true",),), "")
@@ -72,6 +73,12 @@ def cooling() -> Hand:
     return exit_with(running(), session.Error("exit status 1"))
 
 
+def next_task(of: Hand) -> Hand:
+    """Give the worker, which has asked for work, a task, and have its place made."""
+    of.hear("board", "assignment", assignment.Assigned(BRIEF))
+    return of.report("assignment", "CheckOutWork", assignment.CheckedOut())
+
+
 def states(of: Hand) -> tuple[str, str]:
     """Return the states of session and assignment."""
     return of.state("session"), of.state("assignment")
@@ -82,3 +89,33 @@ def prompt_of(of: Hand) -> str:
     (begin,) = [e for e in of.effects(Begin) if isinstance(e, Begin) and isinstance(e.activity, RunSession)]
     assert isinstance(begin.activity, RunSession)
     return begin.activity.prompt
+
+
+def letters_in(prompt: str) -> list[str]:
+    """Return the letters that a prompt has, in order."""
+    _, _, letters = prompt.partition("\n\nYou have messages:\n")
+    return [line.removeprefix("- ") for line in letters.splitlines()]
+
+
+class LetterWatch:
+    """Watches reactions: a prompt has all letters that were accepted, but for those a session succeeded with."""
+
+    def __init__(self) -> None:
+        """Watch from the beginning of a fleet on."""
+        self.waiting: dict[str, list[str]] = {}
+
+    def __call__(self, name: str, reaction: Reaction) -> None:
+        """Follow one reaction of an aggregate, transition by transition."""
+        waiting = self.waiting.setdefault(name, [])
+        for transition in reaction.transitions:
+            match transition.event:
+                case mailbox.LetterArrived(text=text):
+                    waiting.append(text)
+                case session.PromptReady(prompt=prompt):
+                    assert letters_in(prompt) == waiting
+                case _:
+                    pass
+            if transition.entered is session.State.SESSION_COMPLETE:
+                had = letters_in(transition.after.record.prompt)
+                assert waiting[: len(had)] == had
+                del waiting[: len(had)]

@@ -33,11 +33,12 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
     "mailbox": (
         mailbox.machine,
         """
-        Empty   LetterArrived -> Holding
-        Holding LetterArrived -> Holding
-        Holding LettersTaken  -> Empty
-        Empty   MailboxClosed -> Closed
-        Holding MailboxClosed -> Closed
+        Empty   LetterArrived    -> Holding
+        Holding LetterArrived    -> Holding
+        Holding LettersTaken     -> Holding
+        Holding LettersDelivered -> Empty
+        Empty   MailboxClosed    -> Closed
+        Holding MailboxClosed    -> Closed
         """,
     ),
     "assignment": (
@@ -110,22 +111,56 @@ def test_an_intent_to_stop_says_why() -> None:
     )
 
 
-def test_letters_are_kept_in_order_until_they_are_taken() -> None:
-    """Taken all at once; forgotten when the mailbox is closed."""
+def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
+    """That a prompt takes them along is not enough; they are forgotten when the mailbox is closed."""
     box = mailbox.Mailbox()
     for text in ("one", "two"):
         box = after(mailbox.machine, box, mailbox.LetterArrived(text))
     assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"))
-    assert after(mailbox.machine, box, mailbox.LettersTaken()) == mailbox.Mailbox()
+    box = after(mailbox.machine, box, mailbox.LettersTaken())
+    assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
+    assert after(mailbox.machine, box, mailbox.LettersDelivered()) == mailbox.Mailbox()
     assert after(mailbox.machine, box, mailbox.MailboxClosed()) == mailbox.Mailbox(mailbox.State.CLOSED)
 
 
+def test_only_what_a_prompt_took_along_is_delivered_with_its_session() -> None:
+    """What came later is kept for the next prompt."""
+    box = mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
+    box = after(mailbox.machine, box, mailbox.LetterArrived("three"))
+    left = after(mailbox.machine, box, mailbox.LettersDelivered())
+    assert left == mailbox.Mailbox(mailbox.State.HOLDING, ("three",))
+
+
 def test_a_full_mailbox_refuses_one_more_letter() -> None:
-    """So that its sender knows; there is a limit on everything."""
-    full = mailbox.Mailbox(mailbox.State.HOLDING, ("x",) * mailbox.LETTERS_LIMIT)
+    """So that its sender knows; there is a limit on everything. What a prompt has counts until it is delivered."""
+    full = mailbox.Mailbox(mailbox.State.HOLDING, ("x",) * mailbox.LETTERS_LIMIT, mailbox.LETTERS_LIMIT)
     assert isinstance(mailbox.machine.step(full, mailbox.LetterArrived("y")), IllegalTransition)
-    room = replace(full, letters=full.letters[1:])
+    room = replace(full, letters=full.letters[1:], taken=0)
     assert len(after(mailbox.machine, room, mailbox.LetterArrived("y")).letters) == mailbox.LETTERS_LIMIT
+
+
+def test_a_mailbox_refuses_a_letter_that_makes_it_too_long_to_repeat() -> None:
+    """Counted in bytes of UTF-8, as prompts are; no sooner, whether it is one letter or several."""
+    long = "é" * (mailbox.LETTERS_BYTES // 2)
+    assert len(long.encode()) == mailbox.LETTERS_BYTES
+    empty = mailbox.Mailbox()
+    assert isinstance(mailbox.machine.step(empty, mailbox.LetterArrived(f"{long}x")), IllegalTransition)
+    full = after(mailbox.machine, empty, mailbox.LetterArrived(long))
+    assert isinstance(mailbox.machine.step(full, mailbox.LetterArrived("x")), IllegalTransition)
+    almost = after(mailbox.machine, empty, mailbox.LetterArrived(long[1:]))
+    assert after(mailbox.machine, almost, mailbox.LetterArrived("é")).letters == (long[1:], "é")
+    assert isinstance(mailbox.machine.step(almost, mailbox.LetterArrived("éx")), IllegalTransition)
+
+
+def test_the_sender_of_a_refused_letter_can_be_told_the_limits_and_what_to_do() -> None:
+    """Both limits as they are, and both ways out."""
+    for words in (f"{mailbox.LETTERS_LIMIT} letters", f"{mailbox.LETTERS_BYTES} bytes", "shorter", "send it again"):
+        assert words in mailbox.FULL
+
+
+def test_the_bound_in_bytes_takes_any_text() -> None:
+    """Also one that no encoding has: a guard never fails."""
+    assert after(mailbox.machine, mailbox.Mailbox(), mailbox.LetterArrived("\ud800")).letters == ("\ud800",)
 
 
 def test_an_assignment_takes_its_brief_and_counts_its_sessions() -> None:

@@ -24,3 +24,15 @@ def test_each_addition_stands_alone() -> None:
     assert "earlier attempt" in compose(Brief(failure="x"), (), continued=False)
     assert "interrupted" in compose(Brief(), (), continued=True)
     assert "- hurry" in compose(Brief(), ("hurry",), continued=False)
+
+
+def test_what_an_earlier_session_was_told_is_marked_as_such() -> None:
+    """It may have done something about it. The letters are one list, in order, at the end."""
+    letters = ("mind the gap", "hurry")
+    said = [compose(Brief(prompt="do it"), letters, continued=False, repeated=n).split("\n\n") for n in range(3)]
+    assert [parts[1:-1] for parts in said] == [
+        [],
+        ["An earlier session had the first of your messages too; it was not completed."],
+        ["An earlier session had the first 2 of your messages too; it was not completed."],
+    ]
+    assert {parts[-1] for parts in said} == {"You have messages:\n- mind the gap\n- hurry"}

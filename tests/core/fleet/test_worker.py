@@ -1,15 +1,10 @@
 """A worker: how a session, an assignment, a mailbox and an intent come together."""
 
-from collections.abc import Callable
-
-import pytest
-
 from aggregate_hand import Hand
 from fleet_worker import (
     BRIEF,
     cooling,
     exit_with,
-    interrupting,
     merging,
     opened,
     preparing,
@@ -22,9 +17,9 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
+from lifefold.core.fleet import assignment, mailbox, seat, worker
 from lifefold.core.kernel import Phase
-from lifefold.effects import CancelSession, LogFatal
+from lifefold.effects import LogFatal
 
 # The round
 
@@ -165,70 +160,6 @@ def test_a_worktree_that_cannot_be_made_is_the_end_of_the_worker() -> None:
     """It goes with nothing in hand."""
     of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
     assert of.told() == [("board", "seat:ann", seat.WorkerGone("its session has stopped"))]
-
-
-# Letters
-
-
-def test_an_urgent_letter_interrupts_and_comes_with_the_next_prompt() -> None:
-    """The work is not given back: the agent goes on from where it was (D14)."""
-    of = running().give("mailbox", mailbox.LetterArrived("look"))
-    assert states(of) == ("Interrupting", "Working")
-    assert of.effects(CancelSession) == [CancelSession()]
-    exit_with(of, session.Error("cancelled"))
-    assert states(of) == ("Spawning", "Working")
-    text = prompt_of(of)
-    assert text.startswith("do it")
-    assert "Your last session was interrupted." in text
-    assert text.endswith("You have messages:\n- look")
-    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Empty", ())
-
-
-def test_a_letter_that_can_wait_interrupts_nobody() -> None:
-    """It comes with the next prompt, whenever that is written."""
-    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
-    assert states(of) == ("Running", "Working")
-    assert of.record("mailbox").letters == ("by the way",)
-
-
-def test_an_urgent_letter_while_spawning_interrupts_right_after_the_start() -> None:
-    """Once, however many letters come (D14)."""
-    of = spawning()
-    for text in ("one", "two", "three"):
-        of.give("mailbox", mailbox.LetterArrived(text))
-    assert states(of) == ("Spawning", "Working")
-    start(of)
-    assert of.state("session") == "Interrupting"
-    exit_with(of, session.Success())
-    assert prompt_of(of).endswith("- one\n- two\n- three")
-
-
-@pytest.mark.parametrize("make", [opened, wanting, preparing, interrupting, verifying, merging, cooling])
-def test_an_urgent_letter_where_nothing_runs_waits_in_the_mailbox(make: Callable[[], Hand]) -> None:
-    """Nothing else changes: CoolingDown keeps its backoff, a merge goes on (D14)."""
-    of = make()
-    before = states(of)
-    of.give("mailbox", mailbox.LetterArrived("later"))
-    assert states(of) == before
-    assert of.record("mailbox").letters[-1] == "later"
-
-
-def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
-    """Nothing that was said is lost, and nothing is said twice."""
-    of = preparing().give("mailbox", mailbox.LetterArrived("be quick"))
-    of.report("assignment", "CheckOutWork", assignment.CheckedOut())
-    assert prompt_of(of) == "do it\n\nYou have messages:\n- be quick"
-    start(of)
-    exit_with(of, session.Success())
-    assert of.record("mailbox").letters == ()
-
-
-def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
-    """A letter that nobody will read is refused (D14)."""
-    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
-    of.give("intent", intent.StopWanted("enough"))
-    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Closed", ())
-    assert of.refuse("mailbox", mailbox.LetterArrived("hello?")).kind == "illegal"
 
 
 # Crashes

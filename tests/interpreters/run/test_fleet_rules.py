@@ -128,3 +128,19 @@ def test_a_fleet_in_which_nobody_can_make_a_place_ends_and_says_why(ground: Grou
     expected = "consecutive_errors 2 of 2; the last was Error(no place for plain-1: no space left)"
     assert sorted(runners[0].notices) == [("agent-1", expected), ("agent-2", expected)]
     assert "plain-1: OPEN: agent-" in ground.run(code=1)
+
+
+def test_a_letter_whose_session_is_interrupted_by_another_is_in_the_prompt_that_succeeds(ground: Ground) -> None:
+    """Everything that ``send`` called accepted, in order (D14). Sessions stand at the gate; the third may pass."""
+    gate = ground.prepare("plain-1", gates=["plain-1"]).folder / "counts" / "plain-1.gate"
+    with ground.running() as run:
+        with gate.open("wb"):
+            for letter in ("use blue", "write it in verse"):
+                assert "accepted" in ground.call("send", "agent", letter).stdout
+                run.until("session agent", "Interrupting -> BuildingPrompt")
+                run.until("session agent", "Spawning -> Running")
+            gate.open("wb").close()
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.git("show", "main:plain-1.txt").endswith("You have messages:\n- use blue\n- write it in verse")
+    (agent,) = ground.json("status")["agents"]
+    assert (agent["attempt"], agent["total_errors"], agent["letters"]) == (3, 0, 0)
