@@ -29,7 +29,7 @@ from lifefold.interpreters.body.session_files import (
     read_exit,
     read_start,
 )
-from lifefold.interpreters.body.session_process import SessionProcess, adopt, boot_ms, launch, output_tail
+from lifefold.interpreters.body.session_process import SessionProcess, adopt, launch, output_tail
 
 __all__ = [
     "LaunchError",
@@ -45,7 +45,6 @@ __all__ = [
     "ShimUnresponsiveError",
     "SurvivorsError",
     "adopt",
-    "boot_ms",
     "identify",
     "is_alive",
     "launch",

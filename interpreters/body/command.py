@@ -52,7 +52,7 @@ class Limits:
 class Ended:
     """What came of a command. ``status``: exit status, or minus the signal that ended it, or None when its time was up.
 
-    ``output`` and ``errors`` are the ends of its two streams; ``errors`` is empty if the streams were not kept apart.
+    ``output`` and ``errors`` are the ends of its two streams.
     """
 
     status: int | None
@@ -66,15 +66,17 @@ async def run(
     limits: Limits,
     *,
     env: Mapping[str, str] | None = None,
-    streams_apart: bool = False,
+    inherited: Sequence[int] = (),
 ) -> Ended:
     """Run a command in ``folder`` to its end, without input, in a group of its own.
 
-    However this is left, also by cancellation, the group has been ended before. Raises OSError or ValueError if the
-    command cannot be started.
+    It inherits the descriptors ``inherited`` and no others. However this is left, also by cancellation, the group has
+    been ended before. Raises OSError or ValueError if the command cannot be started.
     """
-    process = _start(command, folder, env, streams_apart=streams_apart)
-    tails = [_Tail(pipe, limits.keep_bytes) for pipe in (process.stdout, process.stderr) if pipe is not None]
+    process = _start(command, folder, env, inherited)
+    assert process.stdout is not None  # noqa: S101 - as started
+    assert process.stderr is not None  # noqa: S101 - as started
+    tails = [_Tail(process.stdout, limits.keep_bytes), _Tail(process.stderr, limits.keep_bytes)]
     in_time = False
     async with anyio.create_task_group() as readers:
         for tail in tails:
@@ -90,7 +92,7 @@ async def run(
         finally:
             with anyio.CancelScope(shield=True):
                 await _end_group(process, tails)
-    output, errors = [*(bytes(tail.kept) for tail in tails), b""][:2]
+    output, errors = (bytes(tail.kept) for tail in tails)
     return Ended(process.returncode if in_time else None, output, errors)
 
 
@@ -126,7 +128,7 @@ class _Tail:
 
 
 def _start(
-    command: Sequence[str], folder: Path, env: Mapping[str, str] | None, *, streams_apart: bool
+    command: Sequence[str], folder: Path, env: Mapping[str, str] | None, inherited: Sequence[int]
 ) -> subprocess.Popen[bytes]:
     if not command:
         raise ValueError("it is empty")
@@ -136,9 +138,10 @@ def _start(
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if streams_apart else subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         bufsize=0,
         start_new_session=True,
+        pass_fds=inherited,
     )
 
 

@@ -4,9 +4,9 @@ Housekeeping must not depend on how the user has set git up for himself, nor dis
 hooks, signing, editor, prompt, automatic garbage collection and file monitor, in English, and with an environment in
 which no variable points git to another repository. File names are handled as NUL-separated lists.
 
-A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at. Where only a fleet
-writes, a lock that outlasts git's own waiting was left by the dead, and is removed; one in the user's own references
-never is.
+A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at; one whose runner is
+killed goes on, with the locks that its task held (see ``locks``). Where only a fleet writes, a lock file that outlasts
+git's own waiting was left by the dead, and is removed; one in the user's own references never is.
 """
 
 import os
@@ -18,6 +18,8 @@ from itertools import count
 from pathlib import Path
 
 from lifefold.interpreters.body.command import Limits, plain, run
+from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.body.locks import held
 
 OLDEST_GIT = (2, 38)
 """The first version that can merge without a working tree (``git merge-tree --write-tree``)."""
@@ -54,22 +56,10 @@ _CONFIGURATION = (
     "submodule.recurse=false",
 )
 _KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
+_LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 _LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]|(?<![A-Za-z0-9])\.|\.(?![A-Za-z0-9])|\.(?=lock$)")
 _OURS = ("-c", "user.name=lifefold", "-c", "user.email=lifefold@localhost")
-
-
-class WorkplaceError(Exception):
-    """A place to work could not be made, or work could not be brought home: what is wrong, where, and what to do."""
-
-    def __init__(self, what: str, where: Path, remedy: str) -> None:
-        super().__init__(what, where, remedy)
-        self.what = what
-        self.where = where
-        self.remedy = remedy
-
-    def __str__(self) -> str:
-        return f"{self.what} (in {self.where}). {self.remedy}"
 
 
 class GitError(WorkplaceError):
@@ -79,6 +69,10 @@ class GitError(WorkplaceError):
         said = "\n".join(stderr.splitlines()[-STDERR_LINES:])
         super().__init__(f"git {command} failed: {said}", where, "Put right what git says; then it is done again.")
         self.stderr = stderr
+
+
+class LockedError(GitError, InTheWayError):
+    """A git command failed because another one is at work, or has died and left its lock file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +96,25 @@ class Git:
         self.folder = folder
 
     async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
-        """Run one git command. Raises GitError if its exit status is not accepted, or if it goes beyond a limit."""
+        """Run one git command.
+
+        Raises GitError if its exit status is not accepted (LockedError, if another git is why), or if it goes beyond a
+        limit.
+        """
         answer = await self._attempt(*arguments)
         if answer.status not in accept and _remove_left_lock(answer.stderr):
             answer = await self._attempt(*arguments)
         if answer.status not in accept:
             said = answer.stderr or f"it ended with status {answer.status}"
-            raise GitError(_name_of(arguments), self.folder, said)
+            failed = LockedError if _LOCKED.search(said) else GitError
+            raise failed(_name_of(arguments), self.folder, said)
         return answer
 
     async def _attempt(self, *arguments: str) -> Answer:
         command = ("git", *(part for setting in _CONFIGURATION for part in ("-c", setting)), *arguments)
         name = _name_of(arguments)
         try:
-            outcome = await run(command, self.folder, GIT_LIMITS, env=environment(), streams_apart=True)
+            outcome = await run(command, self.folder, GIT_LIMITS, env=environment(), inherited=held())
         except OSError as error:
             raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
         if outcome.status is None:
@@ -221,8 +220,9 @@ class Git:
     async def advance(self, branch: str, old: str, new: str) -> str:
         """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
 
-        Returns an empty text, or what hindered it, if that may pass by itself: the branch has moved, or is locked.
-        Raises WorkplaceError, and changes nothing, if files that have been changed there are in the way.
+        Returns an empty text, or what hindered it, if that may pass at once: the branch has moved, or is locked.
+        Raises InTheWayError, and changes nothing, if files that have been changed there are in the way, or whatever
+        else git has against it there.
         """
         tree = await self.working_tree_of(branch)
         try:
@@ -233,12 +233,12 @@ class Git:
         except GitError as error:
             if await self.commit_at(branch) != old or ".lock" in error.stderr:
                 return error.stderr
-            in_the_way = tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))
-            if not in_the_way:
-                raise
-            what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
-            raise WorkplaceError(what, error.where, "Commit, stash or remove them; then it is done again.") from error
+            raise _hindered(error) from error
         return "" if await self.commit_at(branch) == new else "the branch has moved"
+
+    async def common_directory(self) -> Path:
+        """Return the git directory that the repository's worktrees share."""
+        return Path((await self.run("rev-parse", "--path-format=absolute", "--git-common-dir")).text)
 
     async def own_directory(self, home: "Git") -> Path | None:
         """Return the git directory of this folder if it is a sound worktree of the repository at ``home``."""
@@ -307,6 +307,15 @@ def shown(names: tuple[str, ...]) -> str:
     """Return file names as a list for people, on one line."""
     listed = ", ".join(name if name.isprintable() else ascii(name) for name in names[:NAMES_SHOWN])
     return listed if len(names) <= NAMES_SHOWN else f"{listed}, and {len(names) - NAMES_SHOWN} more"
+
+
+def _hindered(error: GitError) -> InTheWayError:
+    """Return what keeps a branch of the user's from being advanced."""
+    in_the_way = tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))
+    if not in_the_way:
+        return InTheWayError(error.what, error.where, error.remedy)
+    what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
+    return InTheWayError(what, error.where, "Commit, stash or remove them; then it is done again.")
 
 
 def _name_of(arguments: tuple[str, ...]) -> str:

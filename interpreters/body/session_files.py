@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -18,9 +18,6 @@ not it took SIGKILL in the end); it was to be killed at once; nobody renewed its
 started; or its shim died too, and what became of it is not known."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
-
-MARK_VARIABLE: Final = durable.MARK_VARIABLE
-"""The environment variable that says which shim a process belongs to."""
 
 
 class SessionError(Exception):
@@ -83,7 +80,7 @@ class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mark(self) -> str:
-        """What the environment of each of the session's processes says in ``MARK_VARIABLE``."""
+        """What the environment of each of the session's processes says in ``LIFEFOLD_SHIM``."""
         return f"{self.shim_pid}:{self.shim_start_time}:{self.boot_id}"
 
 
@@ -149,7 +146,6 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
         "argv": list(spec.argv),
         "cwd": str(Path(spec.cwd).absolute()),
         "env": dict(spec.env),
-        "stdin": "null",
         "generation": spec.generation,
         "timeout_ms": spec.timeout_ms,
         "grace_ms": spec.grace_ms,

@@ -74,7 +74,7 @@ class SessionProcess:
         async with self._waiting:
             if self._exit is None:
                 await self._wait_for_shim()
-                self._exit = await _settled(self.directory)
+                self._exit = await _settled(self.directory, self.start)
             return self._exit
 
     async def _wait_for_shim(self) -> None:
@@ -100,19 +100,12 @@ class SessionProcess:
             signal_group_if_ours(self.start.agent, signal.SIGKILL)
         await lowlevel.checkpoint()
 
-    async def interrupt(self) -> None:
-        """Send the agent's process group SIGINT, as a terminal does for Ctrl-C."""
-        _write_order(self.directory, {"interrupt": True})
-        await lowlevel.checkpoint()
+    async def renew(self, lease_ms: int) -> None:
+        """Let the session live for ``lease_ms`` from now on, unless this is said again.
 
-    async def renew(self, lease_ms: int, *, from_boot_ms: int | None = None) -> None:
-        """Let the session live until ``lease_ms`` after ``from_boot_ms`` (a reading of ``boot_ms``; now, if not given).
-
-        Where the right to run is itself granted by others, count from the moment in which it was asked for. A lease is
-        never shortened by this, and a session that is being ended is not saved by it.
+        A lease is never shortened by this, and a session that is being ended is not saved by it.
         """
-        since_ms = proc.boot_ms() if from_boot_ms is None else from_boot_ms
-        _write_order(self.directory, {"lease_until_boot_ms": since_ms + lease_ms})
+        _write_order(self.directory, {"lease_until_boot_ms": proc.boot_ms() + lease_ms})
         await lowlevel.checkpoint()
 
     async def output_tail(self, size_bytes: int) -> bytes:
@@ -169,11 +162,6 @@ async def adopt(directory: Path) -> SessionProcess | SessionExit | None:
 async def output_tail(directory: Path, size_bytes: int) -> bytes:
     """Read the end of a session's output, whether it runs or is over."""
     return await to_thread.run_sync(output.tail, str(directory), size_bytes)
-
-
-def boot_ms() -> int:
-    """Read the clock that leases are told in: milliseconds since boot, going on while the machine sleeps (Linux)."""
-    return proc.boot_ms()
 
 
 def _write_order(directory: Path, order: "dict[str, durable.Json]") -> bool:
@@ -242,8 +230,9 @@ async def _undo(directory: Path, shim: "subprocess.Popen[bytes]") -> None:
             await _wait_for_child(shim)
     shim.kill()  # it decided nothing yet, or does not react; if it is reaped, nothing happens
     await _wait_for_child(shim)
-    if _started_by(directory, shim) is not None:
-        await _settled(directory)
+    start = _started_by(directory, shim)
+    if start is not None:
+        await _settled(directory, start)
     # The agent of a shim that was killed holds the lock at its gate until it is gone.
     while read_start(directory) is None and is_held(directory):  # noqa: ASYNC110 - another process sets no event of ours
         await anyio.sleep(_LOCK_POLL_S)
@@ -275,15 +264,10 @@ async def _wait_for(identity: ProcessIdentity) -> None:
         os.close(pidfd)
 
 
-async def _settled(directory: Path) -> SessionExit:
+async def _settled(directory: Path, start: SessionStart | None) -> SessionExit:
     """Settle a session whose shim is dead."""
-    found = await _settled_or_never(directory)
+    while (found := await to_thread.run_sync(settle, directory, start)) is Unsettled.HELD:  # noqa: ASYNC110 - another process sets no event of ours
+        await anyio.sleep(_LOCK_POLL_S)
     if isinstance(found, SessionExit):
         return found
     raise SessionFileError(f"{directory} has no record of its session any more: was it removed?")
-
-
-async def _settled_or_never(directory: Path) -> SessionExit | Unsettled:
-    while (found := await to_thread.run_sync(settle, directory)) is Unsettled.HELD:  # noqa: ASYNC110 - another process sets no event of ours
-        await anyio.sleep(_LOCK_POLL_S)
-    return found

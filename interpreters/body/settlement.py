@@ -2,8 +2,8 @@
 
 All of it goes by the lock that a shim holds for its whole life. Who gets it knows that no shim lives, and while it is
 held none can start. Then either the end is on record; or there was no start, and a mark is left so that there will be
-none; or the shim died before it could record the end (SIGKILL, or the machine went down): the rest of the session is
-killed, and the session recorded as lost.
+none; or the shim died before it could record the end (SIGKILL, or the machine went down), or the record is damaged:
+the rest of the session is killed, and the session recorded as lost.
 
 A process is the session's if it is the recorded one by identity, if its environment has the shim's mark, or if it is
 in a process group of which one of those is a living member (whose number is not given away while it has members).
@@ -22,8 +22,8 @@ from pathlib import Path
 
 from lifefold.interpreters.body.identity import ProcessIdentity, signal_group_if_ours, signal_if_ours
 from lifefold.interpreters.body.session_files import (
-    MARK_VARIABLE,
     SessionExit,
+    SessionFileError,
     SessionStart,
     SurvivorsError,
     read_exit,
@@ -44,23 +44,34 @@ class Unsettled(Enum):
     NEVER_STARTED = "never started"
 
 
-def settle(directory: Path) -> SessionExit | Unsettled:
+def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | Unsettled:
     """Find out how the session ended, as above; blocks for some seconds at worst.
 
-    SurvivorsError if processes live on after SIGKILL: the session is not recorded as over then.
+    ``known`` is its start, for who has it: agents can reach the record. SurvivorsError if processes live on after
+    SIGKILL: the session is not recorded as over then.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _lock(directory) as taken:
         if not taken:
             return Unsettled.HELD
-        if (ended := read_exit(directory)) is not None:
+        if (ended := _sound_exit(directory, known)) is not None:
             return ended
-        start = read_start(directory)
+        start = known or read_start(directory)
         if start is not None:
             return _lose(directory, start)
         if not durable.exists(str(directory), durable.CANCELLED):
             durable.write_durably(str(directory), durable.CANCELLED, "no shim may start here\n")
         return Unsettled.NEVER_STARTED
+
+
+def _sound_exit(directory: Path, known: SessionStart | None) -> SessionExit | None:
+    """Read the record of the end. One that is damaged is none, if there was a start."""
+    try:
+        return read_exit(directory)
+    except SessionFileError:
+        if known is None and read_start(directory) is None:
+            raise
+    return None
 
 
 def is_held(directory: Path) -> bool:
@@ -89,13 +100,14 @@ def _lose(directory: Path, start: SessionStart) -> SessionExit:
         message, escaped = "the machine was started anew", set[int]()
     else:
         message, escaped = "its shim was killed", _kill_all(start)
+    missing = "the record of its end is damaged" if (directory / durable.EXIT).exists() else "its end is not on record"
     with contextlib.suppress(OSError):  # a full disk: the log is readable all the same
         output.put_in_order(str(directory))
     log = directory / durable.OUTPUT
     record = SessionExit(
         outcome="lost",
         at_ms=proc.wall_ms(),
-        message=f"{message} before it could record the end",
+        message=f"{message}, and {missing}",
         output_bytes=log.stat().st_size if log.exists() else 0,
         escaped=tuple(sorted(escaped))[:_ESCAPED_LIMIT],
     )
@@ -142,4 +154,4 @@ def _has_mark(pid: int, mark: str) -> bool:
         environment = proc.read_bytes(f"/proc/{pid}/environ")
     except OSError:  # gone, or another user's
         return False
-    return f"{MARK_VARIABLE}={mark}".encode() in environment.split(b"\0")
+    return f"{durable.MARK_VARIABLE}={mark}".encode() in environment.split(b"\0")

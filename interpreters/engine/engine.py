@@ -35,7 +35,7 @@ from lifefold.core.kernel import (
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import Batch, EventStore, Post
@@ -98,7 +98,7 @@ class Engine:
         self._awaited: Final[set[Input]] = set()
         self._stopped = False
         self._timers: Final = Timers(self.clock, self.offer)
-        self._activities: Final[dict[tuple[str, str, str, int], Ongoing]] = {}
+        self._activities: Final[dict[tuple[str, str, str, int], LiveActivity]] = {}
         self._returned: Final[set[tuple[str, str, str, int]]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
@@ -244,14 +244,14 @@ class Engine:
         self.offer(tell.aggregate, envelope)
 
     def _begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
-        ongoing = Ongoing(self, begin, occasion, leftover=leftover)
+        ongoing = LiveActivity(self, begin, occasion, leftover=leftover)
         key = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
         self._activities[key] = ongoing
         handler = self._interpreter.activities[type(begin.activity)]
         assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
         self._tasks.start_soon(self._live, key, ongoing, handler(begin.activity, ongoing))
 
-    async def _live(self, key: tuple[str, str, str, int], ongoing: "Ongoing", work: Awaitable[None]) -> None:
+    async def _live(self, key: tuple[str, str, str, int], ongoing: "LiveActivity", work: Awaitable[None]) -> None:
         """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
         with ongoing.scope:
             await work
@@ -338,30 +338,17 @@ def _abandoned(envelope: Envelope) -> Refusal:
     return Refusal(envelope, "stopped", "the engine has stopped; the log says whether it was taken")
 
 
-class Ongoing:
+class LiveActivity(Ongoing):
     """An activity that a handler is busy with."""
 
-    __slots__ = ("_engine", "begin", "ending", "leftover", "occasion", "over", "scope")
+    __slots__ = ("_engine", "over", "scope")
 
     def __init__(self, engine: Engine, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
         """Take what began."""
+        super().__init__(begin, occasion, leftover=leftover)
         self._engine = engine
-        self.begin = begin
-        self.occasion = occasion
-        self.leftover = leftover
         self.scope = anyio.CancelScope()
-        self.ending = leftover
         self.over = False
-
-    @property
-    def generation(self) -> int:
-        """The version of the transition that began it."""
-        return self.begin.generation
-
-    @property
-    def resumed(self) -> bool:
-        """Whether something of it may be there already, from before a crash."""
-        return self.begin.resumed
 
     async def report(self, event: Event) -> bool:
         """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""

@@ -3,7 +3,8 @@
 A handler of an *effect* is called once per committed transition that asks for it, and possibly again after a crash,
 with the same ``Asked.identity``; it must make that harmless. A handler of an *activity* runs for as long as the state
 holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the state is
-left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot.
+left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot. It is also
+cancelled when the whole engine goes down; ``activity.ending`` tells the two apart.
 
 After a crash the handler of an activity that goes on is called again, with ``activity.resumed`` set. If the end of the
 activity was asked for before the crash, or so soon after it that the handler may not have found what was left, it is
@@ -12,13 +13,14 @@ called with ``activity.leftover`` set.
 A system is served only by an interpreter that has a handler for everything the system can ask for.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
 from lifefold.core.kernel import Aggregate, Does, Entity, Event, System
-from lifefold.effects import Activity, Effect
+from lifefold.effects import Activity, Begin, Effect
 
 E = TypeVar("E", bound=Effect)
 A = TypeVar("A", bound=Activity)
@@ -50,32 +52,36 @@ class Occasion(msgspec.Struct, frozen=True, gc=False):
         return self.within.entities[self.ref]
 
 
-class Ongoing(Protocol):
+class Ongoing(ABC):
     """An activity as its handler sees it."""
 
-    @property
-    def occasion(self) -> Occasion:
-        """Where it comes from."""
-        ...
+    __slots__ = ("begin", "ending", "leftover", "occasion")
+
+    def __init__(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
+        """Take what began.
+
+        ``occasion`` is where it comes from. ``leftover`` is whether all that is wanted is its end: end what a crash may
+        have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
+        cancelled while it has not may leave its work to whoever takes the activity up after the engine.
+        """
+        self.begin: Final = begin
+        self.occasion: Final = occasion
+        self.leftover: Final = leftover
+        self.ending = leftover
 
     @property
     def generation(self) -> int:
         """The version of the transition that began it: unique among the activities of its entity."""
-        ...
+        return self.begin.generation
 
     @property
     def resumed(self) -> bool:
         """Whether something of it may be there already, from before a crash."""
-        ...
+        return self.begin.resumed
 
-    @property
-    def leftover(self) -> bool:
-        """Whether all that is wanted is its end: end what a crash may have left, begin nothing, and return."""
-        ...
-
+    @abstractmethod
     async def report(self, event: Event) -> bool:
         """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
-        ...
 
 
 EffectHandler = Callable[[Any, Occasion], Awaitable[None]]

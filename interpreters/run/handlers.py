@@ -1,12 +1,18 @@
 """The standard interpreter of the fleet: agents as processes, work in worktrees.
 
 A handler performs and reports; it decides nothing. Whatever goes wrong in the world outside is reported as the event
-that the lifecycle has for it, so that no error of one agent stops the fleet.
+that the lifecycle has for it, so that no error of one agent stops the fleet. What may pass is waited for, and told.
+
+A handler that has returned has left nothing: as long as it is not certain that a session's processes are gone, it does
+not return. But a handler that is cancelled although nobody asked for its end (``ending``) has a runner that goes down;
+it leaves the session to its shim and its lease, as a runner that is killed does, and the next run adopts it.
 """
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -31,21 +37,31 @@ from lifefold.interpreters.body import (
     SessionProcess,
     SessionSpec,
     ShimUnresponsiveError,
+    SurvivorsError,
     adopt,
     launch,
 )
 from lifefold.interpreters.body.verification import end_left_over, verify
-from lifefold.interpreters.body.workplace import MergeConflict, Workplace, WorkplaceError
+from lifefold.interpreters.body.workplace import InTheWayError, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.fleet import Agent, Fleet, expand
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.patience import patiently
 
 Notice = Callable[[str, str], None]
 """Told of what people must know: ``(agent, message)``."""
 
+PLACE_LIMIT_S: Final = 600.0
+"""How long a worktree that others are at work in is waited for."""
 
-MERGE_PAUSE_S: Final = 3.0
-"""How long a merge waits before it looks again whether what was in its way has gone."""
+ARGUMENT_BYTES: Final = 120_000
+"""How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
+
+TOO_LONG: Final = "Your instructions are too long for an argument. Read all of the file {file} and do what it says."
+"""What becomes the argument instead."""
+
+UNCERTAIN: Final = (SurvivorsError, OSError)
+"""What leaves it open whether a session's processes are gone."""
 
 
 class Handlers:
@@ -87,9 +103,8 @@ class Handlers:
     async def store_prompt(self, effect: StorePrompt, occasion: Occasion) -> None:
         """Write the prompt where the agent and people can read it."""
         record: session.Session = occasion.entity.record
-        path = self._folder.prompt(record.name, record.attempt)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(effect.prompt)
+        with contextlib.suppress(OSError):  # the session writes it, too, before it begins, and reports what is wrong
+            _write(self._folder.prompt(record.name, record.attempt), effect.prompt)
 
     async def cancel_session(self, _effect: CancelSession, occasion: Occasion) -> None:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
@@ -119,8 +134,9 @@ class Handlers:
         """Make the agent's worktree."""
         if ongoing.leftover:
             return
+        agent = ongoing.occasion.within.key
         try:
-            await self._workplace.prepare(ongoing.occasion.within.key)
+            await self._placed(agent, "prepare its worktree", partial(self._workplace.prepare, agent))
         except (WorkplaceError, OSError) as error:
             await ongoing.report(session.FatalError(f"no worktree: {error}"))
         else:
@@ -130,71 +146,73 @@ class Handlers:
         """Give the task its clean place."""
         if ongoing.leftover:
             return
+        agent, task = ongoing.occasion.within.key, activity.task
         try:
-            await self._workplace.check_out(ongoing.occasion.within.key, activity.task, activity.epoch)
+            check_out = partial(self._workplace.check_out, agent, task, activity.epoch)
+            await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
             await ongoing.report(assignment.CheckoutFailed(str(error)))
         else:
             await ongoing.report(assignment.CheckedOut())
 
+    async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something to the agent's place; wait, but not for ever, while others are in the way."""
+        await patiently(work, (InTheWayError,), self._waits(agent, what), limit_s=PLACE_LIMIT_S)
+
     async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
         """Run the verification commands."""
         records = self._folder.verification(activity.task, activity.epoch)
         folder = self._workplace.folder(ongoing.occasion.within.key, activity.task)
+        if ongoing.resumed:
+            await self._see_to_the_end(ongoing, partial(end_left_over, records))
+        if ongoing.leftover:
+            return
         try:
-            if ongoing.leftover:
-                await end_left_over(records)
-                return
             reason = await verify(folder, activity.commands, timeout_ms=activity.timeout_ms, records=records)
         except (SessionError, OSError) as error:
+            await self._see_to_the_end(ongoing, partial(end_left_over, records))
             reason = str(error)
         await ongoing.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
     async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
-        """Bring the work into the fleet's branch."""
+        """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
         agent = ongoing.occasion.within.key
-        told = ""
-        while True:
-            try:
-                commit = await self._workplace.merge(agent, activity.task, activity.epoch, activity.title)
-            except MergeConflict as error:
-                await ongoing.report(assignment.Conflicted(str(error)))
-                return
-            except (WorkplaceError, OSError) as error:  # something of the user's is in the way; the work is done
-                if str(error) != told:
-                    told = str(error)
-                    self._notice(agent, f"waits to merge {activity.task}: {told}")
-                await anyio.sleep(MERGE_PAUSE_S)
-            else:
-                await ongoing.report(assignment.Merged(commit))
-                return
+        merge = partial(self._workplace.merge, agent, activity.task, activity.epoch, activity.title)
+        try:
+            commit = await patiently(merge, (InTheWayError, OSError), self._waits(agent, f"merge {activity.task}"))
+        except WorkplaceError as error:
+            await ongoing.report(assignment.Conflicted(str(error)))
+        else:
+            await ongoing.report(assignment.Merged(commit))
 
     async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
         """Run one session: start or adopt its process, say that it runs, wait, say how it ended."""
-        try:
-            found = await self._adopted(activity, ongoing) if ongoing.resumed else None
-            if ongoing.leftover:
-                await _finish(found, activity.grace_ms)
-                return
-            if found is None:
-                found = await self._launched(activity, ongoing)
-        except (SessionError, OSError) as error:
-            await ongoing.report(session.SessionExited(session.Error(f"not started: {error}")))
+        if ongoing.leftover:
+            await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
             return
-        if isinstance(found, SessionProcess):
-            ended = await self._attend(found, activity, ongoing)
-        else:
-            ended = found
-            if ended.outcome != "spawn-failed":
-                await ongoing.report(session.SessionStarted(activity.session_seq))
+        found = None
+        try:
+            found = await self._found(activity, ongoing)
+            ended = await self._attend(found, activity, ongoing) if isinstance(found, SessionProcess) else found
+        except (SessionError, OSError) as error:
+            if ongoing.ending:
+                await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
+            what = "not started" if found is None else "its end is not known"
+            await ongoing.report(session.SessionExited(session.Error(f"{what}: {error}")))
+            return
+        if ended is found and ended.outcome != "spawn-failed":
+            await ongoing.report(session.SessionStarted(activity.session_seq))
         await ongoing.report(session.SessionExited(outcome(ended)))
 
-    async def _adopted(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit | None:
-        """Return what an earlier runner has started; None if nothing was, which is then certain to remain so."""
-        return await adopt(self._folder.last_start(ongoing.occasion.within.key, activity.attempt))
-
-    async def _launched(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess:
+    async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
+        """Return the session that an earlier runner has started; if none has, launch it."""
         agent = ongoing.occasion.within.key
+        if ongoing.resumed:
+            look = partial(adopt, self._folder.last_start(agent, activity.attempt))
+            found = await patiently(look, UNCERTAIN, self._waits(agent, "adopt its session"))
+            if found is not None:
+                return found
+        _write(self._folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self._folder.next_start(agent, activity.attempt)
         spec = self._spec(self._agents[agent], activity, ongoing)
         return await launch(folder, spec, lease_ms=self._fleet.lease_ms)
@@ -202,30 +220,65 @@ class Handlers:
     async def _attend(self, process: SessionProcess, activity: RunSession, ongoing: Ongoing) -> SessionExit:
         """Wait for the session's end, and bring it about if it is not wanted any more."""
         agent = ongoing.occasion.within.key
-        self.live[agent] = (activity.attempt, process)
+        with self._alive(agent, activity.attempt, process):
+            try:
+                await _renew(process, self._fleet.lease_ms)  # an adopted one's lease may be about to end
+                if process.start is not None:
+                    await ongoing.report(session.SessionStarted(activity.session_seq))
+                return await patiently(process.wait, UNCERTAIN, self._waits(agent, "see its session's end"))
+            except anyio.get_cancelled_exc_class():
+                if ongoing.ending:
+                    await self._see_to_the_end(ongoing, partial(_finish, process, activity.grace_ms))
+                raise
+
+    async def _end_left_over(self, activity: RunSession, ongoing: Ongoing) -> None:
+        """End a session that nobody attends, if anything of it is there."""
+        agent = ongoing.occasion.within.key
+        found = await adopt(self._folder.last_start(agent, activity.attempt))
+        if isinstance(found, SessionProcess):
+            with self._alive(agent, activity.attempt, found):
+                await _finish(found, activity.grace_ms)
+
+    async def _see_to_the_end(self, ongoing: Ongoing, end: Callable[[], Awaitable[object]]) -> None:
+        """End what there may be of an activity, and return only when that is certain: its end is confirmed then.
+
+        A handler whose end is asked for meanwhile goes on with it.
+        """
+        tell = self._waits(ongoing.occasion.within.key, "end what is left")
         try:
-            if process.start is not None:
-                await ongoing.report(session.SessionStarted(activity.session_seq))
-            return await process.wait()
+            await patiently(end, (SessionError, OSError), tell)
         except anyio.get_cancelled_exc_class():
-            with anyio.CancelScope(shield=True):
-                await _finish(process, activity.grace_ms)
+            if ongoing.ending and not ongoing.leftover:
+                with anyio.CancelScope(shield=True):
+                    await patiently(end, (SessionError, OSError), tell)
             raise
+
+    def _waits(self, agent: str, what: str) -> Callable[[str], None]:
+        """Return what tells people why an agent waits."""
+        return lambda why: self._notice(agent, f"waits to {what}: {why}")
+
+    @contextlib.contextmanager
+    def _alive(self, agent: str, attempt: int, process: SessionProcess) -> Generator[None]:
+        """Let a session be the one that the agent has now."""
+        self.live[agent] = (attempt, process)
+        try:
+            yield
         finally:
             del self.live[agent]
 
     def _spec(self, agent: Agent, activity: RunSession, ongoing: Ongoing) -> SessionSpec:
-        task = ongoing.occasion.within.record("assignment").brief.task
+        brief = ongoing.occasion.within.record("assignment").brief
+        task = brief.task
         worktree = self._workplace.folder(agent.name, task)
         prompt_file = self._folder.prompt(agent.name, activity.attempt)
-        argv = expand(
-            agent.command, prompt=activity.prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree)
-        )
+        prompt = activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
+        argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
         known = {
             "LIFEFOLD_AGENT": agent.name,
             "LIFEFOLD_TASK": task,
             "LIFEFOLD_ATTEMPT": str(activity.attempt),
             "LIFEFOLD_PROMPT_FILE": str(prompt_file),
+            "LIFEFOLD_STATE_FILE": str(self._folder.state(agent.name, task, brief.epoch)),
         }
         return SessionSpec(
             argv=tuple(argv),
@@ -238,6 +291,18 @@ class Handlers:
         )
 
 
+def _write(file: Path, text: str) -> None:
+    """Write a file as a whole: who reads it meanwhile finds the old text or the new one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(file)
+
+
+def _fits(prompt: str) -> bool:
+    return len(prompt.encode()) <= ARGUMENT_BYTES
+
+
 async def _end(process: SessionProcess, grace_ms: int) -> None:
     """Ask a session to end; kill it at once if its shim does not listen."""
     try:
@@ -246,11 +311,15 @@ async def _end(process: SessionProcess, grace_ms: int) -> None:
         await process.kill()
 
 
-async def _finish(found: SessionProcess | SessionExit | None, grace_ms: int) -> None:
-    """See a session to its end, if it has not ended yet."""
-    if isinstance(found, SessionProcess):
-        await _end(found, grace_ms)
-        await found.wait()
+async def _finish(process: SessionProcess, grace_ms: int) -> None:
+    """See a session to its end."""
+    await _end(process, grace_ms)
+    await process.wait()
+
+
+async def _renew(process: SessionProcess, lease_ms: int) -> None:
+    with contextlib.suppress(ShimUnresponsiveError):  # a frozen one; if it stays so, its lease ends it
+        await process.renew(lease_ms)
 
 
 def outcome(ended: SessionExit) -> session.Success | session.Error | session.Timeout:
@@ -266,6 +335,5 @@ async def renew_leases(live: Callable[[], list[SessionProcess]], lease_ms: int) 
     """Tell the shims, again and again, that somebody is still there: three times within every lease."""
     while True:
         for process in live():
-            with contextlib.suppress(ShimUnresponsiveError):  # a frozen one; if it stays so, its lease ends it
-                await process.renew(lease_ms)
+            await _renew(process, lease_ms)
         await anyio.sleep(lease_ms / 3_000)

@@ -5,7 +5,9 @@ and goes; the next one tells them to go on. Asked twice, it kills what still run
 """
 
 import json
+import secrets
 from collections import Counter
+from contextlib import ExitStack
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -50,7 +52,9 @@ class Runner:
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
         self.leaving = 0
+        self._cut_short = False
         self._store: Final = store
+        self._workplace: Final = workplace
         self.folder: Final = FleetFolder(store.path)
         self.handlers: Final = Handlers(
             fleet, self.folder, workplace, lambda agent, text: self.notices.append((agent, text))
@@ -69,7 +73,7 @@ class Runner:
         """
         runner = await cls._open(fleet, log, interpreter, clock or WallClock())
         try:
-            await runner.engine.load()
+            await runner.load()
         except BaseException:
             runner.close()
             raise
@@ -77,26 +81,39 @@ class Runner:
 
     @classmethod
     async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter | None, clock: Clock) -> "Runner":
+        """Take the log and the repository, or neither; change nothing but that there is a log."""
         folder = FleetFolder(log)
-        if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
-            store = SqliteStore.open(log)
-            try:
+        with ExitStack() as taken:
+            if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
+                store = SqliteStore.open(log)
+                taken.callback(store.close)
                 _must_belong(fleet, store)
-                workplace = await _workplace(fleet, folder, store.meta("branch"))
-            except BaseException:
-                store.close()
-                raise
-            return cls(fleet, store, workplace, interpreter, clock)
-        workplace = await _workplace(fleet, folder, None)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        folder.make()
-        branch = workplace.branch if isinstance(workplace, GitWorkplace) else ""
-        meta = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": branch}
-        return cls(fleet, SqliteStore.create(log, meta), workplace, interpreter, clock)
+                workplace = await _workplace(fleet, folder, store.meta("branch") or "")
+                taken.callback(workplace.close)
+            else:
+                workplace = await _workplace(fleet, folder, "")
+                taken.callback(workplace.close)
+                log.parent.mkdir(parents=True, exist_ok=True)
+                store = SqliteStore.create(log, _meta(fleet, workplace))
+                taken.callback(store.close)
+            runner = cls(fleet, store, workplace, interpreter, clock)
+            taken.pop_all()
+            return runner
+
+    async def load(self) -> None:
+        """Fold the log, and make the workplace this run's; while nothing is in the log, that may not be done yet."""
+        await self.engine.load()
+        run = self._store.meta("run") or ""
+        if self.aggregates:
+            await self._workplace.go_on(run)
+        else:
+            await self._workplace.take_over(run, self._store.path)
+            self.folder.make()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Let go of the log and of the repository."""
         self._store.close()
+        self._workplace.close()
 
     @property
     def aggregates(self) -> dict[str, Aggregate]:
@@ -129,13 +146,17 @@ class Runner:
             for name in self._workers():
                 self._say(name, "intent", intent.HoldWanted())
         else:
+            workers = [self.aggregates[name] for name in self._workers()]
+            self._cut_short = self._cut_short or any(
+                entity.running for each in workers for entity in each.entities.values()
+            )
             for _, process in self.handlers.live.values():
                 self.engine.spawn(process.kill)
             self.engine.wake()
 
     def verdict(self) -> Verdict:
         """Return how things stand."""
-        if not board.finished(self.aggregates[board.NAME]):
+        if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.LEFT
         closed = all(each.state == task.State.CLOSED for each in status.tasks(self.aggregates))
         return Verdict.ALL_CLOSED if closed else Verdict.SOME_FAILED
@@ -198,9 +219,14 @@ def _must_belong(fleet: Fleet, store: SqliteStore) -> None:
         raise OtherFleetError(message)
 
 
-async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str | None) -> Workplace:
+async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:
     if fleet.repository is None:
         return FolderWorkplace(folder.worktrees)
-    if branch:
-        return GitWorkplace(fleet.repository, folder.worktrees, fleet.name, branch)
-    return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name)
+    return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name, branch)
+
+
+def _meta(fleet: Fleet, workplace: Workplace) -> dict[str, str]:
+    """Return what a new log says of its run."""
+    branch = workplace.branch if isinstance(workplace, GitWorkplace) else ""
+    run = secrets.token_hex(8)
+    return {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": branch, "run": run}

@@ -52,6 +52,14 @@ class Bell:
         line, _, self._heard = self._heard.partition(b"\n")
         return line.decode()
 
+    def is_silent(self) -> bool:
+        """Tell whether nobody has rung who was not heard."""
+        try:
+            self._heard += os.read(self._fd, 4096)
+        except BlockingIOError:
+            return not self._heard
+        return False
+
     async def pid(self) -> ProcessIdentity:
         """Wait for a living process that rings with its pid."""
         found = identify(int(await self.heard()))

@@ -155,11 +155,6 @@ class Family:
                 self.escaped.append(child)
             _quietly(os.kill, child, number)
 
-    def interrupt(self) -> None:
-        """Send the group what a terminal sends for Ctrl-C."""
-        if not self.agent_dead:
-            _quietly(os.killpg, self.pid, signal.SIGINT)
-
     def kill_rest(self) -> None:
         """Kill the group and all children, once. Their children become ours, so that repeating this reaches all."""
         self.signal(signal.SIGKILL)

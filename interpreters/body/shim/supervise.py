@@ -175,8 +175,6 @@ class Supervisor:
             self._kill()
         elif type(grace_ms) is int:
             self._end("ended", grace_ms)
-        elif order.get("interrupt") is True:
-            self._family.interrupt()
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
 

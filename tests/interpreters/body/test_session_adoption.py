@@ -171,6 +171,23 @@ async def test_a_record_that_was_tampered_with_is_named(tmp_path: Path) -> None:
         await adopt(tmp_path)
 
 
+async def test_a_record_of_the_end_that_the_agent_has_written_is_replaced(tmp_path: Path) -> None:
+    """Whoever waits does not fail over it: what is left of the session is killed, and the session lost."""
+    bell, spoilt = Bell(tmp_path / "bell"), Bell(tmp_path / "spoilt")
+    daemon = f"(setsid sh -c 'echo $$ > {bell}; exec sleep 1000' &)"
+    text = f"{daemon}; echo garbage > {tmp_path}/run/exit.json; echo > {spoilt}; sleep 1000"
+    session = await launch(tmp_path / "run", script(text))
+    left, start = await bell.pid(), read_start(tmp_path / "run")
+    await spoilt.heard()
+    assert start is not None
+    assert signal_if_ours(start.shim, signal.SIGKILL)
+    ended = await session.wait()
+    assert ended.outcome == "lost"
+    assert "damaged" in ended.message
+    assert not is_alive(left)
+    assert read_exit(tmp_path / "run") == ended
+
+
 async def test_a_session_that_is_over_can_be_launched_for_its_exit(tmp_path: Path) -> None:
     """A runner that does not remember whether it had launched may simply launch."""
     ended = await (await launch(tmp_path / "run", program("false"))).wait()

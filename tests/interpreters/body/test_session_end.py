@@ -1,22 +1,25 @@
 """Ending: by order, by the clock, by the lease; and that nobody is left, wherever he hid."""
 
+import fcntl
 import os
 import signal
+import termios
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from lifefold.interpreters.body import (
     SessionExit,
     SessionProcess,
-    boot_ms,
     identify,
     is_alive,
     launch,
     read_start,
     signal_if_ours,
 )
+from lifefold.interpreters.body.shim.proc import boot_ms
 from session_ground import PATIENCE_S, Bell, death, script
 
 pytestmark = pytest.mark.anyio
@@ -83,16 +86,6 @@ async def test_a_stopped_agent_can_be_ended_politely(tmp_path: Path) -> None:
     assert (await session.wait()).code == 9
 
 
-async def test_an_interrupt_reaches_the_agents_group(tmp_path: Path) -> None:
-    """An interrupt is a signal like that of a terminal, and no request to end."""
-    bell = Bell(tmp_path / "bell")
-    session = await launch(tmp_path / "run", script(f"trap 'exit 4' INT; echo > {bell}; while :; do sleep 0.01; done"))
-    await bell.heard()
-    await session.interrupt()
-    ended = await session.wait()
-    assert (ended.outcome, ended.code) == ("exited", 4)
-
-
 async def test_an_agent_ends_when_its_time_is_over(tmp_path: Path) -> None:
     """The time-out is kept by the shim, and told from every other end."""
     session = await launch(tmp_path / "run", script("sleep 1000", timeout_ms=100))
@@ -109,12 +102,34 @@ async def test_an_agent_whose_lease_nobody_renews_ends(tmp_path: Path) -> None:
     assert boot_ms() >= until_ms
 
 
-async def test_a_renewed_lease_keeps_the_agent(tmp_path: Path) -> None:
-    """The latest deadline counts, and one that is earlier takes nothing away."""
-    session = await launch(tmp_path / "run", script("sleep 1.2"), lease_ms=1000)
-    await session.renew(60_000)
-    await session.renew(0, from_boot_ms=boot_ms() - 1000)
-    assert (await session.wait()).outcome == "exited"
+async def test_the_latest_deadline_of_a_lease_counts(tmp_path: Path) -> None:
+    """A renewal that ends earlier takes nothing away from the agent."""
+    go = Bell(tmp_path / "go")
+    session = await launch(tmp_path / "run", script(f"read line < {go}; exit 6"))
+    await session.renew(1_000_000)
+    await session.renew(0)
+    await orders_are_read(tmp_path / "run")
+    go.ring()
+    ended = await session.wait()
+    assert (ended.outcome, ended.code) == ("exited", 6)
+
+
+async def orders_are_read(directory: Path) -> None:
+    """Wait until the shim has taken all orders out of its pipe."""
+    control = os.open(directory / "control", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            while fcntl.ioctl(control, termios.FIONREAD, bytes(4)) != bytes(4):
+                await anyio.lowlevel.checkpoint()
+    finally:
+        os.close(control)
+
+
+async def test_a_renewal_is_a_deadline_where_there_was_none(tmp_path: Path) -> None:
+    """What was launched without a lease ends when one that it was given runs out."""
+    session = await launch(tmp_path / "run", script("sleep 1000"))
+    await session.renew(1)
+    assert (await session.wait()).outcome == "lease-expired"
 
 
 async def test_a_closed_control_pipe_alone_ends_nothing(tmp_path: Path) -> None:
@@ -192,7 +207,6 @@ async def test_orders_to_a_session_that_is_over_do_nothing(tmp_path: Path) -> No
     ended = await session.wait()
     await session.end(0)
     await session.kill()
-    await session.interrupt()
     await session.renew(1000)
     assert await session.wait() == ended
 

@@ -5,8 +5,6 @@ again by a workplace that knows nothing of the first.
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -14,17 +12,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from lifefold.interpreters.body import workplace as module
-from lifefold.interpreters.body.git import Answer, Git
+from git_ground import Scene, attempt, commit, git, names, new_repository, write
+from lifefold.interpreters.body import trunk
+from lifefold.interpreters.body.git import Answer, Git, LockedError
 from lifefold.interpreters.body.workplace import (
     FolderWorkplace,
     GitWorkplace,
+    InTheWayError,
     MergeConflict,
     Workplace,
     WorkplaceError,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
 WRITING = frozenset("add checkout clean commit commit-tree merge merge-tree symbolic-ref update-ref worktree".split())
 ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te', "tab\there", "glob*[a]")
@@ -33,96 +33,6 @@ ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture(autouse=True)
-def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Git knows nobody here, unless a test says so."""
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
-def git(folder: Path, *arguments: str) -> str:
-    user = ("-c", "user.name=user", "-c", "user.email=user@example.org")
-    command = ("git", *user, *arguments)
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    return done.stdout.decode().removesuffix("\n")
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
-
-
-def attempt(folder: Path, *arguments: str) -> None:
-    """Run a git command that is expected to fail, in a way that leaves something behind."""
-    with pytest.raises(subprocess.CalledProcessError):
-        git(folder, *arguments)
-
-
-def write(folder: Path, **files: str) -> None:
-    for name, text in files.items():
-        (folder / name).write_text(text)
-
-
-def commit(folder: Path, message: str = "by the user", **files: str) -> str:
-    write(folder, **files)
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--allow-empty", "-m", message)
-    return git(folder, "rev-parse", "HEAD")
-
-
-def new_repository(folder: Path) -> Path:
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main", "--template=")
-    write(folder, shared="1\n2\n3\n", other="as it was\n")
-    (folder / ".gitignore").write_text("cache/\n")
-    commit(folder, "first")
-    return folder
-
-
-class Scene:
-    """A repository, and the workplace of a fleet in it."""
-
-    def __init__(self, folder: Path, template: Path) -> None:
-        self.repository = folder / "repository"
-        shutil.copytree(template, self.repository)
-        self.root = folder / "work"
-        self.workplace = self.again()
-
-    def again(self) -> GitWorkplace:
-        """Return the workplace as a runner that was started anew has it."""
-        return GitWorkplace(self.repository, self.root, "fleet", "main")
-
-    def place(self, agent: str = "a") -> Path:
-        return self.workplace.folder(agent, "T1")
-
-    def git(self, *arguments: str) -> str:
-        return git(self.repository, *arguments)
-
-    def merges(self) -> list[str]:
-        return self.git("log", "--merges", "--format=%s", "main").splitlines()
-
-    def salvaged(self) -> dict[str, str]:
-        """Return what was salvaged: reference, without what all have in common, and commit."""
-        listed = self.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/lifefold/fleet/salvage")
-        pairs = (line.split(" ") for line in listed.splitlines())
-        return {name.removeprefix("refs/lifefold/fleet/salvage/"): commit for name, commit in pairs}
-
-    def is_clean(self) -> bool:
-        return self.git("status", "--porcelain") == ""
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return new_repository(tmp_path_factory.mktemp("template") / "repository")
-
-
-@pytest.fixture
-def scene(tmp_path: Path, template: Path) -> Scene:
-    return Scene(tmp_path, template)
 
 
 class Cut(Exception):
@@ -514,6 +424,7 @@ async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scen
     await scene.workplace.check_out("b", "T2", 1)
     left = commit(scene.place("b"), left="l")
     again = await GitWorkplace.open(scene.repository, scene.root, "fleet")
+    await again.take_over("second", scene.root / "log")
     assert scene.salvaged() == {"earlier/T2-1": left}
     await again.check_out("b", "T2", 1)
     assert not (scene.place("b") / "left").exists()
@@ -658,9 +569,8 @@ async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene:
     commit(scene.place(), shared="mine\n")
     commit(scene.repository, shared="yours\n")
     attempt(scene.place(), "merge", "main")
-    with pytest.raises(MergeConflict, match="not resolved, in shared") as raised:
+    with pytest.raises(MergeConflict, match="not resolved, in shared"):
         await scene.workplace.merge("a", "T1", 1, "do")
-    assert raised.value.paths == ("shared",)
     await scene.workplace.check_out("a", "T2", 1)
     assert git(scene.place(), "status", "--porcelain") == ""
 
@@ -751,9 +661,8 @@ async def test_a_conflict_names_the_paths_and_changes_nothing(scene: Scene) -> N
     first = await scene.workplace.merge("a", "T1", 1, "do")
     with pytest.raises(MergeConflict) as raised:
         await scene.workplace.merge("b", "T2", 1, "do")
-    assert set(raised.value.paths) == {"shared", "other"}
-    assert "shared" in raised.value.reason
-    assert "lifefold/fleet/T2/1" in raised.value.reason
+    assert {"shared", "other"} <= set(raised.value.what.replace(",", "").split())
+    assert "lifefold/fleet/T2/1" in raised.value.remedy
     assert scene.git("rev-parse", "main") == first
     assert scene.is_clean()
     assert scene.git("show", "lifefold/fleet/T2/1:shared").startswith("b")
@@ -785,7 +694,7 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
     scene: Scene, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number of repetitions has a limit, and the work can be merged later."""
-    monkeypatch.setattr(module, "MERGE_ROUNDS", 3)
+    monkeypatch.setattr(trunk, "MERGE_ROUNDS", 3)
 
     def interfere() -> None:
         commit(scene.repository)
@@ -794,7 +703,7 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     faults.before("--ff-only", interfere)
-    with pytest.raises(WorkplaceError, match="main could not be advanced"):
+    with pytest.raises(InTheWayError, match="main could not be advanced"):
         await scene.workplace.merge("a", "T1", 1, "do")
     faults.before("--ff-only", lambda: None)
     assert await scene.workplace.merge("a", "T1", 1, "do")
@@ -804,7 +713,7 @@ async def test_a_git_of_the_users_that_is_just_working_is_waited_for(
     scene: Scene, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """His lock is never removed; when it goes, the merge goes on."""
-    monkeypatch.setattr(module, "ROUND_MS", 1)
+    monkeypatch.setattr(trunk, "ROUND_MS", 1)
     lock = scene.repository / ".git" / "index.lock"
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -939,14 +848,40 @@ async def test_the_users_work_in_the_way_stops_a_merge_before_it_does_anything(s
     (scene.place() / name).write_text("the agent's\n")
     (scene.repository / name).write_text("the user's\n")
     before = scene.git("rev-parse", "main")
-    with pytest.raises(WorkplaceError, match=f"in the way of a merge: {name} .*stash") as raised:
+    with pytest.raises(InTheWayError, match=f"in the way of a merge: {name} .*stash"):
         await scene.workplace.merge("a", "T1", 1, "do")
-    assert not isinstance(raised.value, MergeConflict)
     assert (scene.repository / name).read_text() == "the user's\n"
     assert scene.git("rev-parse", "main") == before
     scene.git("stash", "--quiet", "--include-untracked")
     assert await scene.workplace.merge("a", "T1", 1, "do")
     assert (scene.repository / name).read_text() == "the agent's\n"
+
+
+async def test_what_the_user_has_begun_and_not_ended_is_waited_for(scene: Scene) -> None:
+    """A merge of his own that is not concluded is in the way, as his changes are; it is no fault of the work."""
+    scene.git("checkout", "--quiet", "-b", "side")
+    commit(scene.repository, other="theirs\n")
+    scene.git("checkout", "--quiet", "main")
+    await scene.workplace.check_out("a", "T1", 1)
+    commit(scene.repository, other="ours\n")
+    write(scene.place(), done="d")
+    attempt(scene.repository, "merge", "side")
+    with pytest.raises(InTheWayError):
+        await scene.workplace.merge("a", "T1", 1, "do")
+    scene.git("merge", "--abort")
+    assert await scene.workplace.merge("a", "T1", 1, "do")
+
+
+async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: Scene) -> None:
+    """Where another git holds a lock for longer than ours waits, the operation can be performed again."""
+    await scene.workplace.check_out("a", "T1", 1)
+    write(scene.place(), done="d")
+    lock = scene.repository / ".git" / "worktrees" / "a" / "index.lock"
+    lock.touch()
+    with pytest.raises(LockedError) as raised:
+        await Git(scene.place()).commit_all("in vain")
+    assert isinstance(raised.value, InTheWayError)
+    assert await scene.workplace.merge("a", "T1", 1, "do")
 
 
 async def test_a_user_on_another_branch_is_left_alone(scene: Scene) -> None:

@@ -1,0 +1,29 @@
+"""Repositories for the tests of workplaces."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from git_ground import Scene, new_repository
+
+
+@pytest.fixture
+def no_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Git knows nobody here, unless a test says so."""
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_repository(tmp_path_factory.mktemp("template") / "repository")
+
+
+@pytest.fixture
+def scene(tmp_path: Path, template: Path, no_configuration: None) -> Scene:
+    del no_configuration
+    return Scene(tmp_path, template)

@@ -1,0 +1,79 @@
+"""The ground that workplaces are tested on: a repository of the user's, and a fleet's workplace in it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lifefold.interpreters.body.workplace import GitWorkplace
+
+
+def git(folder: Path, *arguments: str) -> str:
+    user = ("-c", "user.name=user", "-c", "user.email=user@example.org")
+    command = ("git", *user, *arguments)
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return done.stdout.decode().removesuffix("\n")
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def attempt(folder: Path, *arguments: str) -> None:
+    """Run a git command that is expected to fail, in a way that leaves something behind."""
+    with pytest.raises(subprocess.CalledProcessError):
+        git(folder, *arguments)
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def commit(folder: Path, message: str = "by the user", **files: str) -> str:
+    write(folder, **files)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "-m", message)
+    return git(folder, "rev-parse", "HEAD")
+
+
+def new_repository(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main", "--template=")
+    write(folder, shared="1\n2\n3\n", other="as it was\n")
+    (folder / ".gitignore").write_text("cache/\n")
+    commit(folder, "first")
+    return folder
+
+
+class Scene:
+    """A repository, and the workplace of a fleet in it."""
+
+    def __init__(self, folder: Path, template: Path) -> None:
+        self.repository = folder / "repository"
+        shutil.copytree(template, self.repository)
+        self.root = folder / "work"
+        self.workplace = self.again()
+
+    def again(self) -> GitWorkplace:
+        """Return the workplace as a runner that was started anew has it."""
+        return GitWorkplace(self.repository, self.root, "fleet", "main")
+
+    def place(self, agent: str = "a") -> Path:
+        return self.workplace.folder(agent, "T1")
+
+    def git(self, *arguments: str) -> str:
+        return git(self.repository, *arguments)
+
+    def merges(self) -> list[str]:
+        return self.git("log", "--merges", "--format=%s", "main").splitlines()
+
+    def salvaged(self) -> dict[str, str]:
+        """Return what was salvaged: reference, without what all have in common, and commit."""
+        listed = self.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/lifefold/fleet/salvage")
+        pairs = (line.split(" ") for line in listed.splitlines())
+        return {name.removeprefix("refs/lifefold/fleet/salvage/"): commit for name, commit in pairs}
+
+    def is_clean(self) -> bool:
+        return self.git("status", "--porcelain") == ""
