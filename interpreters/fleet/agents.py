@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lifefold.core.session import Limits
 from lifefold.interpreters.fleet import values
-from lifefold.interpreters.fleet.command import is_found, parse_command, placeholders, settled_command
+from lifefold.interpreters.fleet.command import is_found, parse_command, placeholders, python_command, settled_command
 from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
@@ -29,18 +29,24 @@ def read_agents(root: Table, folder: Path) -> list[Agent]:
 def _agents(table: Table, folder: Path) -> Iterator[Agent]:
     name = table.required("name", values.name, "")
     count = table.optional("count", values.integer(1, MOST_AGENTS), 1)
-    table.optional("kind", values.kind, "command")
-    written: tuple[str, ...] = table.required("command", parse_command, ())
+    written, target = _runs(table)
     env: dict[str, str] = table.optional("env", values.variables, {})
     limits = _limits(table)
     output_limit_bytes = table.optional("output_limit", values.size(LEAST_OUTPUT_BYTES), DEFAULT_OUTPUT_LIMIT_BYTES)
     table.finish()
-    command = settled_command(written, folder) if written else ()
-    if command:
+    command = python_command(target, folder) if target else settled_command(written, folder) if written else ()
+    if written and command:
         _check_command(table, written, command, env)
     for number in range(1, count + 1) if name else ():
         numbered = name if count == 1 else f"{name}-{number}"
-        yield Agent(numbered, command, written, env, limits, output_limit_bytes)
+        yield Agent(numbered, command, written, env, limits, output_limit_bytes, target)
+
+
+def _runs(table: Table) -> tuple[tuple[str, ...], str]:
+    """Return the command, or the target of an agent of kind ``python``; what is not there is empty."""
+    if table.optional("kind", values.kind, "command") == "python":
+        return (), table.required("target", values.target, "")
+    return table.required("command", parse_command, ()), ""
 
 
 def _limits(table: Table) -> Limits:

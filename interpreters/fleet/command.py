@@ -11,6 +11,7 @@ program of the worktree itself is written ``{worktree}/...`` and is not looked f
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     if "/" in settled[0] and not settled[0].startswith("/") and not begins_with_placeholder:
         settled[0] = f"{literal(str(folder))}/{settled[0]}"
     return tuple(settled)
+
+
+def python_command(target: str, folder: Path) -> tuple[str, ...]:
+    """Return the command of an agent that is a class of the user's, in a module that may lie in ``folder``."""
+    worker = "lifefold.interpreters.handles.agent_process"
+    return sys.executable, "-P", "-m", worker, literal(str(folder)), literal(target)
 
 
 def is_found(program: str, env: Mapping[str, str]) -> bool:

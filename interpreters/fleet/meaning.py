@@ -51,7 +51,8 @@ def describe_difference(old: str, new: str) -> tuple[str, ...]:
 def _agent(agent: Agent) -> dict[str, object]:
     env = {name: _DIGEST + blake2b(value.encode(), digest_size=4).hexdigest() for name, value in agent.env.items()}
     output_limit = format_size(agent.output_limit_bytes)
-    return {"command": list(agent.written_command), "env": env, "output_limit": output_limit} | _limits(agent.limits)
+    runs = {"target": agent.target} if agent.target else {"command": list(agent.written_command)}
+    return {**runs, "env": env, "output_limit": output_limit} | _limits(agent.limits)
 
 
 def _limits(limits: Limits) -> dict[str, object]:

@@ -16,7 +16,8 @@ DEFAULT_OUTPUT_LIMIT_BYTES = 10_000_000
 class Agent(msgspec.Struct, frozen=True):
     """One agent, of those that a ``count`` makes several of.
 
-    ``command`` is to be given to ``expand``, ``written_command`` is as the file has it. ``env`` is added to the
+    ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
+    ``target`` there instead. ``env`` is added to the
     environment that the runner itself has. ``output_limit_bytes`` is for each session, on disk.
     """
 
@@ -26,6 +27,7 @@ class Agent(msgspec.Struct, frozen=True):
     env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     limits: session.Limits = session.Limits()
     output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
+    target: str = ""
 
 
 class Fleet(msgspec.Struct, frozen=True):

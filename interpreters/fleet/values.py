@@ -25,6 +25,7 @@ TASK_ID_FORM = (
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TASK_ID = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?<!\.)(?<!\.lock)")
+_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VARIABLE = re.compile(r"[^=\0]+")
 _LONGEST_SHOWN = 60
 _KINDS: dict[type, str] = {
@@ -167,11 +168,20 @@ def start_or_success(value: object) -> Literal["start", "success"]:
     raise RefusedError(value, '"start" or "success"')
 
 
-def kind(value: object) -> str:
+def kind(value: object) -> Literal["command", "python"]:
     """Accept the kinds of agents that there are."""
-    if value != "command":
-        raise RefusedError(value, '"command", the only kind so far')
-    return "command"
+    if value == "command":
+        return "command"
+    if value == "python":
+        return "python"
+    raise RefusedError(value, '"command" or "python"')
+
+
+def target(value: object) -> str:
+    """Accept what names a class in a module: ``module:Class``, both with dots where they are nested."""
+    if not isinstance(value, str) or not _TARGET.fullmatch(value):
+        raise RefusedError(value, '"module:Class", a class in a module beside the fleet file or installed')
+    return value
 
 
 def strings(value: object) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -74,7 +75,7 @@ def agent_of(target: str, name: str) -> Agent:
     """Make the agent that ``MODULE:CLASS`` names. Raises ``TargetError``."""
     module, _, path = target.partition(":")
     try:
-        made = getattr(import_module(module), path)(name)
+        made = attrgetter(path)(import_module(module))(name)
     except Exception as error:
         message = f"{target}: {type(error).__name__}: {error}"
         raise TargetError(message) from error

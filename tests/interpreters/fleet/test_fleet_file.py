@@ -135,7 +135,7 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
         ("[fleet]", "repository = 1979-05-27", "fleet.repository", "found 1979-05-27, a date; accepted: a text"),
         ("[[agents]]", "count = 0", "agents.coder.count", "found 0, an integer; accepted: an integer from 1 to 1000"),
         ("[[agents]]", "count = true", "agents.coder.count", "found true, a boolean"),
-        ("[[agents]]", 'kind = "python"', "agents.coder.kind", '"command", the only kind so far'),
+        ("[[agents]]", 'kind = "robot"', "agents.coder.kind", 'found "robot"; accepted: "command" or "python"'),
         ("[[agents]]", "env = { KEY = 5 }", "agents.coder.env.KEY", "found 5, an integer; accepted: a text in quotes"),
         ("[[agents]]", 'env = { "A=B" = "x" }', "agents.coder.env.A=B", "a variable's name without ="),
         ("[[agents]]", "env = []", "agents.coder.env", "found an empty array; accepted: a table of texts"),
