@@ -1,8 +1,18 @@
 """The vocabulary: every effect and every activity that a reducer may ask for. Imports nothing of ours."""
 
 from lifefold.effects.base import Activity, Effect
+from lifefold.effects.budget import ReturnBudget
 from lifefold.effects.hooks import CallHook
 from lifefold.effects.kernel import Begin, CancelTimer, End, Postpone, StartTimer, Tell
+from lifefold.effects.process import (
+    DrainProcess,
+    NotifyProcess,
+    PauseTriggers,
+    ResumeTriggers,
+    ServeTriggers,
+    StartProcess,
+)
+from lifefold.effects.runtime import LogFailure, ReportStuck, ReportTaskFailed, SignalPreemption
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
@@ -14,9 +24,12 @@ from lifefold.effects.session import (
     RunSession,
     StorePrompt,
 )
+from lifefold.effects.status import EmitTelemetry, SaveState
+from lifefold.effects.supervision import AbortSession, EscalateSilence, KeepDeadLetter, KillOverdue
 from lifefold.effects.work import CheckOutWork, MergeWork, VerifyWork
 
 __all__ = [
+    "AbortSession",
     "Activity",
     "Begin",
     "BuildPrompt",
@@ -24,16 +37,32 @@ __all__ = [
     "CancelSession",
     "CancelTimer",
     "CheckOutWork",
+    "DrainProcess",
     "Effect",
+    "EmitTelemetry",
     "End",
+    "EscalateSilence",
     "ForceStopSession",
     "IncrementSession",
+    "KeepDeadLetter",
+    "KillOverdue",
+    "LogFailure",
     "LogFatal",
     "MergeWork",
+    "NotifyProcess",
+    "PauseTriggers",
     "Postpone",
     "PrepareWorktree",
     "RefreshWorktree",
+    "ReportStuck",
+    "ReportTaskFailed",
+    "ResumeTriggers",
+    "ReturnBudget",
     "RunSession",
+    "SaveState",
+    "ServeTriggers",
+    "SignalPreemption",
+    "StartProcess",
     "StartTimer",
     "StorePrompt",
     "Tell",

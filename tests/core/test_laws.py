@@ -14,17 +14,25 @@ from returns.result import Failure, Success
 
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
-from lifefold.core import session
+from lifefold.core import process, runtime, session
 from lifefold.core.kernel import Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.views import machines
 
 MACHINES = machines()
 SOON = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+RESTARTING = process.Process(limits=process.Limits(restart_policy="always", max_restarts=1, max_consecutive_failures=2))
 NEAR: dict[str, Record] = {
     "session": session.Session(limits=SOON),
     "session-windowed": session.WindowedSession(limits=SOON),
     "session-prompt-failures": session.Session(limits=SOON),
+    "process": RESTARTING,
+    "process-promptise-1.5": RESTARTING,
+    **{
+        name: runtime.Runtime(limits=runtime.Limits(preemption_grace_ms=0))
+        for name in MACHINES
+        if name.partition("-")[0] == "runtime"
+    },
 }
 """Initial records whose limits are near, for machines that would need many events to come to theirs."""
 

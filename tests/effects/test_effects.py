@@ -1,14 +1,22 @@
 """The vocabulary: which names it has, and that every word of it can be written down."""
 
+from enum import StrEnum
+from typing import Any
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lifefold import effects
 from lifefold.core.kernel import encode
 
 EXPORTED = (
-    "Activity Begin BuildPrompt CancelSession CancelTimer CheckOutWork Effect End ForceStopSession IncrementSession"
-    " LogFatal MergeWork Postpone PrepareWorktree RefreshWorktree RunSession StartTimer StorePrompt Tell VerifyWork"
+    "AbortSession Activity Begin BuildPrompt CallHook CancelSession CancelTimer CheckOutWork DrainProcess Effect"
+    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession KeepDeadLetter KillOverdue LogFailure"
+    " LogFatal MergeWork NotifyProcess PauseTriggers Postpone PrepareWorktree RefreshWorktree ReportStuck"
+    " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
+    " StartTimer StorePrompt Tell VerifyWork"
 ).split()
 
 EXAMPLES: tuple[tuple[effects.Effect, bytes], ...] = (
@@ -42,14 +50,50 @@ def test_the_public_names_are_these_and_all_of_them_exist() -> None:
     assert [name for name in EXPORTED if not hasattr(effects, name)] == []
 
 
-@pytest.mark.parametrize("name", [n for n in EXPORTED if n not in {"Activity", "Effect"}])
-def test_every_word_is_an_effect_or_an_activity_and_says_what_it_means(name: str) -> None:
+WORDS: tuple[type[effects.Effect | effects.Activity], ...] = tuple(
+    word
+    for word in (getattr(effects, name) for name in effects.__all__)
+    if issubclass(word, effects.Effect | effects.Activity) and word not in {effects.Effect, effects.Activity}
+)
+
+
+def test_what_is_exported_is_a_word_or_what_a_word_is_made_of() -> None:
+    """Beside the two bases and the words there are only enumerations, which stand in some word's field."""
+    fields = {field.type for word in WORDS for field in msgspec.structs.fields(word)}
+    others = {getattr(effects, name) for name in effects.__all__} - {*WORDS, effects.Effect, effects.Activity}
+    assert all(issubclass(other, StrEnum) and other in fields for other in others)
+
+
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.__name__)
+def test_every_word_is_an_effect_or_an_activity_and_says_what_it_means(
+    word: type[effects.Effect | effects.Activity],
+) -> None:
     """A word of the vocabulary is a frozen, tagged struct with a docstring of its own."""
-    word: type[msgspec.Struct] = getattr(effects, name)
     assert issubclass(word, effects.Effect) != issubclass(word, effects.Activity)
     assert word.__struct_config__.frozen
-    assert word.__struct_config__.tag == name
+    assert word.__struct_config__.tag == word.__name__
     assert word.__doc__
+
+
+def some(kind: Any) -> st.SearchStrategy[Any]:
+    """Make values for a field of this type."""
+    if kind in {Any, effects.Activity}:
+        return st.just(effects.BuildPrompt(1))
+    return st.integers(0, 2**53) if kind is int else st.from_type(kind)
+
+
+@pytest.mark.parametrize("word", WORDS, ids=lambda word: word.__name__)
+@given(st.data())
+@settings(max_examples=20)
+def test_every_word_is_written_with_its_name_and_all_its_fields_in_order(
+    word: type[effects.Effect | effects.Activity], data: st.DataObject
+) -> None:
+    """So that a log says, word by word, what was asked for."""
+    fields = {field.name: data.draw(some(field.type)) for field in msgspec.structs.fields(word)}
+    written = msgspec.json.decode(encode(word(**fields)))
+    assert list(written) == ["type", *word.__struct_fields__]
+    assert written.pop("type") == word.__name__
+    assert written == msgspec.json.decode(msgspec.json.encode(fields))
 
 
 @pytest.mark.parametrize(("effect", "written"), EXAMPLES, ids=lambda value: type(value).__name__)

@@ -1,0 +1,72 @@
+"""How long a task may take: a pure estimate from what it is and from how long others like it took (E33).
+
+``timeout = clamp(max(base * complexity * model + 30 s * files, 1.5 * mean of history), 300 s, 7200 s)``, where
+
+- base is 900, 1800, 3600 or 7200 s for a small, medium, large or extra large task. A task is extra large if it is said
+  to be, if it is large and highly complex, or if its role is architect, security or manager;
+- complexity is 0.7, 1 or 1.5 for low, medium or high;
+- model is 0.5, 1 or 1.5 for haiku, sonnet or opus, and 1 for any other;
+- history are the runs of the same role that ended in ``done`` and took some time. It can only lengthen the estimate.
+
+Confidence is 0.5, or 0.8 if there is a history. Factors are kept in percent, so that the arithmetic is exact.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+BASE_S: Final = {"small": 900, "medium": 1_800, "large": 3_600, "xl": 7_200}
+COMPLEXITY_PERCENT: Final = {"low": 70, "medium": 100, "high": 150}
+MODEL_PERCENT: Final = {"haiku": 50, "sonnet": 100, "opus": 150}
+XL_ROLES: Final = frozenset({"architect", "security", "manager"})
+FILE_MS: Final = 30_000
+SHORTEST_MS: Final = 300_000
+LONGEST_MS: Final = 7_200_000
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What a task is, as far as its duration goes; an unknown word counts as ``medium``."""
+
+    scope: str = "medium"
+    complexity: str = "medium"
+    model: str = ""
+    role: str = ""
+    owned_files: int = 0
+
+
+class PastRun(msgspec.Struct, frozen=True):
+    """A run of the past: the role of its task, how it ended, how long it took."""
+
+    role: str
+    status: str
+    duration_ms: int
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """How long a task may take, how sure that is (0 to 1), and how many past runs it rests on."""
+
+    timeout_ms: int
+    confidence: float
+    samples: int
+
+
+def bucket(work: Work) -> str:
+    """Return the size that a task counts as: small, medium, large or xl."""
+    if work.role in XL_ROLES or (work.scope == "large" and work.complexity == "high"):
+        return "xl"
+    return work.scope if work.scope in BASE_S else "medium"
+
+
+def estimate(work: Work, history: Iterable[PastRun] = ()) -> Estimate:
+    """Return how long a task may take."""
+    percent = COMPLEXITY_PERCENT.get(work.complexity, 100) * MODEL_PERCENT.get(work.model, 100)
+    expected_ms = BASE_S[bucket(work)] * percent // 10 + FILE_MS * max(0, work.owned_files)
+    past = [run.duration_ms for run in history if counts(run, work.role)]
+    longest_ms = max(expected_ms, 3 * sum(past) // (2 * len(past))) if past else expected_ms
+    return Estimate(min(max(longest_ms, SHORTEST_MS), LONGEST_MS), 0.8 if past else 0.5, len(past))
+
+
+def counts(run: PastRun, role: str) -> bool:
+    """Tell whether a past run says something about a task of this role."""
+    return run.role == role and run.status == "done" and run.duration_ms > 0

@@ -1,0 +1,251 @@
+"""A worker: starting, working, idle, dead. The table is document 004's, six lines.
+
+*The first heartbeat is what makes an agent work.* Until then it is only spawned; an agent that is warm but has no task
+must pass WORKING to become IDLE (E22). Further heartbeats change nothing but ``heartbeat_at_ms``. A dead agent has no
+heartbeat: what claims to be one is refused (E23).
+
+*Silence is measured from the last sign of life*, which is the start for an agent that never gave one (E31, E32). Who
+watches says ``Watched`` now and then. The answer is a ladder of steps, each taken once when its silence is reached
+(``>=``) and all of them possible again after a heartbeat; and a limit to the time that one task may take, which is
+extended while the agent is heard of. Both ask for effects and leave the state alone: an agent is dead when its process
+has ended, and not because somebody has lost patience.
+
+*The parent is set at spawn* (E38), and is what an abort is propagated along; see ``abort``.
+
+``supervised`` is the profile that keeps time by itself: a launch that takes too long fails, and an idle agent is
+recycled. It also takes ``Died`` in every state, over the edges that the document has.
+"""
+
+from typing import Never
+
+import msgspec
+
+from lifefold.core.kernel import STAY, Event, Machine, Record, Step, after, replace, row
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.reasons import AbortReason, TransitionReason
+from lifefold.effects import EscalateSilence, KillOverdue
+from lifefold.effects.supervision import Tier
+
+
+class State(AnyLifecycleState):
+    """The four states of an agent."""
+
+    STARTING = "starting"
+    WORKING = "working"
+    IDLE = "idle"
+    DEAD = "dead"
+
+
+class Heartbeat(Event, frozen=True):
+    """The process is alive and says so."""
+
+
+class _End(Event, frozen=True):
+    """The agent is gone, and why."""
+
+    reason: str = ""
+    transition_reason: TransitionReason | None = None
+    abort_reason: AbortReason | None = None
+
+
+class SpawnFailed(_End, frozen=True):
+    """The process could not be started, was refused by its provider, or ended at once."""
+
+
+class Died(_End, frozen=True):
+    """The process has ended: a crash, a kill, a timeout, a circuit breaker."""
+
+
+class Recycled(_End, frozen=True):
+    """The idle agent is not needed any more."""
+
+
+class TaskFinished(Event, frozen=True):
+    """The agent is done with its task and still there."""
+
+
+class TaskAssigned(Event, frozen=True):
+    """The idle agent gets a new task."""
+
+    task: str = ""
+
+
+class Watched(Event, frozen=True):
+    """Somebody has looked at the clock."""
+
+
+class SpawnOverdue(Event, frozen=True):
+    """The launch takes too long (profile ``supervised``)."""
+
+    @property
+    def abort_reason(self) -> AbortReason:
+        """Why the agent ends by this."""
+        return AbortReason.TIMEOUT
+
+
+LADDER: tuple[Tier, ...] = ("warn", "usr1", "term", "kill")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a fleet may set, in milliseconds. ``silence_ms`` are the four steps of the ladder, in order.
+
+    A task may take ``wall_clock_ms``. If the agent was heard of less than ``fresh_ms`` ago then, ``extension_ms`` are
+    added, up to ``longest_ms`` in all.
+    """
+
+    spawn_timeout_ms: int = 60_000
+    idle_ms: int = 300_000
+    silence_ms: tuple[int, int, int, int] = (60_000, 90_000, 120_000, 150_000)
+    wall_clock_ms: int = 1_800_000
+    fresh_ms: int = 120_000
+    extension_ms: int = 600_000
+    longest_ms: int = 5_400_000
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        for field in self.__struct_fields__:
+            value = getattr(self, field)
+            if isinstance(value, int) and value < 1:
+                message = f"{field} must be at least 1, not {value}"
+                raise ValueError(message)
+        if self.silence_ms[0] < 1 or list(self.silence_ms) != sorted(set(self.silence_ms)):
+            message = f"silence_ms must be positive and grow from step to step, not {self.silence_ms}"
+            raise ValueError(message)
+        if self.longest_ms < self.wall_clock_ms:
+            message = f"longest_ms must be at least wall_clock_ms, {self.wall_clock_ms}, not {self.longest_ms}"
+            raise ValueError(message)
+
+
+class Agent(Record, frozen=True):
+    """A worker. ``heartbeat_at_ms`` is None before the first one; ``escalated`` counts the steps of the ladder taken.
+
+    ``allowed_ms`` is how long the present task may take, extensions included, or 0 if it was not extended;
+    ``overdue`` says that it has taken longer and that its end was asked for.
+    """
+
+    state: State = State.STARTING
+    id: str = ""
+    parent: str = ""
+    task: str = ""
+    started_at_ms: int = 0
+    task_at_ms: int = 0
+    heartbeat_at_ms: int | None = None
+    escalated: int = 0
+    allowed_ms: int = 0
+    overdue: bool = False
+    reason: str = ""
+    abort_reason: AbortReason | None = None
+    limits: Limits = Limits()
+    at_ms: int = 0
+
+
+def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", limits: Limits | None = None) -> Agent:
+    """Return a new agent, its parent and its baseline for every timeout set (E31, E38)."""
+    born = Agent(id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
+    return born if limits is None else replace(born, limits=limits)
+
+
+def silent_ms(a: Agent, now_ms: int) -> int:
+    """Return for how long nothing was heard of an agent; from its start if there never was anything (E32)."""
+    return now_ms - (a.started_at_ms if a.heartbeat_at_ms is None else a.heartbeat_at_ms)
+
+
+# Actions
+
+
+def hear(a: Agent, _e: Heartbeat) -> Step[Agent, Never]:
+    """Note the sign of life; the ladder starts again."""
+    return Step(replace(a, heartbeat_at_ms=a.at_ms, escalated=0))
+
+
+def rest(a: Agent, _e: TaskFinished) -> Step[Agent, Never]:
+    """Leave the agent without a task."""
+    return Step(replace(a, task="", escalated=0, allowed_ms=0, overdue=False))
+
+
+def assign(a: Agent, e: TaskAssigned) -> Step[Agent, Never]:
+    """Give the agent a task. Being given one counts as a sign of life: it was idle on purpose."""
+    return Step(replace(a, task=e.task, task_at_ms=a.at_ms, heartbeat_at_ms=a.at_ms))
+
+
+def die(a: Agent, e: SpawnFailed | Died | Recycled) -> Step[Agent, Never]:
+    """Keep why it ended."""
+    return Step(replace(a, reason=e.reason, abort_reason=e.abort_reason))
+
+
+def expire(a: Agent, e: SpawnOverdue) -> Step[Agent, Never]:
+    """Keep that the launch took too long."""
+    return Step(replace(a, reason=f"not started within {a.limits.spawn_timeout_ms} ms", abort_reason=e.abort_reason))
+
+
+def watch(a: Agent, _e: Watched) -> Step[Agent, EscalateSilence | KillOverdue]:
+    """Take the steps that are due, and hold the task to its time."""
+    silent = silent_ms(a, a.at_ms)
+    due = max(a.escalated, sum(silent >= step_ms for step_ms in a.limits.silence_ms))
+    steps = tuple(EscalateSilence(a.id, tier, silent) for tier in LADDER[a.escalated : due])
+    held, kill = _hold_to_time(a, silent)
+    return Step(replace(held, escalated=due), (*steps, *kill))
+
+
+def _hold_to_time(a: Agent, silent: int) -> tuple[Agent, tuple[KillOverdue, ...]]:
+    limits, worked_ms = a.limits, a.at_ms - a.task_at_ms
+    allowed_ms = a.allowed_ms or limits.wall_clock_ms
+    if worked_ms < allowed_ms or a.overdue:
+        return a, ()
+    if silent < limits.fresh_ms and allowed_ms < limits.longest_ms:
+        return replace(a, allowed_ms=min(allowed_ms + limits.extension_ms, limits.longest_ms)), ()
+    return replace(a, overdue=True), (KillOverdue(a.id, worked_ms),)
+
+
+# The table
+
+
+def ends_with_a_reason_only_when_dead(a: Agent) -> bool:
+    """Nobody has ended who is alive."""
+    return a.state is State.DEAD or (a.abort_reason is None and not a.reason)
+
+
+def is_idle_without_a_task(a: Agent) -> bool:
+    """Who is idle has no task, and is not held to its time."""
+    return a.state is not State.IDLE or not (a.task or a.overdue)
+
+
+machine = Machine(
+    "agent",
+    Agent(),
+    about="a worker: starting, working, idle, dead",
+    rows=(
+        row(State.STARTING, Heartbeat, State.WORKING, hear),
+        row(State.STARTING, SpawnFailed, State.DEAD, die),
+        row(State.WORKING, TaskFinished, State.IDLE, rest),
+        row(State.WORKING, Died, State.DEAD, die),
+        row(State.IDLE, TaskAssigned, State.WORKING, assign),
+        row(State.IDLE, Recycled, State.DEAD, die),
+        row((State.WORKING, State.IDLE), Heartbeat, STAY, hear),
+        row(State.WORKING, Watched, STAY, watch),
+    ),
+    final={State.DEAD},
+    invariants=(ends_with_a_reason_only_when_dead, is_idle_without_a_task),
+)
+
+
+def spawn_timeout(a: Agent) -> int:
+    """Return how long a launch may take, in milliseconds."""
+    return a.limits.spawn_timeout_ms
+
+
+def idle_timeout(a: Agent) -> int:
+    """Return how long an agent may be idle, in milliseconds."""
+    return a.limits.idle_ms
+
+
+supervised = machine.with_rows(
+    row(State.STARTING, SpawnOverdue, State.DEAD, expire),
+    row((State.STARTING, State.IDLE), Died, State.DEAD, die),
+    during={
+        State.STARTING: after(spawn_timeout, SpawnOverdue),
+        State.IDLE: after(idle_timeout, Recycled),
+    },
+    name="agent-supervised",
+)
+"""The profile that keeps time by itself, and in which a process may die in any state."""

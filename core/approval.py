@@ -1,0 +1,117 @@
+"""A person's word on finished work, and on a plan. PENDING_APPROVAL is entered and left here and nowhere else (E2).
+
+The task's own table has no row into PENDING_APPROVAL and none out of it. Asking for approval is an operation of its
+own, with a table of its own over the same record: what is done waits for a person; a grant makes it done again, a
+refusal fails it. Nobody can grant what nobody has asked for, so that an approval never completes a task that is
+somewhere else. Every one of these steps is a transition like any other: it has an actor, and stands in the journal.
+
+*Silence is a refusal* (E41): after ``APPROVAL_TIMEOUT_MS`` without a word the task has failed. A task that waits for a
+person is *parked* (E3): it is not finished, and a run that has only parked tasks left is not complete.
+
+A *plan* is decided as a whole or task by task (E43). A decision about the plan takes all its tasks that nobody has
+decided about yet, in one step; if there is none left, the plan was decided before.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, Never
+
+import msgspec
+from returns.result import Failure, Result, Success
+
+from lifefold.core import task
+from lifefold.core.kernel import Event, IllegalTransition, Machine, Row, Step, after, replace, row
+from lifefold.core.task import State, Task
+
+APPROVAL_TIMEOUT_MS: Final = 3_600_000
+"""For how long a person is waited for."""
+
+
+class ApprovalRequested(Event, frozen=True):
+    """What is done shall take effect only when a person has agreed."""
+
+
+class ApprovalGranted(Event, frozen=True):
+    """A person agrees."""
+
+
+class ApprovalRefused(Event, frozen=True):
+    """A person does not agree."""
+
+    reason: str = ""
+
+
+class ApprovalExpired(Event, frozen=True):
+    """Nobody has said anything in time."""
+
+
+def refuse(t: Task, e: ApprovalRefused) -> Step[Task, Never]:
+    """Keep why, for the next attempt."""
+    return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
+
+
+def lapse(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
+    """Keep that nobody answered."""
+    reason = f"nobody approved within {APPROVAL_TIMEOUT_MS // 1_000} s"
+    return Step(replace(t, owner="", reason=reason, failure=reason))
+
+
+ROWS: Final[tuple[Row[Task], ...]] = (
+    row(State.DONE, ApprovalRequested, State.PENDING_APPROVAL),
+    row(State.PENDING_APPROVAL, ApprovalGranted, State.DONE),
+    row(State.PENDING_APPROVAL, ApprovalRefused, State.FAILED, refuse),
+    row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
+)
+
+machine = Machine(
+    "task-approval",
+    Task(state=State.DONE),
+    about="what a person's approval does to a task that is done",
+    rows=ROWS,
+    final={State.FAILED},
+    detached=frozenset(State) - {State.DONE, State.PENDING_APPROVAL, State.FAILED},
+    during={State.PENDING_APPROVAL: after(APPROVAL_TIMEOUT_MS, ApprovalExpired)},
+)
+
+
+def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
+    """Return a profile of a machine of tasks that has the rows of the approval behind its own."""
+    during: dict[Any, Any] = {**tasks.during, **machine.during}
+    return Machine(
+        name,
+        tasks.initial,
+        rows=(*tasks.rows, *ROWS),
+        final=tasks.final,
+        during=during,
+        invariants=tasks.invariants,
+        detached=tasks.detached - {State.PENDING_APPROVAL},
+        about=f"{tasks.about}; and what a person's approval does to it",
+    )
+
+
+def is_parked(t: Task) -> bool:
+    """Tell whether a task waits for a person; such a task is not finished (E3)."""
+    return t.state in {State.PLANNED, State.PENDING_APPROVAL}
+
+
+class PlanConflict(msgspec.Struct, frozen=True):
+    """Nothing of the plan could be decided as asked; nothing has changed. ``tasks`` are those in the way."""
+
+    tasks: tuple[str, ...]
+    reason: str
+
+
+def decide_plan(
+    tasks: Iterable[Task],
+    decision: task.Approved | task.Declined,
+    tasks_machine: Machine[Any] = task.machine,
+) -> Result[tuple[Task, ...], PlanConflict]:
+    """Approve or decline a plan: return its tasks that were still PLANNED as they are now, all or none (E43)."""
+    every = tuple(tasks)
+    open_ones = [each for each in every if each.state is State.PLANNED]
+    if every and not open_ones:
+        return Failure(PlanConflict(tuple(each.id for each in every), "the plan was decided before"))
+    steps = [tasks_machine.step(each, decision) for each in open_ones]
+    refused = tuple(each.id for each, step in zip(open_ones, steps, strict=True) if isinstance(step, IllegalTransition))
+    if refused:
+        return Failure(PlanConflict(refused, f"{type(decision).__name__} is refused"))
+    return Success(tuple(step.record for step in steps if isinstance(step, Step)))

@@ -1,0 +1,164 @@
+"""Profiles of the task's table, as values.
+
+``bernstein_1_9`` has the document's thirty edges and the four that the code of that version has besides (E1): what is
+planned, open, blocked or waiting may be given up, too. The seventeen states of version 3.23 are no profile of twelve,
+and are left out.
+
+``governed`` has the document's thirty edges and no others, and enforces beside them what the document only mentions:
+
+- a task that is opened again rests before it may be claimed (E6), and a failure that cannot pass is not retried (E5);
+- a claim that nobody starts to work at runs out, and so does work whose lease was not renewed (E11);
+- subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
+- cancelling a task that somebody works at ends that session (E20);
+- a report of a claim that is over changes nothing and is kept as a dead letter (E12).
+"""
+
+from typing import Any, Final, Never
+
+from lifefold.core import task
+from lifefold.core.kernel import ANY, STAY, Event, Machine, Row, Step, after, replace, row
+from lifefold.core.retry import RetryPolicy, not_before_ms, retry_limit
+from lifefold.core.task import (
+    Blocked,
+    Cancelled,
+    Claimed,
+    Completed,
+    Failed,
+    Released,
+    Retried,
+    Started,
+    State,
+    SubtasksOverdue,
+    Task,
+)
+from lifefold.effects import AbortSession, KeepDeadLetter
+
+
+class GivenUp(Event, frozen=True):
+    """Nobody will do this task: it has failed without having been begun (profile ``bernstein_1_9``)."""
+
+    reason: str = ""
+
+
+def give_up(t: Task, e: GivenUp) -> Step[Task, Never]:
+    """Keep why."""
+    return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
+
+
+bernstein_1_9 = task.machine.with_rows(
+    row(State.PLANNED, GivenUp, State.FAILED, give_up),
+    row(State.OPEN, GivenUp, State.FAILED, give_up),
+    row(State.BLOCKED, GivenUp, State.FAILED, give_up),
+    row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
+    name="task-bernstein-1.9",
+)
+"""The profile with thirty-four edges (E1)."""
+
+
+class GovernedTask(Task, frozen=True):
+    """A task that may be claimed from ``not_before_ms`` on; its limits in milliseconds."""
+
+    at_ms: int = 0
+    not_before_ms: int = 0
+    retry_policy: RetryPolicy = RetryPolicy()
+    lease_ms: int = 900_000
+    subtasks_ms: int = 1_800_000
+
+    def __post_init__(self) -> None:
+        """Refuse limits that could never work. Raises ``ValueError`` naming the field."""
+        for field in ("lease_ms", "subtasks_ms"):
+            if getattr(self, field) < 1:
+                message = f"{field} must be at least 1, not {getattr(self, field)}"
+                raise ValueError(message)
+
+
+class LeaseExpired(Event, frozen=True):
+    """Nobody has heard of the owner of the claim for as long as its lease (E11)."""
+
+
+_Report = Started | Completed | Failed | Released
+
+
+def is_due(t: GovernedTask, _e: Claimed) -> bool:
+    """The task has rested enough (E6)."""
+    return t.at_ms >= t.not_before_ms
+
+
+def may_be_retried(t: GovernedTask, _e: Retried) -> bool:
+    """The task has retries left, and its last failure is one that may pass (E5)."""
+    return t.retries < retry_limit(t.max_retries, t.failure, t.retry_policy)
+
+
+def is_late(t: GovernedTask, e: _Report) -> bool:
+    """The claim that is reported of is over (E12)."""
+    return e.epoch < t.epoch or (e.epoch == t.epoch and not t.owner)
+
+
+def retry_later(t: GovernedTask, e: Retried) -> Step[Task, Never]:
+    """Count the retry, and let the task rest."""
+    rested_ms = not_before_ms(t.at_ms, t.retries, t.retry_policy)
+    return task.retry(replace(t, not_before_ms=rested_ms), e)
+
+
+def cancel(t: GovernedTask, e: Cancelled) -> Step[Task, AbortSession]:
+    """Keep the reason, and end the session of who works at the task (E20)."""
+    return Step(task.explain(t, e).record, (AbortSession(t.owner, t.id),))
+
+
+def lose(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
+    """Take the task away from an owner that has not begun."""
+    return Step(replace(t, owner="", reason=f"{t.owner} has not begun within its lease"))
+
+
+def orphan(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
+    """Leave the work to whoever recovers it; its reports still count, its owner's do not matter any more."""
+    return Step(replace(t, reason=f"{t.owner} has not renewed its lease"))
+
+
+def keep_letter(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
+    """Change nothing, and keep what was said."""
+    return Step(t, (KeepDeadLetter(t.id, type(e).__name__, e.epoch, t.epoch),))
+
+
+def lease(t: GovernedTask) -> int:
+    """Return how long a claim may stand without work, in milliseconds."""
+    return t.lease_ms
+
+
+def subtasks_limit(t: GovernedTask) -> int:
+    """Return how long subtasks may take, in milliseconds."""
+    return t.subtasks_ms
+
+
+_STRICTER: Final[tuple[Row[Any], ...]] = (
+    row(State.OPEN, Claimed, State.CLAIMED, task.claim, when=is_due),
+    row(State.CLAIMED, Cancelled, State.CANCELLED, cancel),
+    row(State.IN_PROGRESS, Cancelled, State.CANCELLED, cancel),
+    row(State.FAILED, Retried, State.OPEN, retry_later, when=may_be_retried),
+)
+"""Rows that take the place of the literal ones for the same state and event."""
+
+_instead = {(r.sources, r.event): r for r in _STRICTER}
+
+governed: Machine[Any] = Machine(
+    "task-governed",
+    GovernedTask(),
+    rows=(
+        *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
+        row(State.CLAIMED, LeaseExpired, State.OPEN, lose),
+        row(State.IN_PROGRESS, LeaseExpired, State.ORPHANED, orphan),
+        row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain),
+        row(ANY, Started, STAY, keep_letter, when=is_late),
+        row(ANY, Completed, STAY, keep_letter, when=is_late),
+        row(ANY, Failed, STAY, keep_letter, when=is_late),
+        row(ANY, Released, STAY, keep_letter, when=is_late),
+    ),
+    final=task.machine.final,
+    detached=task.machine.detached,
+    during={
+        State.CLAIMED: after(lease, LeaseExpired),
+        State.WAITING_FOR_SUBTASKS: after(subtasks_limit, SubtasksOverdue),
+    },
+    about="task, with rest before a retry, leases, limits for subtasks, and dead letters",
+)
+"""The profile in which what the document says about retries, leases and subtasks is enforced."""

@@ -1,0 +1,217 @@
+"""One handling of one task by one worker: claimed, spawned, at work, verified, reaped. The table is document 004's.
+
+Eighteen lines, taken literally. ``verify_requested`` means two things, and ``compact_needed`` in VERIFYING leads to
+RUNNING although the document's note speaks of compaction (E25); what a tool in use does not list is illegal (E28).
+A failure while COMPLETING is in no line; ``completing_fails`` is the profile in which it is (E24).
+
+*A report is recognised when it comes again* (E26). ``agent_spawned`` happens twice, at launch and at readiness, so a
+launch that is delivered twice would look like readiness. A report with an ``id`` that this turn has taken already
+changes nothing, in whatever state, also when the turn is over. The last ``SEEN_LIMIT`` ids are remembered.
+
+*A turn has a number* (E27). REAPED is final; ``following`` makes the next turn out of it, and what the process of an
+earlier turn still says is refused.
+"""
+
+from typing import Final, Never
+
+from lifefold.core.kernel import ANY, STAY, Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.reasons import AbortReason, TransitionReason
+
+SEEN_LIMIT: Final = 256
+"""How many ids of reports a turn remembers."""
+
+
+class State(AnyLifecycleState):
+    """The ten states of a turn."""
+
+    IDLE = "IDLE"
+    CLAIMING = "CLAIMING"
+    SPAWNING = "SPAWNING"
+    RUNNING = "RUNNING"
+    TOOL_USE = "TOOL_USE"
+    COMPACTING = "COMPACTING"
+    VERIFYING = "VERIFYING"
+    COMPLETING = "COMPLETING"
+    FAILED = "FAILED"
+    REAPED = "REAPED"
+
+
+class _Report(Event, frozen=True):
+    """Said of turn number ``turn``; ``id``, if there is one, is the same when it is said again."""
+
+    turn: int = 1
+    id: str = ""
+
+    @classmethod
+    def examples(cls) -> tuple["_Report", ...]:
+        """Return a report of the first turn, one that can be repeated, and one of a turn that never was."""
+        return cls(), cls(id="x"), cls(turn=0)
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's spelling."""
+        return str(cls.__struct_config__.tag)
+
+
+class TaskClaimed(_Report, frozen=True, tag="task_claimed"):
+    """A task was reserved for this agent."""
+
+    task: str = ""
+
+
+class AgentSpawned(_Report, frozen=True, tag="agent_spawned"):
+    """The process was launched; and again, when it is ready."""
+
+
+class ToolStarted(_Report, frozen=True, tag="tool_started"):
+    """The agent began a tool call."""
+
+
+class ToolCompleted(_Report, frozen=True, tag="tool_completed"):
+    """The tool call returned."""
+
+
+class CompactNeeded(_Report, frozen=True, tag="compact_needed"):
+    """The context crossed the threshold for compaction."""
+
+
+class VerifyRequested(_Report, frozen=True, tag="verify_requested"):
+    """The agent declared the task finished; or the compaction is done."""
+
+
+class TaskCompleted(_Report, frozen=True, tag="task_completed"):
+    """All completion signals are confirmed."""
+
+
+class TaskFailed(_Report, frozen=True, tag="task_failed"):
+    """What is going on cannot be continued."""
+
+    reason: str = ""
+    transition_reason: TransitionReason | None = None
+    abort_reason: AbortReason | None = None
+
+
+class AgentReaped(_Report, frozen=True, tag="agent_reaped"):
+    """Process and worktree are cleaned up."""
+
+
+EVENTS: Final = (
+    TaskClaimed, AgentSpawned, ToolStarted, ToolCompleted, CompactNeeded, VerifyRequested, TaskCompleted, TaskFailed,
+    AgentReaped,
+)  # fmt: skip
+"""The nine events, in the document's order."""
+
+
+class Turn(Record, frozen=True):
+    """A turn. ``seen`` has the ids of its reports, the oldest first."""
+
+    state: State = State.IDLE
+    agent: str = ""
+    number: int = 1
+    task: str = ""
+    tool_calls: int = 0
+    compactions: int = 0
+    reason: str = ""
+    abort_reason: AbortReason | None = None
+    seen: tuple[str, ...] = ()
+
+
+def following(t: Turn) -> Turn | None:
+    """Return the turn after this one, of the same agent; None while this one is not reaped (E27)."""
+    return Turn(agent=t.agent, number=t.number + 1) if t.state is State.REAPED else None
+
+
+# Guards
+
+
+def is_repeated(t: Turn, e: _Report) -> bool:
+    """This turn has taken the very report before (E26)."""
+    return e.turn == t.number and e.id in t.seen
+
+
+def is_news(t: Turn, e: _Report) -> bool:
+    """The report is of this turn and of no earlier one (E27), and is said for the first time (E26)."""
+    return e.turn == t.number and e.id not in t.seen
+
+
+# Actions
+
+
+def remember(t: Turn, e: _Report) -> Step[Turn, Never]:
+    """Remember the report's id, if it has one."""
+    return Step(noted(t, e))
+
+
+def noted(t: Turn, e: _Report) -> Turn:
+    """Return the turn with the report's id among those seen."""
+    return replace(t, seen=(*t.seen, e.id)[-SEEN_LIMIT:]) if e.id else t
+
+
+def take_on(t: Turn, e: TaskClaimed) -> Step[Turn, Never]:
+    """Keep which task the turn is about."""
+    return Step(replace(noted(t, e), task=e.task))
+
+
+def use_tool(t: Turn, e: ToolStarted) -> Step[Turn, Never]:
+    """Count the tool call."""
+    return Step(replace(noted(t, e), tool_calls=t.tool_calls + 1))
+
+
+def compact(t: Turn, e: CompactNeeded) -> Step[Turn, Never]:
+    """Count the compaction."""
+    return Step(replace(noted(t, e), compactions=t.compactions + 1))
+
+
+def fail(t: Turn, e: TaskFailed) -> Step[Turn, Never]:
+    """Keep why."""
+    return Step(replace(noted(t, e), reason=e.reason, abort_reason=e.abort_reason))
+
+
+# The table
+
+
+def failed_only_with_a_reason(t: Turn) -> bool:
+    """Why a turn failed is known of those that failed only."""
+    return t.state in {State.FAILED, State.REAPED} or (t.abort_reason is None and not t.reason)
+
+
+def remembers_within_bounds(t: Turn) -> bool:
+    """The ids that are remembered are bounded, and each stands there once."""
+    return len(t.seen) <= SEEN_LIMIT and len(set(t.seen)) == len(t.seen) and "" not in t.seen
+
+
+machine = Machine(
+    "turn",
+    Turn(),
+    about="one handling of one task by one worker",
+    rows=(
+        row(State.IDLE, TaskClaimed, State.CLAIMING, take_on, when=is_news),
+        row(State.CLAIMING, AgentSpawned, State.SPAWNING, remember, when=is_news),
+        row(State.CLAIMING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.SPAWNING, AgentSpawned, State.RUNNING, remember, when=is_news),
+        row(State.SPAWNING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.RUNNING, ToolStarted, State.TOOL_USE, use_tool, when=is_news),
+        row(State.RUNNING, CompactNeeded, State.COMPACTING, compact, when=is_news),
+        row(State.RUNNING, VerifyRequested, State.VERIFYING, remember, when=is_news),
+        row(State.RUNNING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.TOOL_USE, ToolCompleted, State.RUNNING, remember, when=is_news),
+        row(State.TOOL_USE, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.COMPACTING, VerifyRequested, State.RUNNING, remember, when=is_news),
+        row(State.COMPACTING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.VERIFYING, TaskCompleted, State.COMPLETING, remember, when=is_news),
+        row(State.VERIFYING, CompactNeeded, State.RUNNING, remember, when=is_news),
+        row(State.VERIFYING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.COMPLETING, AgentReaped, State.REAPED, remember, when=is_news),
+        row(State.FAILED, AgentReaped, State.REAPED, remember, when=is_news),
+        *(row(ANY, event, STAY, when=is_repeated) for event in EVENTS),
+    ),
+    final={State.REAPED},
+    invariants=(failed_only_with_a_reason, remembers_within_bounds),
+)
+
+completing_fails = machine.with_rows(
+    row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
+    name="turn-completing-fails",
+)
+"""The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

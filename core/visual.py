@@ -1,0 +1,122 @@
+"""What a screen shows of an agent: the document's seven visual states, derived and never stored.
+
+A status word of either vocabulary is understood (E30): the four of the agent's own lifecycle, and those that tasks and
+process monitors use. What is decided, in this order:
+
+1. a word that means the end is DEAD, one that means waiting is IDLE;
+2. a word that means launching is SPAWNING until the launch has taken *longer* than the spawn timeout, then DEAD,
+   whether there is a process id or not (E29, E31);
+3. without a process id everything else is DEAD, except that the agent's own word ``working`` stands without one;
+4. merging is MERGING; running is RUNNING until nothing was heard for *longer* than the stall threshold, then STALLED
+   (E29);
+5. what remains is UNKNOWN.
+
+An agent that has never been heard of is measured from its start (E32). A merge never becomes STALLED, but
+``Classification.stalled`` says that one hangs (E32).
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class VisualState(StrEnum):
+    """The seven classifications, each with the document's indicator and colour."""
+
+    SPAWNING = "SPAWNING"
+    RUNNING = "RUNNING"
+    STALLED = "STALLED"
+    MERGING = "MERGING"
+    DEAD = "DEAD"
+    IDLE = "IDLE"
+    UNKNOWN = "UNKNOWN"
+
+    @property
+    def indicator(self) -> str:
+        """The one character that stands for the state."""
+        return _LOOKS[self][0]
+
+    @property
+    def colour(self) -> str:
+        """The colour it is shown in, in the document's words."""
+        return _LOOKS[self][1]
+
+
+_LOOKS: Final = {
+    VisualState.SPAWNING: ("◔", "yellow"),
+    VisualState.RUNNING: ("●", "green"),
+    VisualState.STALLED: ("◐", "dark orange"),
+    VisualState.MERGING: ("⇄", "blue"),
+    VisualState.DEAD: ("○", "red"),
+    VisualState.IDLE: ("□", "gray"),
+    VisualState.UNKNOWN: ("◌", "dim"),
+}
+
+ENDED: Final = frozenset({"dead", "done", "completed", "failed", "cancelled", "killed"})
+WAITING: Final = frozenset({"idle", "waiting", "paused"})
+LAUNCHING: Final = frozenset({"starting", "claimed", "spawning"})
+MERGES: Final = frozenset({"merging", "committing", "pushing"})
+RUNS: Final = frozenset({"working", "in_progress", "running"})
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """From when on silence is worth showing, in milliseconds; both are exceeded strictly (E29)."""
+
+    stall_ms: int = 300_000
+    spawn_timeout_ms: int = 60_000
+
+    def __post_init__(self) -> None:
+        """Refuse negative thresholds. Raises ``ValueError`` naming the field."""
+        for field in self.__struct_fields__:
+            if getattr(self, field) < 0:
+                message = f"{field} must not be negative, not {getattr(self, field)}"
+                raise ValueError(message)
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What is known of an agent from outside: Unix times in milliseconds, None for what was never seen."""
+
+    status: str
+    started_at_ms: int = 0
+    heartbeat_at_ms: int | None = None
+    pid: int | None = None
+
+
+class Classification(msgspec.Struct, frozen=True):
+    """The visual state, and whether the agent has been silent for longer than the stall threshold while active."""
+
+    state: VisualState
+    stalled: bool = False
+
+
+DEFAULT: Final = Thresholds()
+
+
+def classify(seen: Observation, now_ms: int, thresholds: Thresholds = DEFAULT) -> Classification:
+    """Return what a screen shows of an agent at ``now_ms``."""
+    stalled = now_ms - last_sign_ms(seen) > thresholds.stall_ms
+    state = _state(seen, now_ms - seen.started_at_ms > thresholds.spawn_timeout_ms)
+    if state is VisualState.RUNNING and stalled:
+        return Classification(VisualState.STALLED, stalled=True)
+    return Classification(state, stalled=stalled and state is VisualState.MERGING)
+
+
+def last_sign_ms(seen: Observation) -> int:
+    """Return when an agent was last heard of: its heartbeat, or its start if there was none since (E32)."""
+    return seen.started_at_ms if seen.heartbeat_at_ms is None else max(seen.started_at_ms, seen.heartbeat_at_ms)
+
+
+def _state(seen: Observation, launch_overdue: bool) -> VisualState:  # noqa: FBT001 - the one thing time decides here
+    word, absent = seen.status, seen.pid is None
+    if word in ENDED:
+        return VisualState.DEAD
+    if word in WAITING:
+        return VisualState.IDLE
+    if word in LAUNCHING or (word == "open" and absent):
+        return VisualState.DEAD if launch_overdue else VisualState.SPAWNING
+    if absent and word != "working":
+        return VisualState.DEAD
+    if word in MERGES:
+        return VisualState.MERGING
+    return VisualState.RUNNING if word in RUNS else VisualState.UNKNOWN

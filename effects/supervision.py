@@ -1,0 +1,39 @@
+"""What is done about agents and claims that do not behave."""
+
+from typing import Literal
+
+from lifefold.effects.base import Effect
+
+Tier = Literal["warn", "usr1", "term", "kill"]
+"""The steps of the escalation: a line for people, SIGUSR1, SIGTERM, SIGKILL."""
+
+
+class EscalateSilence(Effect, frozen=True):
+    """The agent has been silent for ``silent_ms``: take this step of the escalation, once."""
+
+    agent: str
+    tier: Tier
+    silent_ms: int
+
+
+class KillOverdue(Effect, frozen=True):
+    """The agent has worked at its task for ``worked_ms``, which is longer than it may: end it."""
+
+    agent: str
+    worked_ms: int
+
+
+class AbortSession(Effect, frozen=True):
+    """End the session of ``owner``, whose work at ``task`` nobody wants any more."""
+
+    owner: str
+    task: str
+
+
+class KeepDeadLetter(Effect, frozen=True):
+    """Keep a report that came too late: of claim ``epoch`` of ``task``, when ``current`` was the last one."""
+
+    task: str
+    report: str
+    epoch: int
+    current: int

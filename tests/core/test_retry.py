@@ -1,0 +1,60 @@
+"""Retries: how many, and how long to rest before each."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.retry import RetryPolicy, Trouble, not_before_ms, rest_ms, retry_limit, trouble
+
+REASONS: Final = {
+    "HTTP 429: rate limit exceeded": Trouble.TRANSIENT,
+    "Provider OVERLOADED (529)": Trouble.TRANSIENT,
+    "connection reset": Trouble.TRANSIENT,
+    "Permission denied: /etc": Trouble.FATAL,
+    "invalid API key, try again": Trouble.FATAL,
+    "tests fail": Trouble.OTHER,
+    "": Trouble.OTHER,
+}
+
+
+@pytest.mark.parametrize(("reason", "kind"), REASONS.items())
+def test_a_reason_tells_what_kind_of_trouble_it_was(reason: str, kind: Trouble) -> None:
+    """Whatever its case; what cannot pass is fatal, also if it looks transient."""
+    assert trouble(reason) is kind
+
+
+def test_markers_are_the_users_to_choose() -> None:
+    """Instead of the ones here."""
+    policy = RetryPolicy(transient_markers=("Mercury",), fatal_markers=("Saturn",))
+    assert trouble("mercury is retrograde", policy) is Trouble.TRANSIENT
+    assert trouble("SATURN returns", policy) is Trouble.FATAL
+    assert trouble("rate limit", policy) is Trouble.OTHER
+
+
+def test_a_task_is_retried_three_times_unless_something_says_less() -> None:
+    """Its own limit, the fleet's, and what its trouble suggests (E5)."""
+    assert retry_limit(3, "tests fail") == 3
+    assert retry_limit(5, "overloaded") == 3
+    assert retry_limit(1, "overloaded") == 1
+    assert retry_limit(3, "permission denied") == 0
+    assert retry_limit(3, "tests fail", RetryPolicy(other_retries=2)) == 2
+    assert retry_limit(3, "overloaded", RetryPolicy(other_retries=2)) == 3
+    assert retry_limit(9, "overloaded", RetryPolicy(max_retries=4, transient_retries=9)) == 4
+
+
+def test_rest_doubles_from_thirty_seconds_to_three_hundred() -> None:
+    """min(30 * 2^n, 300) seconds for n retries before, however many; an absolute time for a claim (E6)."""
+    assert [rest_ms(n) // 1_000 for n in range(6)] == [30, 60, 120, 240, 300, 300]
+    assert rest_ms(10_000) == 300_000
+    assert not_before_ms(1_000_000, 2) == 1_120_000
+
+
+NEGATIVE: Final[list[dict[str, Any]]] = [{"max_retries": -1}, {"backoff_base_ms": -5}, {"fatal_retries": -1}]
+
+
+@pytest.mark.parametrize("fields", NEGATIVE, ids=lambda fields: next(iter(fields)))
+def test_negative_numbers_are_refused(fields: dict[str, Any]) -> None:
+    """The message names the field."""
+    name, value = next(iter(fields.items()))
+    with pytest.raises(ValueError, match=f"{name} must not be negative, not {value}"):
+        RetryPolicy(**fields)
