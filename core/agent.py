@@ -22,7 +22,7 @@ import msgspec
 
 from lifefold.core.kernel import STAY, Event, Machine, Record, Step, after, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.reasons import AbortReason, TransitionReason
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.effects import EscalateSilence, KillOverdue
 from lifefold.effects.supervision import Tier
 

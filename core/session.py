@@ -26,9 +26,9 @@ from typing import Any, Literal, Never
 
 import msgspec
 
-from lifefold.core.backoff import exponential_ms, spread_ms
 from lifefold.core.kernel import ANY, Event, Machine, Pattern, Record, Row, Step, after, does, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.backoff import exponential_ms, spread_ms
 from lifefold.effects import (
     BuildPrompt,
     CancelSession,

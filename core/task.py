@@ -10,12 +10,13 @@ has failed.
 PENDING_APPROVAL is not entered or left by any row (E2); it belongs to the approval operation.
 """
 
-from typing import Never
+from typing import ClassVar, Never
 
 import msgspec
 
 from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.reasons import TransitionReason
 
 
 class State(AnyLifecycleState):
@@ -73,6 +74,8 @@ class Released(_Owned, frozen=True):
 class Completed(_Owned, frozen=True):
     """The owner reports success."""
 
+    transition_reason: ClassVar = TransitionReason.COMPLETED
+
 
 class Failed(_Owned, frozen=True):
     """The owner reports failure."""
@@ -101,6 +104,8 @@ class Orphaned(_Owned, frozen=True):
 class Salvaged(_Owned, frozen=True):
     """What the dead owner left was enough: verified and merged."""
 
+    transition_reason: ClassVar = TransitionReason.ORPHAN_RECOVERED
+
 
 class SubtasksCompleted(Event, frozen=True):
     """All subtasks are completed."""
@@ -124,6 +129,8 @@ class Rejected(_Owned, frozen=True):
 
 class Retried(Event, frozen=True):
     """The task is to be tried again."""
+
+    transition_reason: ClassVar = TransitionReason.RETRY
 
 
 class Cancelled(Event, frozen=True):

@@ -17,7 +17,7 @@ from typing import Any, Final, Never
 
 from lifefold.core import task
 from lifefold.core.kernel import ANY, STAY, Event, Machine, Row, Step, after, replace, row
-from lifefold.core.retry import RetryPolicy, not_before_ms, retry_limit
+from lifefold.core.policy.retry import RetryPolicy, not_before_ms, retry_limit
 from lifefold.core.task import (
     Blocked,
     Cancelled,

@@ -16,7 +16,7 @@ from typing import Final, Never
 
 from lifefold.core.kernel import ANY, STAY, Event, Machine, Record, Step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.reasons import AbortReason, TransitionReason
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 SEEN_LIMIT: Final = 256
 """How many ids of reports a turn remembers."""

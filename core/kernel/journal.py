@@ -28,7 +28,10 @@ class LifecycleEvent(msgspec.Struct, frozen=True):
 
 
 def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
-    """Return a transition's journal entry. ``entity_id`` is the entity's key, or else its aggregate's."""
+    """Return a transition's journal entry. ``entity_id`` is the entity's key, or else its aggregate's.
+
+    The canonical reasons are those that the event itself gives, in fields or properties of their names.
+    """
     machine, _, key = transition.entity.partition(":")
     owner = aggregate.partition("/")[2]
     return LifecycleEvent(
@@ -39,6 +42,8 @@ def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
         to_status=transition.after.state,
         actor=transition.actor,
         reason=describe(transition.event),
+        transition_reason=_text(transition.event, "transition_reason"),
+        abort_reason=_text(transition.event, "abort_reason"),
         metadata={
             "aggregate": aggregate,
             "event": type(transition.event).__name__,
@@ -46,6 +51,12 @@ def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
             "effects": [type(effect).__name__ for effect in transition.effects],
         },
     )
+
+
+def _text(event: Event, name: str) -> str | None:
+    """Return what an event says under one of the document's names for reasons; None if it has none."""
+    said = getattr(event, name, None)
+    return None if said is None else str(said)
 
 
 def describe(event: Event) -> str:
@@ -66,7 +77,7 @@ def _texts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, str(value).strip().partition("\n")[0]
 
 
-_KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
+_KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms", "transition_reason", "abort_reason"})
 _PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
 """Fields whose value speaks for itself."""
 _LINE_CHARACTERS = 160

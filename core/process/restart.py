@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from lifefold.core.backoff import exponential_ms, spread_ms
+from lifefold.core.policy.backoff import exponential_ms, spread_ms
 
 RestartPolicy = Literal["never", "on_failure", "always"]
 

@@ -7,7 +7,7 @@ import msgspec
 
 from lifefold.core.kernel import Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.recovery import Retry
+from lifefold.core.policy.recovery import Retry
 from lifefold.core.runtime.preemption import Preemption
 
 

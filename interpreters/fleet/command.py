@@ -9,6 +9,7 @@ one). A path is relative to the fleet file's folder, and is made absolute, becau
 program of the worktree itself is written ``{worktree}/...`` and is not looked for, since it may not be there yet.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -66,16 +67,20 @@ def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def python_command(target: str, folder: Path) -> tuple[str, ...]:
     """Return the command of an agent that is a class of the user's, in a module that may lie in ``folder``."""
-    worker = "lifefold.interpreters.handles.agent_process"
+    worker = "lifefold.interpreters.handles.cooperative.worker"
     return sys.executable, "-P", "-m", worker, literal(str(folder)), literal(target)
 
 
-def is_found(program: str, env: Mapping[str, str]) -> bool:
-    """Tell whether a settled command's program is there and may be executed; one that depends on the session passes."""
+def what_is_wrong_with(program: str, env: Mapping[str, str]) -> str:
+    """Say why a settled command's program cannot be run; nothing if it can, or if that depends on the session."""
     if any(True for _ in placeholders(program)):
-        return True
+        return ""
     name = _substituted(program, {})
-    return shutil.which(name, path=env.get("PATH")) is not None
+    if shutil.which(name, path=env.get("PATH")) is not None:
+        return ""
+    if "/" not in name or not os.path.exists(name):  # noqa: PTH110 - never raises
+        return "is not there"
+    return "is a folder" if os.path.isdir(name) else "is not executable"  # noqa: PTH112 - never raises
 
 
 def _substituted(argument: str, values: Mapping[str, str]) -> str:

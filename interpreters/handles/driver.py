@@ -84,7 +84,7 @@ class Driver(Generic[R]):
         clock: Callable[[], int] = wall_ms,
     ) -> None:
         """Begin the entity's life with a record. Raises ``MissingHandlersError`` if an effect has no performer."""
-        self.machine: Final = _served(machine)
+        self.machine: Final[Machine[R]] = _served(machine)
         self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
         self._performers: Final = dict(performers or {})
         self._observer: Final = observer

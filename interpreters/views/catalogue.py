@@ -9,7 +9,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lifefold.core import fleet, session, task
+from lifefold.core import agent, approval, fleet, process, runtime, session, status, task, task_profiles, turn
+from lifefold.core.budget import lease
+from lifefold.core.budget import request as budget_request
 from lifefold.core.kernel import Machine, System
 
 T = TypeVar("T")
@@ -27,7 +29,7 @@ class UnknownNameError(LookupError):
     """Nothing of this name is known. ``known`` lists what is, ``nearest`` what may have been meant, or is empty."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        """Take what was looked for (``machine``, ``system``), the name given, and the names there are."""
+        """Take what was looked for (``machine``, ``format``), the name given, and the names there are."""
         self.kind, self.name, self.known = kind, name, known
         self.nearest = next(iter(get_close_matches(name.lower(), known, n=1, cutoff=0.5)), "")
         meant = f" did you mean {self.nearest!r}?" if self.nearest else ""
@@ -40,7 +42,25 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
     Entry("session-windowed", "session, but errors of long ago are forgotten", session.windowed),
     Entry("session-prompt-failures", "session, but writing a prompt may fail", session.prompt_failures),
+    Entry("process", process.machine.about, process.machine),
+    Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
+    Entry("process-by-hand", process.by_hand.about, process.by_hand),
+    Entry("runtime", runtime.machine.about, runtime.machine),
+    Entry("runtime-sw4rm-agentpy", runtime.agentpy.about, runtime.agentpy),
+    Entry("runtime-graceful", runtime.graceful.about, runtime.graceful),
+    Entry("runtime-supervised", runtime.supervised.about, runtime.supervised),
+    Entry("runtime-watched", runtime.watched.about, runtime.watched),
+    Entry("status", status.machine.about, status.machine),
+    Entry("lease", lease.machine.about, lease.machine),
+    Entry("budget-request", budget_request.machine.about, budget_request.machine),
     Entry("task", task.machine.about, task.machine),
+    Entry("task-bernstein-1.9", "task, but what nobody works at may fail, too", task_profiles.bernstein_1_9),
+    Entry("task-governed", task_profiles.governed.about, task_profiles.governed),
+    Entry("task-approval", approval.machine.about, approval.machine),
+    Entry("agent", agent.machine.about, agent.machine),
+    Entry("agent-supervised", "agent, but it keeps time by itself and may die in any state", agent.supervised),
+    Entry("turn", turn.machine.about, turn.machine),
+    Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
     Entry("task-in-fleet", "task, but an unclaimed one is blocked when what it depends on fails", _FLEET_TASK),
     Entry("seat", fleet.seat.machine.about, fleet.seat.machine),
     Entry("intent", fleet.intent.machine.about, fleet.intent.machine),
@@ -73,21 +93,7 @@ def about() -> dict[str, str]:
 
 def machine_named(name: str) -> Machine[Any]:
     """Return the lifecycle of this name. Raises ``UnknownNameError``."""
-    return _named("machine", name, machines())
-
-
-def system_named(name: str) -> System:
-    """Return the system of this name. Raises ``UnknownNameError``."""
-    return _named("system", name, systems())
-
-
-def named(name: str) -> Machine[Any] | System:
-    """Return the lifecycle or the system of this name. Raises ``UnknownNameError``, which lists both."""
-    known: dict[str, Machine[Any] | System] = {**machines(), **systems()}
-    return _named("machine or system", name, known)
-
-
-def _named(kind: str, name: str, known: dict[str, T]) -> T:
+    known = machines()
     if name not in known:
-        raise UnknownNameError(kind, name, tuple(known))
+        raise UnknownNameError("machine", name, tuple(known))
     return known[name]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyrsistent import pmap
 
-from lifefold.core.abort import (
+from lifefold.core.policy.abort import (
     AbortPolicy,
     AbortScope,
     Target,
@@ -17,7 +17,7 @@ from lifefold.core.abort import (
     escalated,
     siblings,
 )
-from lifefold.core.reasons import AbortReason
+from lifefold.core.policy.reasons import AbortReason
 
 FAMILY: Final = pmap(
     {"a": "root", "b": "root", "c": "root", "a1": "a", "b1": "b", "b2": "b", "b11": "b1", "x": "other"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.access import (
+from lifefold.core.policy.access import (
     CAPABILITIES,
     SUCCESSES,
     AccessLevel,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.adaptive_timeout import PastRun, Work, bucket, estimate
+from lifefold.core.policy.adaptive_timeout import PastRun, Work, bucket, estimate
 
 MINUTES: Final = {"small": 15, "medium": 30, "large": 60, "xl": 120}
 """The document's timeouts by scope."""

@@ -5,10 +5,12 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core import agent_budget, lease, status
-from lifefold.core.agent_budget import COST, agent_type, left_microusd
+from lifefold.core import status
+from lifefold.core.budget import agent as agent_budget
+from lifefold.core.budget import lease
+from lifefold.core.budget.agent import COST, agent_type, left_microusd
+from lifefold.core.budget.lease import Close, Lease, Refund, Reserve, Settle
 from lifefold.core.kernel import Aggregate, Elapsed, Envelope, Event, Opened, Reaction, react
-from lifefold.core.lease import Close, Lease, Refund, Reserve, Settle
 from lifefold.core.status import FatalError, PiiDetected, Spawn, Status, Stop
 from lifefold.effects import ReturnBudget
 

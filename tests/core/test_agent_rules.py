@@ -35,7 +35,7 @@ from lifefold.core.kernel import (
     create,
     replace,
 )
-from lifefold.core.reasons import AbortReason
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import Effect, EscalateSilence, KillOverdue
 
 SECOND: Final = 1_000

@@ -19,7 +19,7 @@ from lifefold.core.agent import (
     supervised,
 )
 from lifefold.core.kernel import Event, IllegalTransition, Step, replace
-from lifefold.core.reasons import AbortReason
+from lifefold.core.policy.reasons import AbortReason
 
 DOCUMENT: Final = """
 starting working

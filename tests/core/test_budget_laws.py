@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifefold.core.budget import RESERVATIONS_LIMIT, SETTLED_LIMIT, Account, Reservation, Verdict
+from lifefold.core.budget.account import RESERVATIONS_LIMIT, SETTLED_LIMIT, Account, Reservation, Verdict
+from lifefold.core.budget.lease import Close, Expire, Lease, Refresh, Refund, Reserve, Revoke, Settle, State, machine
 from lifefold.core.kernel import Step, replace
-from lifefold.core.lease import Close, Expire, Lease, Refresh, Refund, Reserve, Revoke, Settle, State, machine
 from lifefold.effects import ReturnBudget
 
 NAMES: Final = st.sampled_from("abcdef")

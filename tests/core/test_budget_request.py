@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from lifefold.core.budget_request import Approve, BudgetRequest, Cancel, Reject, State, machine
+from lifefold.core.budget.request import Approve, BudgetRequest, Cancel, Reject, State, machine
 from lifefold.core.kernel import Event, IllegalTransition, Step, replace
 
 EVENTS: Final[dict[str, Event]] = {

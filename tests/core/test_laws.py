@@ -15,8 +15,9 @@ from returns.result import Failure, Success
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
 from lifefold.core import process, runtime, session
-from lifefold.core.kernel import Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
+from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.store import Entry
 from lifefold.interpreters.views import machines
 
 MACHINES = machines()
@@ -122,7 +123,9 @@ def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], data: st.DataOb
     """The ledger that decided, a replay of its log, and the reducers alone agree on every state on the way."""
     system = alone(machine)
     ledger, codec = Ledger(system), Codec(system)
-    envelope, entries, states, now_ms = birth(machine), [], [], 0
+    envelope, now_ms = birth(machine), 0
+    entries: list[Entry] = []
+    states: list[Aggregate] = []
     for _ in range(data.draw(st.integers(1, 25), label="inputs")):
         assert codec.decode(NAME, encode(envelope)) == envelope
         decision = ledger.decide(NAME, envelope)

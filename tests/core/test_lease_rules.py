@@ -1,9 +1,8 @@
 """What a lease does about lateness, exhaustion and repetition, one test for each decision and thread."""
 
-from lifefold.core import lease
-from lifefold.core.budget import Account, Verdict
-from lifefold.core.kernel import Event, IllegalTransition, Step
-from lifefold.core.lease import (
+from lifefold.core.budget import lease
+from lifefold.core.budget.account import Account, Verdict
+from lifefold.core.budget.lease import (
     AddBudget,
     Close,
     Expire,
@@ -17,6 +16,7 @@ from lifefold.core.lease import (
     State,
     machine,
 )
+from lifefold.core.kernel import Event, IllegalTransition, Step
 from lifefold.effects import ReturnBudget
 
 

@@ -4,9 +4,8 @@ from typing import Final
 
 import pytest
 
-from lifefold.core.budget import Account, Reservation
-from lifefold.core.kernel import Event, IllegalTransition, Step, replace
-from lifefold.core.lease import (
+from lifefold.core.budget.account import Account, Reservation
+from lifefold.core.budget.lease import (
     AddBudget,
     Close,
     Expire,
@@ -21,6 +20,7 @@ from lifefold.core.lease import (
     State,
     machine,
 )
+from lifefold.core.kernel import Event, IllegalTransition, Step, replace
 from lifefold.effects import CancelTimer, Effect, ReturnBudget, StartTimer
 
 EVENTS: Final[dict[str, Event]] = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.reasons import AbortReason, TransitionReason, Verdict, abort_reason_of, claude_verdict
+from lifefold.core.policy.reasons import AbortReason, TransitionReason, Verdict, abort_reason_of, claude_verdict
 
 TRANSITION: Final = """
 completed aborted retry prompt_too_long max_output_tokens max_turns provider_413 provider_529 compaction_failed

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from returns.result import Failure, Success
 
-from lifefold.core.replayed import LEDGER_LIMIT, Conflict, Ledger
+from lifefold.core.policy.replayed import LEDGER_LIMIT, Conflict, Ledger
 
 
 def test_the_same_again_is_answered_with_the_original_outcome() -> None:

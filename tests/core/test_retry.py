@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from lifefold.core.retry import RetryPolicy, Trouble, not_before_ms, rest_ms, retry_limit, trouble
+from lifefold.core.policy.retry import RetryPolicy, Trouble, not_before_ms, rest_ms, retry_limit, trouble
 
 REASONS: Final = {
     "HTTP 429: rate limit exceeded": Trouble.TRANSIENT,

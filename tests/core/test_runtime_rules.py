@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lifefold.core import runtime
 from lifefold.core.kernel import Advance, Refusal
-from lifefold.core.recovery import Retry, fixed_ms, jittered_ms
+from lifefold.core.policy.recovery import Retry, fixed_ms, jittered_ms
 from lifefold.core.runtime import (
     Complete,
     CompleteRecovery,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifefold.core.subtasks import satisfied, verdict
+from lifefold.core.policy.subtasks import satisfied, verdict
 from lifefold.core.task import Blocked, State, SubtasksCompleted
 
 OVER = {State.DONE, State.CLOSED}

@@ -21,7 +21,7 @@ from lifefold.core.kernel import (
     create,
     replace,
 )
-from lifefold.core.retry import RetryPolicy
+from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.task import (
     Blocked,
     Cancelled,

@@ -6,7 +6,7 @@ import pytest
 
 from lifefold.core import turn
 from lifefold.core.kernel import IllegalTransition, Step, replace
-from lifefold.core.reasons import AbortReason
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.turn import State, TaskClaimed, TaskFailed, Turn, completing_fails, machine
 
 DOCUMENT: Final = """

@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.visual import (
-    Classification,
-    Observation,
-    Thresholds,
-    VisualState,
-    classify,
-    last_sign_ms,
-)
+from lifefold.core.policy.visual import Classification, Observation, Thresholds, VisualState, classify, last_sign_ms
 
 LOOKS: Final = """
 SPAWNING ◔ yellow

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.backoff import exponential_ms, spread_ms
+from lifefold.core.policy.backoff import exponential_ms, spread_ms
 
 
 @given(st.integers(1, 200), st.integers(1, 10**6), st.integers(1, 10**9))

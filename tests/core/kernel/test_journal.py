@@ -17,6 +17,7 @@ from lifefold.core.kernel import (
     describe,
     encode,
     journal,
+    replace,
 )
 from oven import Baked, Doused, Lit, Oven, Place, machine
 
@@ -51,6 +52,21 @@ def test_a_transition_is_an_entry() -> None:
         reason="degrees 220",
         metadata={"aggregate": "house/a", "event": "Lit", "version": 2, "effects": ["Begin"]},
     )
+
+
+class Reasoned(Event, frozen=True):
+    """Somebody says why, in the document's words."""
+
+    transition_reason: str | None = "retry"
+    abort_reason: str | None = None
+    by: str = "ann"
+
+
+def test_an_event_that_gives_a_canonical_reason_is_quoted() -> None:
+    """In the document's two fields, and nowhere else."""
+    born = create(machine, "oven", Oven(), 0, "plan")
+    entry = journal("house/a", replace(born.transitions[0], event=Reasoned()))
+    assert (entry.transition_reason, entry.abort_reason, entry.reason) == ("retry", None, "by ann")
 
 
 def test_a_creation_comes_from_no_status() -> None:

@@ -74,8 +74,8 @@ def nothing() -> None:
 class House:
     """A door, what is heard of it in order, and hooks that a test may set."""
 
-    hooks: dict[str, Callable[[], None]] = field(default_factory=dict)
-    heard: list[str] = field(default_factory=list)
+    hooks: dict[str, Callable[[], None]] = field(default_factory=dict[str, Callable[[], None]])
+    heard: list[str] = field(default_factory=list[str])
     now_ms: int = 0
     commit: Callable[[Entity[Door], Entity[Door]], None] | None = None
 

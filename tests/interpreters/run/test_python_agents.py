@@ -8,7 +8,7 @@ from fleet_ground import Ground
 
 CRAFT = """
 import os, pathlib
-from lifefold.interpreters.handles.agent_runtime import Agent
+from lifefold.interpreters.handles.cooperative import Agent
 
 class Writer(Agent):
     done = 0

@@ -4,22 +4,27 @@ import pytest
 
 from lifefold.core import session
 from lifefold.interpreters import views
-from lifefold.interpreters.views import UnknownNameError, about, machine_named, machines, named, system_named, systems
+from lifefold.interpreters.views import UnknownNameError, about, machine_named, machines, systems
+
+LISTED = (
+    "session session-windowed session-prompt-failures process process-promptise-1.5 process-by-hand runtime"
+    " runtime-sw4rm-agentpy runtime-graceful runtime-supervised runtime-watched status lease budget-request task"
+    " task-bernstein-1.9 task-governed task-approval agent agent-supervised turn turn-completing-fails task-in-fleet"
+    " seat intent mailbox assignment"
+).split()
 
 
 def test_the_public_names_are_these() -> None:
     assert views.__all__ == sorted(views.__all__)
     assert set(views.__all__) == set(
-        "FORMATS UnknownNameError about dot draw machine_named machines markdown mermaid named plain scxml system_named"
-        " systems table_rows xstate".split()
+        "FORMATS UnknownNameError about dot draw machine_named machines markdown mermaid plain scxml systems"
+        " table_rows xstate".split()
     )
 
 
 def test_every_machine_is_listed_under_its_own_name() -> None:
     assert {name: machine.name for name, machine in machines().items()} == {name: name for name in machines()}
-    assert list(machines()) == (
-        "session session-windowed session-prompt-failures task task-in-fleet seat intent mailbox assignment".split()
-    )
+    assert list(machines()) == LISTED
     assert {name: system.name for name, system in systems().items()} == {"fleet": "fleet"}
 
 
@@ -32,8 +37,6 @@ def test_everything_listed_has_one_line_about_it() -> None:
 
 def test_a_name_is_found() -> None:
     assert machine_named("session") is session.machine
-    assert named("session") is session.machine
-    assert system_named("fleet") is named("fleet")
 
 
 def test_an_unknown_name_is_answered_with_the_nearest_and_with_all() -> None:
@@ -42,7 +45,5 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_with_all() -> None:
     ) as e:
         machine_named("Sesion")
     assert (e.value.nearest, e.value.known) == ("session", tuple(machines()))
-    with pytest.raises(UnknownNameError, match="unknown system 'xyzzy'; known are fleet"):
-        system_named("xyzzy")
-    with pytest.raises(UnknownNameError, match="did you mean 'fleet'"):
-        named("flet")
+    with pytest.raises(UnknownNameError, match="unknown machine 'xyzzy'; known are session, "):
+        machine_named("xyzzy")

@@ -1,17 +1,18 @@
 """SCXML and XState take the same transitions as the machine that they were written from."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from charts import examples, ids, walk
 from lifefold.core import session
 from lifefold.core.kernel import After, Event, Machine, Record, Row, Step
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
 from lifefold.interpreters.views import scxml, xstate
-from lifefold.interpreters.views.formats.chart import Node, chart
+from lifefold.interpreters.views.formats.chart import chart
 from lifefold.interpreters.views.outline import name_of
 
 W3C = "{http://www.w3.org/2005/07/scxml}"
@@ -32,11 +33,6 @@ def reached(machine: Machine[Any]) -> list[Record]:
         found |= dict.fromkeys(new)
         frontier += new
     return list(found)
-
-
-def examples(machine: Machine[Any]) -> Iterator[Event]:
-    for event in machine.events:
-        yield from event.examples()
 
 
 def own(effects: tuple[Effect, ...]) -> frozenset[str]:
@@ -122,16 +118,6 @@ class Document:
             for each in (*element.findall(f"{W3C}invoke"), *element.findall(f"{W3C}onentry/{W3C}send")):
                 found[each.attrib["id"]] = element.attrib["id"]
         return found
-
-
-def ids(machine: Machine[Any]) -> dict[str, str]:
-    """Return the ids of the machine's states in a chart, by their names."""
-
-    def leaves(nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
-        for node in nodes:
-            yield from leaves(node.nodes) if node.nodes else [(node.title, node.id)]
-
-    return dict(leaves(chart(machine).nodes))
 
 
 def test_scxml_takes_the_transitions_of_the_machine(machine: Machine[Any]) -> None:
@@ -220,12 +206,6 @@ class Configuration:
                     target = transition.get("target", f"#{identifier}").removeprefix("#")
                     return target, frozenset(transition.get("actions", []))
         return None
-
-
-def walk(nodes: Iterable[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        yield from walk(node.nodes)
 
 
 def test_xstate_takes_the_transitions_of_the_machine(machine: Machine[Any]) -> None:

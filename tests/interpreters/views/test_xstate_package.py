@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from test_statecharts import examples, ids, walk
 
+from charts import examples, ids, walk
 from lifefold.core.kernel import Event, Machine, Record, Row, Step
 from lifefold.interpreters.views import machines, xstate
 from lifefold.interpreters.views.formats.chart import chart

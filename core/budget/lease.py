@@ -1,0 +1,260 @@
+"""A lease: a budget that somebody may spend from for a time. Usage needs ACTIVE, and what is left goes back.
+
+A lease begins ACTIVE, with what it was granted. It expires when its time is over, or when the last of the money is
+used up; within the grace, 60 seconds, it can be refreshed, and after it it closes by itself. A lease can be closed or
+revoked at any time before, EXPIRED ones included (B19). CLOSED and REVOKED are final.
+
+*What is left is returned in every way out*: closing an expired lease returns granted less spent as closing an active
+one does, and so does a revocation (B19). What is still reserved then is not lost: it is settled when its work reports,
+whatever has become of the lease, and the difference is returned at that moment (B12).
+
+The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by
+exhaustion needs something to have been spent; a lease of nothing is ACTIVE and admits nothing. The gate itself, its
+equation and what a settlement above its reservation does, is ``budget.Account``.
+"""
+
+from typing import Final, Never
+
+import msgspec
+
+from lifefold.core.budget.account import Account, Verdict
+from lifefold.core.kernel import ANY, STAY, Event, Machine, Record, Step, after, replace, row
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.effects import ReturnBudget
+
+
+class State(AnyLifecycleState):
+    """The four states of a lease."""
+
+    ACTIVE = "ACTIVE"
+    EXPIRED = "EXPIRED"
+    CLOSED = "CLOSED"
+    REVOKED = "REVOKED"
+
+
+OPEN: Final = (State.ACTIVE, State.EXPIRED)
+
+
+class Reserve(Event, frozen=True):
+    """Work is about to begin that may cost this much."""
+
+    name: str
+    amount_microusd: int
+
+    @classmethod
+    def examples(cls) -> tuple["Reserve", ...]:
+        """Return two that fit, one of them under another name, and one that does not fit."""
+        return cls("a", 3), cls("b", 1), cls("c", 1_000)
+
+
+class Settle(Event, frozen=True):
+    """The work of this reservation is done and has cost this much."""
+
+    name: str
+    cost_microusd: int
+
+    @classmethod
+    def examples(cls) -> tuple["Settle", ...]:
+        """Return one below, one at, and one far above what was reserved."""
+        return cls("a", 2), cls("b", 1), cls("a", 100)
+
+
+class Refund(Event, frozen=True):
+    """The work of this reservation was not done, or has cost nothing."""
+
+    name: str
+
+    @classmethod
+    def examples(cls) -> tuple["Refund", ...]:
+        """Return one."""
+        return (cls("a"),)
+
+
+class AddBudget(Event, frozen=True):
+    """More is granted."""
+
+    amount_microusd: int
+
+    @classmethod
+    def examples(cls) -> tuple["AddBudget", ...]:
+        """Return a grant, and one of nothing, which is refused."""
+        return cls(4), cls(0)
+
+
+class Expire(Event, frozen=True):
+    """The lease's time is over."""
+
+
+class Refresh(Event, frozen=True):
+    """The lease is to go on, with so much more."""
+
+    amount_microusd: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["Refresh", ...]:
+        """Return one with more money and one without."""
+        return cls(4), cls()
+
+
+class GraceExceeded(Event, frozen=True):
+    """The expired lease was not refreshed in time."""
+
+
+class Close(Event, frozen=True):
+    """The lease is not needed any more."""
+
+
+class Revoke(Event, frozen=True):
+    """Whoever granted the lease takes it back, or its token is invalid."""
+
+    reason: str = ""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a lease lasts, and for how long after that it can be refreshed, in milliseconds."""
+
+    duration_ms: int = 366 * 24 * 3_600_000
+    grace_ms: int = 60_000
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        if self.duration_ms < 1:
+            message = f"duration_ms must be at least 1, not {self.duration_ms}"
+            raise ValueError(message)
+        if self.grace_ms < 0:
+            message = f"grace_ms must not be negative, not {self.grace_ms}"
+            raise ValueError(message)
+
+
+class Lease(Record, frozen=True):
+    """A lease of ``holder``; its ``account``'s cap is what was granted."""
+
+    state: State = State.ACTIVE
+    holder: str = ""
+    account: Account = Account()
+    limits: Limits = Limits()
+    reason: str = ""
+
+
+def verdict(x: Lease, name: str, amount_microusd: int) -> Verdict:
+    """Tell what would become of a reservation."""
+    return Verdict.EXPIRED if x.state is State.EXPIRED else x.account.verdict(name, amount_microusd)
+
+
+# Guards
+
+
+def fits(x: Lease, e: Reserve) -> bool:
+    """The gate admits it, or has done so under the same name and amount."""
+    return verdict(x, e.name, e.amount_microusd).admits
+
+
+def is_reserved(x: Lease, e: Settle | Refund) -> bool:
+    """There is such a reservation, and it is not settled yet."""
+    cost_microusd = e.cost_microusd if isinstance(e, Settle) else 0
+    return x.account.held(e.name) is not None and cost_microusd >= 0
+
+
+def uses_up(x: Lease, e: Settle) -> bool:
+    """It is the last reservation, and nothing is left after it."""
+    became = x.account.settle(e.name, e.cost_microusd)
+    return is_reserved(x, e) and not became.reserved_microusd and not became.free_microusd
+
+
+def is_more(_x: Lease, e: AddBudget) -> bool:
+    """Something is granted."""
+    return e.amount_microusd > 0
+
+
+def has_something(x: Lease, e: Refresh) -> bool:
+    """There is something left to spend, or comes with the refresh."""
+    became = x.account.grant(e.amount_microusd)
+    return e.amount_microusd >= 0 and became.free_microusd + became.reserved_microusd > 0
+
+
+# Actions
+
+
+def reserve(x: Lease, e: Reserve) -> Step[Lease, Never]:
+    """Set the money aside; the same again is the same."""
+    return Step(replace(x, account=x.account.reserve(e.name, e.amount_microusd)))
+
+
+def settle(x: Lease, e: Settle) -> Step[Lease, ReturnBudget]:
+    """Turn the reservation into what was spent; a lease that is over returns the rest of it (B12)."""
+    return _become(x, x.account.settle(e.name, e.cost_microusd))
+
+
+def refund(x: Lease, e: Refund) -> Step[Lease, ReturnBudget]:
+    """Give the reservation up."""
+    return _become(x, x.account.refund(e.name))
+
+
+def grant(x: Lease, e: AddBudget | Refresh) -> Step[Lease, Never]:
+    """Raise what was granted."""
+    return Step(replace(x, account=x.account.grant(e.amount_microusd)))
+
+
+def close(x: Lease, _e: Event) -> Step[Lease, ReturnBudget]:
+    """Return what is left (B19)."""
+    return _become(x, x.account.close())
+
+
+def revoke(x: Lease, e: Revoke) -> Step[Lease, ReturnBudget]:
+    """Return what is left, and remember why (B19)."""
+    return _become(replace(x, reason=e.reason), x.account.close())
+
+
+def _become(x: Lease, account: Account) -> Step[Lease, ReturnBudget]:
+    back = account.returned_microusd - x.account.returned_microusd
+    return Step(replace(x, account=account), (ReturnBudget(x.holder, back),) if back else ())
+
+
+def duration(x: Lease) -> int:
+    """Return how long the lease is active, in milliseconds."""
+    return x.limits.duration_ms
+
+
+def grace(x: Lease) -> int:
+    """Return how long an expired lease can be refreshed, in milliseconds."""
+    return x.limits.grace_ms
+
+
+# What holds of every lease
+
+
+def cap_is_kept(x: Lease) -> bool:
+    """What is spent and what is reserved never pass what was granted."""
+    return x.account.spent_microusd + x.account.reserved_microusd <= x.account.cap_microusd
+
+
+def account_is_sound(x: Lease) -> bool:
+    """No amount is negative, and nothing is free beside an overrun."""
+    return x.account.sound
+
+
+def closed_with_the_lease(x: Lease) -> bool:
+    """The account is closed exactly when the lease is over."""
+    return x.account.closed is (x.state not in OPEN)
+
+
+machine = Machine(
+    "lease",
+    Lease(),
+    about="a budget to be spent from for a time: active, expired, closed, revoked",
+    rows=(
+        row(State.ACTIVE, Expire, State.EXPIRED),
+        row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),
+        row(State.EXPIRED, Refresh, State.ACTIVE, grant, when=has_something),
+        row(State.EXPIRED, GraceExceeded, State.CLOSED, close),
+        row(OPEN, Close, State.CLOSED, close),
+        row(OPEN, Revoke, State.REVOKED, revoke),
+        row(State.ACTIVE, Reserve, STAY, reserve, when=fits),
+        row(State.ACTIVE, AddBudget, STAY, grant, when=is_more),
+        row(ANY, Settle, STAY, settle, when=is_reserved),
+        row(ANY, Refund, STAY, refund, when=is_reserved),
+    ),
+    final={State.CLOSED, State.REVOKED},
+    during={State.ACTIVE: after(duration, Expire), State.EXPIRED: after(grace, GraceExceeded)},
+    invariants=(cap_is_kept, account_is_sound, closed_with_the_lease),
+)

@@ -1,0 +1,114 @@
+"""Who is taken along when something is aborted: the document's chain of tool, siblings and session.
+
+The family is one immutable map from each session to its parent, recorded when a session is spawned (E38); everything
+else is read from it. ``affected`` answers for a scope:
+
+- ``TOOL``: nobody. The session goes on without that tool's result.
+- ``SIBLING``: the other children of the same parent, each with everything below it; not the session itself, and not
+  the parent (E36).
+- ``SESSION``: the session itself and everything below it.
+
+Escalation is opt-in (E37): ``tool_to_sibling`` makes the loss of a tool the loss of its session's siblings,
+``sibling_to_session`` makes an abort of siblings the abort of their parent, with all that is below it. A session
+without a parent has no siblings and nothing to escalate to.
+
+Nobody is named twice, and a map with a cycle in it is walked once round (E36).
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from lifefold.core.policy.reasons import AbortReason
+
+Parents = Mapping[str, str]
+"""The parent of each session that has one."""
+
+
+class AbortScope(StrEnum):
+    """How far an abort reaches by itself."""
+
+    TOOL = "tool"
+    SIBLING = "sibling"
+    SESSION = "session"
+
+
+class AbortPolicy(msgspec.Struct, frozen=True):
+    """Which scope becomes the next wider one; by default none does (E37)."""
+
+    tool_to_sibling: bool = False
+    sibling_to_session: bool = False
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A session that is to end, and why."""
+
+    session: str
+    abort_reason: AbortReason
+
+
+def children(parents: Parents, session: str) -> tuple[str, ...]:
+    """Return the sessions that this one is the parent of, in the order of the map, itself never."""
+    return tuple(child for child, parent in parents.items() if parent == session != child)
+
+
+def siblings(parents: Parents, session: str) -> tuple[str, ...]:
+    """Return the other children of the session's parent; none if it has no parent."""
+    parent = parents.get(session)
+    found = () if parent is None else children(parents, parent)
+    return tuple(child for child in found if child != session)
+
+
+def descendants(parents: Parents, session: str) -> tuple[str, ...]:
+    """Return everybody below a session, the nearest first, each once; never the session itself."""
+    return tuple(_below(parents, (session,), frozenset((session,))))
+
+
+def escalated(scope: AbortScope, policy: AbortPolicy) -> AbortScope:
+    """Return the scope that an abort of ``scope`` comes to under a policy."""
+    if scope is AbortScope.TOOL and policy.tool_to_sibling:
+        return escalated(AbortScope.SIBLING, policy)
+    return AbortScope.SESSION if scope is AbortScope.SIBLING and policy.sibling_to_session else scope
+
+
+def affected(
+    parents: Parents,
+    session: str,
+    scope: AbortScope,
+    policy: AbortPolicy = AbortPolicy(),  # noqa: B008 - an immutable value
+    cause: AbortReason = AbortReason.UNKNOWN,
+) -> tuple[Target, ...]:
+    """Return who is to end because of an abort at ``session``, in the order in which they are to be told.
+
+    ``cause`` is why a session that is torn down itself is; those below it end because their parent did.
+    """
+    reach = escalated(scope, policy)
+    if reach is AbortScope.TOOL:
+        return ()
+    if reach is AbortScope.SIBLING:
+        return _without_siblings(parents, session)
+    root = session if scope is AbortScope.SESSION else parents.get(session)
+    if root is None:
+        return ()
+    return (Target(root, cause), *(Target(each, AbortReason.PARENT_ABORTED) for each in descendants(parents, root)))
+
+
+def _without_siblings(parents: Parents, session: str) -> tuple[Target, ...]:
+    found = siblings(parents, session)
+    spared = frozenset((session, parents.get(session, ""), *found))
+    below = _below(parents, found, spared)
+    return (
+        *(Target(each, AbortReason.SIBLING_ABORTED) for each in found),
+        *(Target(each, AbortReason.PARENT_ABORTED) for each in below),
+    )
+
+
+def _below(parents: Parents, roots: tuple[str, ...], seen: frozenset[str]) -> Iterator[str]:
+    """Yield everybody below the roots, level by level, but those seen already and whoever is reached through them."""
+    level = roots
+    while level:
+        found = (child for each in level for child in children(parents, each))
+        level = tuple(dict.fromkeys(child for child in found if child not in seen))
+        seen |= frozenset(level)
+        yield from level

@@ -1,0 +1,155 @@
+"""The process that an agent of kind ``python`` lives in: one task of an ``Agent`` subclass, from start to end.
+
+``python -m lifefold.interpreters.handles.cooperative.worker FOLDER MODULE:CLASS`` makes ``CLASS(name)``, starts it,
+schedules the task, runs it, and calls its ``process_work()``. The task is over when that has returned; an agent that
+has not said how it ended, and is RUNNING, is completed. The exit status is 0 for COMPLETED, ``SUSPENDED_STATUS`` for
+SUSPENDED, and 1 for everything else, with the reason on stderr.
+
+*Preemption is cooperative.* TERM and INT become a request; the agent yields at its next safe point with ``suspend()``.
+What the machine knows of it is kept in ``LIFEFOLD_STATE_FILE``, and the process of the next session with this task goes
+on there: it resumes the agent, whose ``on_resume`` loads what ``on_suspend`` saved, and runs it. An agent that does not
+yield is failed when its machine says so, and with it the process ends, whatever its threads are at.
+
+Whoever started the process is not relied on: it ends the group after a grace of its own.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final, NoReturn, Protocol, cast
+
+import msgspec
+
+from lifefold.core.runtime import Runtime, State
+from lifefold.interpreters.handles.cooperative.agent import Agent
+
+SUSPENDED_STATUS: Final = 75
+"""The exit status of a suspended agent: try again later (``EX_TEMPFAIL`` of sysexits)."""
+
+_PACKAGE: Final = "lifefold.interpreters.handles.cooperative"
+
+TICK_S: Final = 0.2
+"""How often timeouts and deadlines are looked at."""
+
+
+class Worker(Protocol):
+    """What a target must have beside ``Agent``: the work itself."""
+
+    def process_work(self) -> object:
+        """Do the task, asking ``safe_point()`` now and then."""
+        ...
+
+
+class TargetError(Exception):
+    """There is no such agent; the message says what is missing."""
+
+
+def main(arguments: list[str], env: Mapping[str, str]) -> int:
+    """Let the agent do its task; return the exit status of the process."""
+    folder, target = arguments
+    sys.path.insert(0, folder)
+    try:
+        agent = agent_of(target, env["LIFEFOLD_AGENT"])
+    except TargetError as error:
+        return unsuccessful(str(error))
+    wishes: SimpleQueue[str] = SimpleQueue()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _frame: wishes.put(signal.Signals(number).name))
+    Thread(target=supervise, args=(agent, wishes), daemon=True).start()
+    state_file = Path(env["LIFEFOLD_STATE_FILE"])
+    try:
+        begin(agent, env["LIFEFOLD_TASK"], state_file)
+        work(agent)
+    except Exception:  # noqa: BLE001 - the agent's own code: whatever it raises is how the task ended
+        fail(agent, traceback.format_exc())
+    return finish(agent, state_file)
+
+
+def agent_of(target: str, name: str) -> Agent:
+    """Make the agent that ``MODULE:CLASS`` names. Raises ``TargetError``."""
+    module, _, path = target.partition(":")
+    try:
+        made = attrgetter(path)(import_module(module))(name)
+    except Exception as error:
+        message = f"{target}: {type(error).__name__}: {error}"
+        raise TargetError(message) from error
+    if not isinstance(made, Agent) or not callable(getattr(made, "process_work", None)):
+        message = f"{target}: it must be a subclass of {_PACKAGE}.Agent with a method process_work()"
+        raise TargetError(message)
+    return made
+
+
+def begin(agent: Agent, task: str, state_file: Path) -> None:
+    """Bring the agent to RUNNING: from the start, or from where it was suspended."""
+    if state_file.exists():
+        agent.restore(msgspec.json.decode(state_file.read_bytes(), type=Runtime))
+        agent.resume()
+    else:
+        agent.start()
+        agent.schedule(task)
+    if agent.record.state is not State.RUNNING:
+        agent.run()
+
+
+def work(agent: Agent) -> None:
+    """Do the task; to return from it while RUNNING is to complete it."""
+    cast("Worker", agent).process_work()
+    if agent.record.state is State.RUNNING:
+        agent.complete()
+
+
+def fail(agent: Agent, reason: str) -> None:
+    """Fail the agent, if it can fail where it is, and say why."""
+    sys.stderr.write(reason)
+    with suppress(Exception):
+        agent.fail(reason.strip().rpartition("\n")[2])
+
+
+def finish(agent: Agent, state_file: Path) -> int:
+    """Keep what a suspended agent needs to go on, and return the exit status that says how it ended."""
+    match agent.record.state:
+        case State.SUSPENDED:
+            keep(state_file, agent.record)
+            return SUSPENDED_STATUS
+        case State.COMPLETED:
+            state_file.unlink(missing_ok=True)
+            return 0
+        case state:
+            state_file.unlink(missing_ok=True)
+            return unsuccessful(f"ended in {state}: {agent.failure_reason or 'process_work() returned'}")
+
+
+def unsuccessful(why: str) -> int:
+    """Say why, and return the exit status that goes with it."""
+    sys.stderr.write(f"{why}\n")
+    sys.stderr.flush()
+    return 1
+
+
+def keep(file: Path, record: Runtime) -> None:
+    """Write a record, so that the file has all of it or is not there."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_bytes(msgspec.json.encode(record))
+    draft.replace(file)
+
+
+def supervise(agent: Agent, wishes: "SimpleQueue[str]", leave: Callable[[int], NoReturn] = os._exit) -> None:
+    """Pass requests on and let time happen, until the agent is failed by force; then leave."""
+    while agent.record.error_code != "forced_preemption":
+        with suppress(Empty):
+            agent.request_preemption(f"asked by {wishes.get(timeout=TICK_S)}")
+        agent.tick()
+    leave(unsuccessful(f"ended in {State.FAILED}: {agent.failure_reason}"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

@@ -1,0 +1,347 @@
+"""Document 004's governance kernel: ``transition_task`` and ``transition_agent``, and everybody who listens.
+
+A call names the status that it wants; the row that leads there is looked up in the table, and its event is sent. What
+no row allows raises ``IllegalTransitionError``, and nothing has changed (E13). Every transition yields one
+``LifecycleEvent``, which is returned, and told to all listeners: one after the other, in the order in which transitions
+happened, also those that a listener causes; what a listener raises is kept in ``failures`` (E42).
+
+Errors: ``IllegalTransitionError``, ``DuplicateTransitionError``, ``AccessDeniedError`` and ``PlanConflictError``;
+``TypeError`` and ``ValueError`` for arguments that are none.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from threading import RLock
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from returns.result import Failure
+
+from lifefold.core import agent, approval, task
+from lifefold.core.kernel import Event, LifecycleEvent, Transition
+from lifefold.core.policy.access import AccessLevel, Gates, may
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
+from lifefold.core.policy.replayed import Ledger
+from lifefold.effects import Effect, KeepDeadLetter
+from lifefold.interpreters.handles.arguments import text
+from lifefold.interpreters.handles.driver import RefusedError
+from lifefold.interpreters.handles.governance.tasks import AgentSession, AgentStatus, Subject, Task, TaskStatus
+from lifefold.interpreters.handles.outbox import Outbox
+
+T = TypeVar("T")
+
+DEAD_LETTERS_KEPT: Final = 1_000
+"""How many late reports are kept; the oldest go first."""
+
+Listener = Callable[[LifecycleEvent], None]
+
+
+class IllegalTransitionError(Exception):
+    """No row of the table allows this; nothing has changed. ``detail`` says more, if there is more to say."""
+
+    def __init__(self, entity_type: str, entity_id: str, source: str, target: str, detail: str = "") -> None:
+        """Take what was to move, from where, to where."""
+        super().__init__(f"Illegal {entity_type} transition: {source!r} -> {target!r} (entity {entity_id})")
+        self.entity_type, self.entity_id = entity_type, entity_id
+        self.from_status, self.to_status, self.detail = source, target, detail
+
+
+class DuplicateTransitionError(Exception):
+    """The transition id was used for another transition of this entity (E14)."""
+
+
+class AccessDeniedError(Exception):
+    """The actor is not trusted enough for this transition (E34)."""
+
+
+class PlanConflictError(Exception):
+    """The plan cannot be decided as asked; nothing has changed (E43). ``tasks`` are those in the way."""
+
+    def __init__(self, conflict: approval.PlanConflict) -> None:
+        """Take the conflict."""
+        super().__init__(f"{conflict.reason}: {', '.join(conflict.tasks)}")
+        self.tasks = conflict.tasks
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a caller says about a transition."""
+
+    actor: str = ""
+    reason: str = ""
+    transition_reason: TransitionReason | None = None
+    abort_reason: AbortReason | None = None
+    token: int | None = None
+
+    def about(self, subject: Subject) -> dict[str, Any]:
+        """Return it by the names that the events of the core have for it."""
+        epoch = getattr(subject.record, "epoch", 0) if self.token is None else self.token
+        words = {"owner": self.actor or "anybody", "reason": self.reason, "epoch": epoch}
+        return words | {"transition_reason": self.transition_reason, "abort_reason": self.abort_reason}
+
+
+TIMER: Final = Said(actor="timer")
+
+
+class Governance:
+    """A kernel of one's own. ``gates`` says which transitions need which level, and ``level_of`` who has which (E34).
+
+    ``perform`` is called with the effects that a task's profile asks for, as ``AbortSession``, after the transition and
+    in the order of transitions; late reports are in ``dead_letters`` (E12). Without it, such an effect is a failure.
+    """
+
+    def __init__(
+        self,
+        *,
+        gates: Gates | None = None,
+        level_of: Callable[[str], AccessLevel] = lambda _actor: AccessLevel.UNTRUSTED,
+        perform: Callable[[Effect], None] | None = None,
+    ) -> None:
+        """Begin without listeners and without a memory."""
+        self.dead_letters: Final[deque[KeepDeadLetter]] = deque(maxlen=DEAD_LETTERS_KEPT)
+        self._gates: Final = dict(gates or {})
+        self._level_of: Final = level_of
+        self._perform: Final = perform
+        self._listeners: tuple[Listener, ...] = ()
+        self._ledger: Ledger[LifecycleEvent] = Ledger()
+        self._lock: Final = RLock()
+        self._calls: Final[Outbox[Callable[[], None]]] = Outbox(lambda call: call())
+
+    @property
+    def failures(self) -> deque[Exception]:
+        """What listeners and the performer have raised, the oldest first; the transitions stand."""
+        return self._calls.failures
+
+    def add_listener(self, listener: Listener) -> None:
+        """Tell this function of every transition from now on."""
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
+
+    def remove_listener(self, listener: Listener) -> None:
+        """Do not tell this function any more; one that was never told is no error."""
+        with self._lock:
+            self._listeners = tuple(each for each in self._listeners if each != listener)
+
+    def transition_task(  # noqa: PLR0913, PLR0917 - the document's signature
+        self,
+        task: Task,
+        new_status: TaskStatus | str,
+        actor: str = "",
+        reason: str = "",
+        transition_reason: TransitionReason | str | None = None,
+        transition_id: str | None = None,
+        *,
+        token: int | None = None,
+    ) -> LifecycleEvent:
+        """Move a task. ``token`` is the claim that is reported of, if the caller can prove it (E12)."""
+        _must_be(Task, task)
+        said = _said(actor, reason, transition_reason, None, token)
+        return self._move(task, new_status, said, transition_id)
+
+    def transition_agent(  # noqa: PLR0913, PLR0917 - the document's signature
+        self,
+        session: AgentSession,
+        new_status: str,
+        actor: str = "",
+        reason: str = "",
+        transition_reason: TransitionReason | str | None = None,
+        abort_reason: AbortReason | str | None = None,
+        transition_id: str | None = None,
+    ) -> LifecycleEvent:
+        """Move an agent session."""
+        _must_be(AgentSession, session)
+        said = _said(actor, reason, transition_reason, abort_reason, None)
+        return self._move(session, new_status, said, transition_id)
+
+    def heartbeat(self, session: AgentSession) -> LifecycleEvent | None:
+        """Note a sign of life: the first one makes the session work, a dead one's is refused (E23)."""
+        _must_be(AgentSession, session)
+        return self._settle(session, lambda: self._take(session, agent.Heartbeat(), "heartbeat", Said(session.id)))
+
+    def request_approval(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
+        """Let a task that is done wait for a person's word (E2)."""
+        return self._approval(task, approval.ApprovalRequested(), TaskStatus.PENDING_APPROVAL, _said(actor, reason))
+
+    def approve(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
+        """Let a task that waits for it be done (E2)."""
+        return self._approval(task, approval.ApprovalGranted(), TaskStatus.DONE, _said(actor, reason))
+
+    def reject(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
+        """Let a task that waits for approval fail (E2)."""
+        return self._approval(task, approval.ApprovalRefused(reason), TaskStatus.FAILED, _said(actor, reason))
+
+    def approve_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
+        """Open all tasks of a plan that are still planned, or none (E43)."""
+        return self._plan(tuple(tasks), task.Approved(), TaskStatus.OPEN, _said(actor, reason))
+
+    def reject_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
+        """Cancel all tasks of a plan that are still planned, or none (E43)."""
+        return self._plan(tuple(tasks), task.Declined(), TaskStatus.CANCELLED, _said(actor, reason))
+
+    def tick(self, subject: Subject) -> None:
+        """Let a subject's timers happen that are due: a lease, a limit of time, an approval that nobody gave."""
+        _must_be(Subject, subject)
+        self._settle(subject, subject.driver.tick)
+
+    def _move(self, subject: Subject, status: str, said: Said, transition_id: str | None) -> LifecycleEvent:
+        wanted = text("new_status", status)
+        if transition_id is not None:
+            text("transition_id", transition_id)
+        return self._settle(subject, lambda: self._once(subject, wanted, said, transition_id))
+
+    def _settle(self, subject: Subject, act: Callable[[], T]) -> T:
+        """Act with the subject to oneself, and tell what came of it when it is free again."""
+        try:
+            with subject.lock:
+                return act()
+        finally:
+            with subject.lock:
+                self._collect(subject, None, TIMER)
+            self._calls.flush()
+
+    def _once(self, subject: Subject, status: str, said: Said, transition_id: str | None) -> LifecycleEvent:
+        """Take the transition, or return what came of it under the same id before (E14)."""
+        subject.driver.tick()
+        entity = f"{subject.entity_type}:{subject.id}"
+        payload = (status, said)
+        if transition_id is not None:
+            with self._lock:
+                recalled = self._ledger.recall(entity, transition_id, payload)
+            if isinstance(recalled, Failure):
+                raise DuplicateTransitionError(str(recalled.failure()))
+            original = recalled.unwrap()
+            if original is not None:
+                return original
+        event = self._moved(subject, status, said)
+        if transition_id is not None:
+            with self._lock:
+                self._ledger = self._ledger.with_success(entity, transition_id, payload, event)
+        return event
+
+    def _moved(self, subject: Subject, status: str, said: Said) -> LifecycleEvent:
+        event = subject.event_towards(status, said.about(subject))
+        if event is None:
+            raise self._illegal(subject, status)
+        source = subject.spelled(subject.record.state)
+        if not may(self._level_of(said.actor), source, status, self._gates):
+            raise AccessDeniedError(f"{said.actor or 'nobody'} may not move {subject.id} from {source} to {status}")
+        moved = self._take(subject, event, status, said)
+        if moved is None:
+            raise self._illegal(subject, status, f"claim {said.token} is over")
+        return moved
+
+    def _take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
+        try:
+            subject.driver.take(event, said.actor)
+        except RefusedError as refused:
+            raise self._illegal(subject, status, str(refused)) from refused
+        return self._collect(subject, event, said)
+
+    def _illegal(self, subject: Subject, status: str, detail: str = "") -> IllegalTransitionError:
+        source = subject.spelled(subject.record.state)
+        return IllegalTransitionError(subject.entity_type, subject.id, source, status, detail)
+
+    def _collect(self, subject: Subject, event: Event | None, said: Said) -> LifecycleEvent | None:
+        """Queue what a subject has to tell; return what is told of this event, if its state has changed by it."""
+        mine: LifecycleEvent | None = None
+        for transition in subject.taken:
+            if transition.entered is None:
+                continue
+            told = _lifecycle_event(subject, transition, said if transition.event is event else TIMER)
+            mine = told if transition.event is event else mine
+            self._calls.put(*(partial(listener, told) for listener in self._listeners))
+        for effect in subject.asked:
+            self._calls.put(partial(self._do, effect))
+        subject.taken.clear()
+        subject.asked.clear()
+        return mine
+
+    def _approval(self, subject: Task, event: Event, status: TaskStatus, said: Said) -> LifecycleEvent:
+        _must_be(Task, subject)
+        told = self._settle(subject, lambda: self._take(subject, event, status, said))
+        return cast("LifecycleEvent", told)  # what it enters is another state
+
+    def _plan(
+        self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, status: TaskStatus, said: Said
+    ) -> list[LifecycleEvent]:
+        for each in tasks:
+            _must_be(Task, each)
+        tasks = tuple({id(each): each for each in tasks}.values())
+        tables = {id(each.table): each.table for each in tasks}
+        if len(tables) > 1:
+            raise ValueError("the tasks of a plan must follow one table")
+        try:
+            with ExitStack() as held:
+                for each in sorted(tasks, key=id):
+                    held.enter_context(each.lock)
+                decided = approval.decide_plan([each.record for each in tasks], decision, *tables.values())
+                if isinstance(decided, Failure):
+                    raise PlanConflictError(decided.failure())
+                planned = [each for each in tasks if each.status is TaskStatus.PLANNED]
+                return [event for each in planned if (event := self._take(each, decision, status, said))]
+        finally:
+            self._calls.flush()
+
+    def _do(self, effect: Effect) -> None:
+        if isinstance(effect, KeepDeadLetter):
+            self.dead_letters.append(effect)
+        elif self._perform is None:
+            raise LookupError(f"nobody performs {effect}: give the kernel a function for it, perform=")
+        else:
+            self._perform(effect)
+
+
+def _lifecycle_event(subject: Subject, transition: Transition, said: Said) -> LifecycleEvent:
+    """Return the document's nine fields; what else a restart needs to know stands in the metadata (E44, E46)."""
+    record = transition.after.record
+    kept = {name: getattr(record, name) for name in ("epoch", "owner", "priority", "retries") if hasattr(record, name)}
+    event = transition.event
+    return LifecycleEvent(
+        timestamp=transition.at_ms / 1_000,
+        entity_type=subject.entity_type,
+        entity_id=subject.id,
+        from_status=subject.spelled(transition.before.state) if transition.before else "",
+        to_status=subject.spelled(transition.after.state),
+        actor=said.actor,
+        reason=said.reason,
+        transition_reason=said.transition_reason or getattr(event, "transition_reason", None),
+        abort_reason=said.abort_reason or getattr(event, "abort_reason", None),
+        metadata={"event": type(event).__name__, "version": transition.after.version, **kept},
+    )
+
+
+def _said(
+    actor: str,
+    reason: str,
+    transition_reason: TransitionReason | str | None = None,
+    abort_reason: AbortReason | str | None = None,
+    token: int | None = None,
+) -> Said:
+    """Check what a caller says. Raises ``TypeError`` and ``ValueError``."""
+    if token is not None:
+        _must_be(int, token)
+    because = None if transition_reason is None else TransitionReason(transition_reason)
+    aborted = None if abort_reason is None else AbortReason(abort_reason)
+    return Said(text("actor", actor), text("reason", reason), because, aborted, token)
+
+
+def _must_be(kind: type, value: object) -> None:
+    if not isinstance(value, kind):
+        message = f"expected {kind.__name__}, not {type(value).__name__}"
+        raise TypeError(message)
+
+
+_GOVERNANCE: Final = Governance()
+"""The kernel that the functions below share."""
+
+add_listener = _GOVERNANCE.add_listener
+remove_listener = _GOVERNANCE.remove_listener
+transition_task = _GOVERNANCE.transition_task
+transition_agent = _GOVERNANCE.transition_agent
+
+__all__ = [
+    "AbortReason", "AccessDeniedError", "AgentSession", "AgentStatus", "DuplicateTransitionError", "Governance",
+    "IllegalTransitionError", "LifecycleEvent", "PlanConflictError", "Task", "TaskStatus", "TransitionReason",
+    "add_listener", "remove_listener", "transition_agent", "transition_task",
+]  # fmt: skip

@@ -1,0 +1,190 @@
+"""An agent of one's own class in a process of its own: real processes, real signals."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from lifefold.interpreters.handles.cooperative.worker import SUSPENDED_STATUS
+
+CRAFT = '''
+import json, os
+from lifefold.interpreters.handles.cooperative import Agent
+
+class Craft(Agent):
+    """Writes its items into a file, one at each gate, and yields between two of them."""
+
+    done = 0
+
+    def on_startup(self):
+        self.note("startup")
+
+    def on_scheduled(self, task_id):
+        self.note(f"scheduled {task_id}")
+
+    def on_preempt_request(self, reason):
+        self.note("asked")
+
+    def on_suspend(self):
+        with open("checkpoint", "w") as file:
+            json.dump(self.done, file)
+
+    def on_resume(self):
+        with open("checkpoint") as file:
+            self.done = json.load(file)
+        self.note(f"resumed at {self.done}")
+
+    def note(self, text):
+        with open("notes", "a") as file:
+            file.write(text + "\\n")
+
+    def process_work(self):
+        while self.done < 3:
+            with open(f"gate-{self.done}") as gate:
+                gate.read()
+            self.done += 1
+            self.note(f"item {self.done}")
+            while self.done == 2 and os.path.exists("expect-preemption") and not self.safe_point():
+                pass
+            if self.safe_point():
+                os.remove("expect-preemption")
+                self.suspend()
+                return
+
+class Broken(Craft):
+    def process_work(self):
+        raise ValueError("no such file")
+
+class Waiting(Craft):
+    def process_work(self):
+        self.wait()
+
+class Deaf(Craft):
+    def __init__(self, name):
+        from lifefold.core.runtime import Limits
+        Agent.__init__(self, name, limits=Limits(preemption_timeout_ms=1, preemption_grace_ms=1))
+
+    def process_work(self):
+        with open("gate-0") as gate:
+            gate.read()
+        while True:
+            pass
+
+class Idle(Agent):
+    pass
+'''
+
+
+class Bench:
+    """A folder with the agents' module, and processes of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[str]] = []
+        (folder / "craft.py").write_text(CRAFT)
+        for number in range(3):
+            os.mkfifo(folder / f"gate-{number}")
+
+    def start(self, target: str) -> "subprocess.Popen[str]":
+        command = (
+            sys.executable,
+            "-P",
+            "-m",
+            "lifefold.interpreters.handles.cooperative.worker",
+            str(self.folder),
+            target,
+        )
+        env = {
+            **os.environ,
+            "LIFEFOLD_AGENT": "ann",
+            "LIFEFOLD_TASK": "T1",
+            "LIFEFOLD_STATE_FILE": str(self.folder / "kept" / "state.json"),
+        }
+        process = subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        return process
+
+    def open_gate(self, number: int) -> None:
+        """Let the agent through, when it has come there."""
+        (self.folder / f"gate-{number}").write_text("")
+
+    def notes(self) -> list[str]:
+        return (self.folder / "notes").read_text().splitlines()
+
+    def kept(self) -> bool:
+        return (self.folder / "kept" / "state.json").exists()
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """Wait for the end; return the exit status and the last line on stderr."""
+    _, errors = process.communicate(timeout=60)
+    return process.returncode, errors.strip().rpartition("\n")[2]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Generator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    for process in bench.processes:
+        with process:
+            process.kill()
+
+
+def test_an_agent_that_returns_has_completed_its_task(bench: Bench) -> None:
+    """It is started, scheduled, run; its hooks are called on the way."""
+    process = bench.start("craft:Craft")
+    for number in range(3):
+        bench.open_gate(number)
+    assert ended(process) == (0, "")
+    assert bench.notes() == ["startup", "scheduled T1", "item 1", "item 2", "item 3"]
+    assert not bench.kept()
+
+
+def test_a_preempted_agent_goes_on_where_it_was_in_the_next_process(bench: Bench) -> None:
+    """TERM is a request; the agent yields at its safe point, and the next session resumes it."""
+    (bench.folder / "expect-preemption").touch()
+    first = bench.start("craft:Craft")
+    bench.open_gate(0)
+    bench.open_gate(1)
+    first.send_signal(signal.SIGTERM)
+    assert ended(first)[0] == SUSPENDED_STATUS
+    assert bench.kept()
+    second = bench.start("craft:Craft")
+    bench.open_gate(2)
+    assert ended(second) == (0, "")
+    notes = bench.notes()
+    notes.remove("asked")  # as soon as the signal was there
+    assert notes == ["startup", "scheduled T1", "item 1", "item 2", "resumed at 2", "item 3"]
+    assert not bench.kept()
+
+
+def test_an_agent_that_does_not_yield_is_ended_by_force(bench: Bench) -> None:
+    """When its machine fails it, the process ends, whatever it is at (A17)."""
+    process = bench.start("craft:Deaf")
+    bench.open_gate(0)
+    process.send_signal(signal.SIGINT)
+    status, said = ended(process)
+    assert status == 1
+    assert said.startswith("ended in FAILED: ")
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("craft:Broken", "ended in FAILED: ValueError: no such file"),
+        ("craft:Waiting", "ended in WAITING: process_work() returned"),
+        ("craft:Idle", "craft:Idle: it must be a subclass of"),
+        ("craft:Nobody", "craft:Nobody: AttributeError: "),
+        ("nothing:Craft", "nothing:Craft: ModuleNotFoundError: "),
+    ],
+)
+def test_whatever_else_happens_the_last_line_says_why(bench: Bench, target: str, said: str) -> None:
+    """The exit status is 1, and nothing is kept."""
+    status, line = ended(bench.start(target))
+    assert status == 1
+    assert line.startswith(said)
+    assert not bench.kept()

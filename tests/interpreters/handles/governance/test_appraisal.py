@@ -1,0 +1,143 @@
+"""Document 004's judgements about agents through its own interface."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.policy.access import AccessLevel, Capabilities
+from lifefold.interpreters.handles.governance.appraisal import (
+    AgentState,
+    AgentStateThresholds,
+    GraduatedAccess,
+    TimeoutEstimate,
+    classify_agent_state,
+    estimate_timeout,
+)
+
+MAPPING: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "starting, age < 60 s": ({"status": "starting", "started_at": 1_000, "now": 1_059}, "SPAWNING"),
+    "starting, age > 60 s": ({"status": "starting", "started_at": 1_000, "now": 1_060.1}, "DEAD"),
+    "working, heard of": (
+        {"status": "working", "started_at": 0, "now": 9_000, "last_heartbeat": 8_701, "pid": 7},
+        "RUNNING",
+    ),
+    "working, silent": (
+        {"status": "working", "started_at": 0, "now": 9_000, "last_heartbeat": 8_699, "pid": 7},
+        "STALLED",
+    ),
+    "merging": ({"status": "merging", "now": 10, "pid": 7}, "MERGING"),
+    "committing": ({"status": "committing", "now": 10, "pid": 7}, "MERGING"),
+    "pushing": ({"status": "pushing", "now": 10, "pid": 7}, "MERGING"),
+    "idle": ({"status": "idle", "now": 10, "pid": 7}, "IDLE"),
+    "dead": ({"status": "dead", "now": 10, "pid": 7}, "DEAD"),
+    "unclassified": ({"status": "dreaming", "now": 10, "pid": 7}, "UNKNOWN"),
+}
+"""Document 004, "Mapping to Core FSM States"; strictly more than the threshold (E29)."""
+
+
+@pytest.mark.parametrize("line", MAPPING)
+def test_an_agent_is_shown_as_the_document_maps_it(line: str) -> None:
+    """Document 004, "Mapping to Core FSM States" (E30)."""
+    metadata, shown = MAPPING[line]
+    assert classify_agent_state(**metadata) == shown
+
+
+def test_the_thresholds_are_the_documents_and_can_be_set() -> None:
+    """Document 004: stall threshold 300 s, spawn timeout 60 s."""
+    assert AgentStateThresholds() == (300.0, 60.0)
+    eager = AgentStateThresholds(stall_threshold_s=1, spawn_timeout_s=0.5)
+    assert classify_agent_state("running", pid=1, now=1.001, thresholds=eager) is AgentState.STALLED
+    assert classify_agent_state("claimed", now=0.501, thresholds=eager) is AgentState.DEAD
+
+
+def test_the_present_is_meant_if_no_time_is_given() -> None:
+    """By the wall clock."""
+    assert classify_agent_state("starting", started_at=time.time()) is AgentState.SPAWNING
+    assert classify_agent_state("starting", started_at=time.time() - 100) is AgentState.DEAD
+
+
+@pytest.mark.parametrize(("scope", "minutes"), [("small", 15), ("medium", 30), ("large", 60), ("xl", 120)])
+def test_a_scope_has_the_documents_time(scope: str, minutes: int) -> None:
+    """Document 004, "Adaptive Timeout"."""
+    assert estimate_timeout(scope) == TimeoutEstimate(minutes * 60.0, 0.5)
+
+
+def test_history_is_given_in_seconds() -> None:
+    """Role, status, duration (E33)."""
+    assert estimate_timeout("small", role="coder", history=[("coder", "done", 1_000.0)]) == (1_500.0, 0.8)
+    assert estimate_timeout("small", "low", "haiku", owned_files=2).timeout_s == 375
+
+
+def test_an_agent_that_nobody_knows_begins_with_restricted_permissions() -> None:
+    """Document 004, "Graduated Access Control": they expand as it proves reliable (E34)."""
+    access = GraduatedAccess({("done", "closed"): AccessLevel.PROBATIONARY})
+    assert access.level("a") is AccessLevel.UNTRUSTED
+    assert access.capabilities("a") == Capabilities(write=False, network=False, max_files=0, folders=("docs/",))
+    assert not access.may("a", "done", "closed")
+    assert access.record_success("a") is AccessLevel.PROBATIONARY
+    assert access.may("a", "done", "closed")
+    assert access.may("b", "open", "claimed")
+
+
+def test_a_record_goes_up_and_down() -> None:
+    """Failure is neutral, a violation demotes and blocks, a hand forgives (E35)."""
+    access = GraduatedAccess()
+    for _ in range(3):
+        access.record_success("a")
+    assert access.record_failure("a") is AccessLevel.TRUSTED
+    assert access.record_violation("a") is AccessLevel.PROBATIONARY
+    assert access.record_success("a") is AccessLevel.PROBATIONARY
+    assert access.promote("a") is AccessLevel.TRUSTED
+    assert access.demote("a") is AccessLevel.PROBATIONARY
+    assert (access.trust("a").successes, access.trust("a").violations) == (4, 0)
+
+
+def test_no_success_is_lost_between_threads() -> None:
+    """Each is recorded."""
+    access = GraduatedAccess()
+
+    def work() -> None:
+        for _ in range(500):
+            access.record_success("a")
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert access.trust("a").successes == 2_000
+
+
+ODD: Final[list[Any]] = [
+    None, 0, -1, 2.5, 10**400, float("nan"), float("inf"), "", "large", "high", "\ud800", [], {}, object(), True,
+    [("coder", "done", 5)], [("coder",)],
+]  # fmt: skip
+
+
+def test_ten_thousand_calls_with_odd_arguments_raise_nothing_undocumented() -> None:
+    """The seed is fixed, so a failure is found again."""
+    chance = random.Random(7)  # noqa: S311 - a fixed seed
+    access = GraduatedAccess()
+    named: dict[Callable[..., Any], str] = {
+        classify_agent_state: "pid started_at last_heartbeat now",
+        estimate_timeout: "scope complexity model role owned_files history",
+        access.record_success: "",
+        access.level: "",
+        access.may: "",
+    }
+    done = 0
+    for _ in range(10_000):
+        call = chance.choice(list(named))
+        given = {name: chance.choice(ODD) for name in named[call].split() if chance.random() < 0.3}
+        first = [] if call is estimate_timeout else [chance.choice(ODD)]
+        more = [chance.choice(ODD), chance.choice(ODD)] if call == access.may else []
+        try:
+            call(*first, *more, **given)
+            done += 1
+        except (TypeError, ValueError):
+            pass
+    assert done > 500

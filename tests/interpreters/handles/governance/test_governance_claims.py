@@ -1,0 +1,237 @@
+"""The governance kernel: transitions asked for twice, claims and their fences, approval of work and of plans."""
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from lifefold.core import task_profiles
+from lifefold.effects import AbortSession, Effect, KeepDeadLetter
+from lifefold.interpreters.handles.governance.kernel import (
+    AgentSession,
+    DuplicateTransitionError,
+    Governance,
+    IllegalTransitionError,
+    LifecycleEvent,
+    PlanConflictError,
+    Task,
+    TaskStatus,
+)
+from virtual_clock import VirtualClock
+
+
+def claimed(governance: Governance, actor: str = "w", **given: Any) -> Task:
+    """Return a task that was claimed."""
+    task = Task("T1", **given)
+    governance.transition_task(task, "claimed", actor=actor)
+    return task
+
+
+# Replays
+
+
+def test_the_same_transition_id_again_returns_the_original_event() -> None:
+    """Although the task is somewhere else by now; nobody is told twice (E14)."""
+    governance, told = Governance(), list[LifecycleEvent]()
+    governance.add_listener(told.append)
+    task = Task("T1")
+    first = governance.transition_task(task, "claimed", actor="w", transition_id="x")
+    governance.transition_task(task, "in_progress")
+    assert governance.transition_task(task, "claimed", actor="w", transition_id="x") is first
+    assert (task.status, len(told)) == (TaskStatus.IN_PROGRESS, 2)
+
+
+def test_a_transition_id_for_something_else_is_an_error() -> None:
+    """Another target, another actor, another reason (E14)."""
+    governance, task = Governance(), Task("T1")
+    governance.transition_task(task, "claimed", actor="w", transition_id="x")
+    for status, actor in (("open", "w"), ("claimed", "v")):
+        with pytest.raises(DuplicateTransitionError, match="transition id 'x' of task:T1 was used for"):
+            governance.transition_task(task, status, actor=actor, transition_id="x")
+    assert task.status is TaskStatus.CLAIMED
+
+
+def test_a_refused_transition_uses_up_no_id() -> None:
+    """It may be tried again when it is possible (E14; liza-mas/liza#137)."""
+    governance, task = Governance(), Task("T1")
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(task, "in_progress", transition_id="x")
+    governance.transition_task(task, "claimed")
+    assert governance.transition_task(task, "in_progress", transition_id="x").to_status == "in_progress"
+
+
+def test_a_transition_id_belongs_to_its_entity() -> None:
+    """Tasks and agents of one name are two entities (E14)."""
+    governance = Governance()
+    governance.transition_task(Task("1"), "claimed", transition_id="x")
+    governance.transition_task(Task("2"), "claimed", transition_id="x")
+    governance.transition_agent(AgentSession("1"), "working", transition_id="x")
+
+
+# Claims
+
+
+def test_a_token_proves_whose_claim_it_is() -> None:
+    """Nobody else completes it, in the document's own table (E12; camunda/camunda#57335, zenml-io/kitaru#743)."""
+    governance = Governance()
+    task = claimed(governance, "w")
+    old = task.token
+    governance.transition_task(task, "open", reason="slow", token=old)
+    governance.transition_task(task, "claimed", actor="v")
+    with pytest.raises(IllegalTransitionError) as raised:
+        governance.transition_task(task, "done", actor="w", token=old)
+    assert "Completed is not possible in CLAIMED" in raised.value.detail
+    governance.transition_task(task, "done", actor="v", token=task.token)
+    assert (task.status, task.record.owner) == (TaskStatus.DONE, "v")
+
+
+def test_in_the_governed_profile_a_late_report_is_kept() -> None:
+    """It is refused, and lies among the dead letters (E12)."""
+    governance = Governance()
+    task = claimed(governance, "w", machine=task_profiles.governed)
+    governance.transition_task(task, "open", token=1)
+    governance.transition_task(task, "claimed", actor="v")
+    with pytest.raises(IllegalTransitionError) as raised:
+        governance.transition_task(task, "done", actor="w", token=1)
+    assert raised.value.detail == "claim 1 is over"
+    assert list(governance.dead_letters) == [KeepDeadLetter("T1", "Completed", 1, 2)]
+    assert (task.status, task.record.owner) == (TaskStatus.CLAIMED, "v")
+
+
+def test_cancelling_in_the_governed_profile_ends_the_session() -> None:
+    """Whoever performs is told after the listeners; without anybody it is a failure (E20)."""
+    heard: list[Effect | str] = []
+    governance = Governance(perform=heard.append)
+    governance.add_listener(lambda event: heard.append(event.to_status))
+    governance.transition_task(claimed(governance, "w", machine=task_profiles.governed), "cancelled")
+    assert heard == ["claimed", "cancelled", AbortSession("w", "T1")]
+    deaf = Governance()
+    deaf.transition_task(claimed(deaf, "w", machine=task_profiles.governed), "cancelled")
+    assert "nobody performs AbortSession" in str(deaf.failures[0])
+
+
+def test_exactly_one_of_many_threads_claims() -> None:
+    """Everybody else finds it claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
+    governance, task, won = Governance(), Task("T1"), list[str]()
+    told: list[LifecycleEvent] = []
+    governance.add_listener(told.append)
+    start = threading.Barrier(16)
+
+    def race(name: str) -> None:
+        start.wait()
+        with suppress(IllegalTransitionError):
+            won.append(governance.transition_task(task, "claimed", actor=name).actor)
+
+    threads = [threading.Thread(target=race, args=(f"w{n}",)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert won == [task.record.owner] == [event.actor for event in told]
+
+
+def test_the_same_id_from_many_threads_is_one_transition() -> None:
+    """All of them get the same event (E14)."""
+    governance, task, got = Governance(), Task("T1"), list[LifecycleEvent]()
+    start = threading.Barrier(16)
+
+    def race() -> None:
+        start.wait()
+        got.append(governance.transition_task(task, "claimed", actor="w", transition_id="x"))
+
+    threads = [threading.Thread(target=race) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 16
+    assert all(event is got[0] for event in got)
+    assert task.token == 1
+
+
+def test_what_a_restart_needs_is_told_with_every_transition() -> None:
+    """Version, epoch, owner, priority (E46)."""
+    governance = Governance()
+    task = Task("T1", priority=1)
+    metadata = governance.transition_task(task, "claimed", actor="w").metadata
+    assert metadata == {"event": "Claimed", "version": 2, "epoch": 1, "owner": "w", "priority": 1, "retries": 0}
+
+
+# Approval
+
+
+def test_no_status_leads_into_pending_approval_or_out_of_it() -> None:
+    """Only the operation does, and it is told like any other transition (E2)."""
+    governance, told = Governance(), list[LifecycleEvent]()
+    governance.add_listener(told.append)
+    task = Task("T1", "done")
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(task, "pending_approval")
+    governance.request_approval(task, "gate", "touches the release")
+    for status in TaskStatus:
+        with pytest.raises(IllegalTransitionError):
+            governance.transition_task(task, status)
+    governance.approve(task, "ada")
+    assert [(event.to_status, event.actor) for event in told] == [("pending_approval", "gate"), ("done", "ada")]
+    assert task.status is TaskStatus.DONE
+
+
+def test_a_rejected_task_has_failed_and_says_why() -> None:
+    """And may be retried (E2)."""
+    governance, task = Governance(), Task("T1", "done")
+    governance.request_approval(task)
+    event = governance.reject(task, "ada", "too wide")
+    assert (event.to_status, event.reason, task.record.failure) == ("failed", "too wide", "too wide")
+    governance.transition_task(task, "open", reason="retry")
+
+
+@pytest.mark.parametrize("status", [status for status in TaskStatus if status != "pending_approval"], ids=str)
+def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None:
+    """An approval completes no task that is somewhere else: sipyourdrink-ltd/bernstein#3081 (E2)."""
+    governance, task = Governance(), Task("T1", status)
+    for decide in (governance.approve, governance.reject):
+        with pytest.raises(IllegalTransitionError):
+            decide(task, "ada")
+    assert task.status is status
+
+
+def test_silence_is_a_refusal() -> None:
+    """After an hour, whoever comes too late finds the task failed; the timer is told as the actor (E41)."""
+    clock, governance, told = VirtualClock(), Governance(), list[LifecycleEvent]()
+    governance.add_listener(told.append)
+    task = Task("T1", "done", clock=clock)
+    governance.request_approval(task)
+    clock.sleep(3_600)
+    with pytest.raises(IllegalTransitionError):
+        governance.approve(task, "ada")
+    assert [(event.to_status, event.actor) for event in told] == [("pending_approval", ""), ("failed", "timer")]
+
+
+def test_a_plan_is_approved_as_a_whole_and_its_tasks_one_by_one() -> None:
+    """What was decided about one task stays; what is left is decided at once, and only once (E43)."""
+    governance = Governance()
+    plan = [Task(f"T{n}", "planned") for n in range(4)]
+    governance.transition_task(plan[2], "cancelled")
+    events = governance.approve_plan([*plan, plan[0]], "ada")
+    assert [event.entity_id for event in events] == ["T0", "T1", "T3"]
+    assert [task.status.value for task in plan] == ["open", "open", "cancelled", "open"]
+    with pytest.raises(PlanConflictError, match="the plan was decided before: T0, T1, T2, T3") as raised:
+        governance.reject_plan(plan)
+    assert raised.value.tasks == ("T0", "T1", "T2", "T3")
+    assert governance.reject_plan([]) == []
+
+
+def test_a_plan_is_rejected_as_a_whole() -> None:
+    """Every task of it is cancelled (E43)."""
+    governance = Governance()
+    plan = [Task("T1", "planned"), Task("T2", "planned")]
+    assert [event.to_status for event in governance.reject_plan(plan, "ada", "no")] == ["cancelled", "cancelled"]
+
+
+def test_a_plan_follows_one_table() -> None:
+    """Else it could not be decided as a whole."""
+    plan = [Task("T1", "planned"), Task("T2", "planned", machine=task_profiles.governed)]
+    with pytest.raises(ValueError, match="must follow one table"):
+        Governance().approve_plan(plan)
+    assert plan[0].status is TaskStatus.PLANNED

@@ -1,0 +1,115 @@
+"""What is guaranteed of an agent's money: a ceiling, spent only while running, returned when it is not needed."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agent_house import AgentHouse
+from lifefold.core.budget.account import Verdict
+from lifefold.core.budget.lease import State as LeaseState
+from lifefold.core.status import State
+from lifefold.interpreters.handles.status.runtime import (
+    AgentConfig,
+    AgentState,
+    BudgetRefused,
+    NotReserved,
+    NotRunning,
+    Runtime,
+    StateManager,
+)
+from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
+
+CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
+    store: StateManager = (
+        MemoryStateManager() if request.param == "memory" else SqliteStateManager(tmp_path / "agents.db")
+    )
+    return AgentHouse(store)
+
+
+@pytest.mark.parametrize("end", ["stop_agent", "fail"])
+def test_nothing_new_is_spent_by_who_does_not_run_and_what_was_begun_is_settled(house: AgentHouse, end: str) -> None:
+    """After a stop and after a failure (I2, B12)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 300)
+    getattr(house.runtime, end)(*((agent_id, "boom") if end == "fail" else (agent_id,)))
+    assert house.told[-1] == f"{agent_id} returns 700"
+    with pytest.raises(NotRunning):
+        house.runtime.reserve(agent_id, "v", 1)
+    now = house.runtime.settle(agent_id, "w", 250)
+    assert (now.spent_microusd, now.reserved_microusd, now.free_microusd) == (250, 0, 0)
+    assert house.told[-1] == f"{agent_id} returns 50"
+
+
+def test_what_an_earlier_incarnation_reserved_is_settled_where_it_was(house: AgentHouse) -> None:
+    """And was not granted to the later one (B7, B12)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 300)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.restart(agent_id)
+    assert house.runtime.get_agent(agent_id).free_microusd == 700
+    now = house.runtime.settle(agent_id, "w", 100)
+    assert (now.spent_microusd, now.reserved_microusd, len(now.leases)) == (100, 0, 1)
+
+
+def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -> None:
+    """Usage requires ACTIVE; after 60 seconds the lease closes and returns what is left (B19)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 1_500
+    with pytest.raises(BudgetRefused) as caught:
+        house.runtime.reserve(agent_id, "w", 1)
+    assert caught.value.verdict is Verdict.EXPIRED
+    assert house.runtime.refresh(agent_id).free_microusd == 100
+    house.runtime.reserve(agent_id, "w", 1)
+    house.now_ms = 2_000 + 59_999
+    house.runtime.tick()
+    assert house.runtime.get_agent(agent_id).leases[0].state is LeaseState.EXPIRED
+    house.now_ms += 60_000
+    house.runtime.tick()
+    assert house.runtime.get_agent(agent_id).leases[0].state is LeaseState.CLOSED
+    assert house.told[-1] == f"{agent_id} returns 99"
+    with pytest.raises(BudgetRefused):
+        house.runtime.refresh(agent_id)
+
+
+def test_timers_outlive_the_runner(house: AgentHouse) -> None:
+    """A lease that was due while nobody ran expires at the next call (statelyai/xstate#5331)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 10_000
+    with pytest.raises(BudgetRefused):
+        house.another().reserve(agent_id, "w", 1)
+
+
+def test_a_budget_is_a_ceiling_and_a_reservation_is_one(house: AgentHouse) -> None:
+    """By its name; the refusal says why, and what is free (NousResearch/hermes-agent#91713)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    assert house.runtime.reserve(agent_id, "w", 600) == house.runtime.reserve(agent_id, "w", 600)
+    with pytest.raises(BudgetRefused, match="cannot reserve 401 microusd as 'v': more than is free; 400 are free") as e:
+        house.runtime.reserve(agent_id, "v", 401)
+    assert (e.value.verdict, e.value.free_microusd) == (Verdict.EXCEEDED, 400)
+    house.runtime.settle(agent_id, "w", 100)
+    with pytest.raises(NotReserved, match="there is no open reservation 'w'"):
+        house.runtime.settle(agent_id, "w", 100)
+    with pytest.raises(NotReserved, match="there is no open reservation 'w'"):
+        house.runtime.refund(agent_id, "w")
+    house.runtime.reserve(agent_id, "v", 900)
+    assert house.runtime.refund(agent_id, "v").free_microusd == 900
+
+
+def test_an_agent_without_a_budget_spends_nothing(house: AgentHouse) -> None:
+    """Nothing is free unless something was granted."""
+    agent_id = house.runtime.spawn_agent()
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "w", 1)
+
+
+def test_an_agent_of_four_fields_spends_nothing() -> None:
+    """It has no lease before it is restarted (B14)."""
+    store = MemoryStateManager()
+    store.save_agent_state(AgentState("agent_1", State.RUNNING), 0)
+    with pytest.raises(BudgetRefused):
+        Runtime(store).reserve("agent_1", "w", 1)
