@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from lifefold.interpreters.handles.agent_status import Runtime
-from lifefold.interpreters.handles.agent_store import AgentState, MemoryStateManager, StateManager
+from lifefold.interpreters.handles.status.runtime import Runtime
+from lifefold.interpreters.handles.status.store import AgentState, MemoryStateManager, StateManager
 
 
 def well(_agent_id: str, _incarnation: int) -> None:

@@ -2,8 +2,8 @@
 
 import sys
 
-from lifefold.interpreters.handles.agent_status import BudgetRefused, Runtime
-from lifefold.interpreters.handles.agent_store import SqliteStateManager
+from lifefold.interpreters.handles.status.runtime import BudgetRefused, Runtime
+from lifefold.interpreters.handles.status.store import SqliteStateManager
 
 
 def main(path: str, agent_id: str, name: str, times: str) -> None:
