@@ -8,7 +8,7 @@ backs off and gives up as after any other error of its own.
 
 from collections.abc import Iterator
 
-from lifefold.core import session, task
+from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import assignment, intent, mailbox, seat
 from lifefold.core.fleet.prompt import compose
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Phase, Transition, rule
@@ -16,7 +16,7 @@ from lifefold.effects import Tell
 
 KIND = "worker"
 
-agent = session.prompt_failures.starting(session.Session(), session.machine.name).serving(
+agent = session_profiles.prompt_failures.starting(session.Session(), session.machine.name).serving(
     "BuildPrompt", "RefreshWorktree"
 )
 """The session as a worker runs it: its prompts can fail (D6)."""
@@ -26,7 +26,9 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Do the next thing for a session that waits for its prompt: ask for work, write the prompt, or say it failed."""
     work: assignment.Assignment = worker.record("assignment")
     if isinstance(transition.event, assignment.CheckoutFailed):
-        yield Dispatch("session", session.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}"))
+        yield Dispatch(
+            "session", session_profiles.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}")
+        )
         return
     waits = worker.record("session").state is session.State.BUILDING_PROMPT
     if not waits or worker.record("intent").state is not intent.State.RUN:

@@ -9,7 +9,19 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from lifefold.core import agent, approval, fleet, process, runtime, session, status, task, task_profiles, turn
+from lifefold.core import (
+    agent,
+    approval,
+    fleet,
+    process,
+    runtime,
+    session,
+    session_profiles,
+    status,
+    task,
+    task_profiles,
+    turn,
+)
 from lifefold.core.budget import lease
 from lifefold.core.budget import request as budget_request
 from lifefold.core.kernel import Machine, System
@@ -40,8 +52,8 @@ _FLEET_TASK = task.in_fleet.starting(task.in_fleet.initial, "task-in-fleet")
 
 MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
-    Entry("session-windowed", "session, but errors of long ago are forgotten", session.windowed),
-    Entry("session-prompt-failures", "session, but writing a prompt may fail", session.prompt_failures),
+    Entry("session-windowed", "session, but errors of long ago are forgotten", session_profiles.windowed),
+    Entry("session-prompt-failures", "session, but writing a prompt may fail", session_profiles.prompt_failures),
     Entry("process", process.machine.about, process.machine),
     Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
     Entry("process-by-hand", process.by_hand.about, process.by_hand),

@@ -14,7 +14,7 @@ from returns.result import Failure, Success
 
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
-from lifefold.core import process, runtime, session
+from lifefold.core import process, runtime, session, session_profiles
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
@@ -25,7 +25,7 @@ SOON = session.Limits(max_consecutive_errors=2, max_total_errors=2)
 RESTARTING = process.Process(limits=process.Limits(restart_policy="always", max_restarts=1, max_consecutive_failures=2))
 NEAR: dict[str, Record] = {
     "session": session.Session(limits=SOON),
-    "session-windowed": session.WindowedSession(limits=SOON),
+    "session-windowed": session_profiles.WindowedSession(limits=SOON),
     "session-prompt-failures": session.Session(limits=SOON),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,

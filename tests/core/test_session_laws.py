@@ -37,12 +37,13 @@ from lifefold.core.kernel import (
     encode,
     react,
 )
-from lifefold.core.session import Limits, Session, State, WindowedSession
+from lifefold.core.session import Limits, Session, State
+from lifefold.core.session_profiles import PromptFailed, WindowedSession, prompt_failures, windowed
 from lifefold.effects import Begin, CancelTimer, Effect, End, LogFatal, StartTimer
 from session_life import Life
 
 MACHINES: Final[dict[str, Machine[Any]]] = {
-    machine.name: machine for machine in (session.machine, session.windowed, session.prompt_failures)
+    machine.name: machine for machine in (session.machine, windowed, prompt_failures)
 }
 SOLO: Final = AggregateType("agent", machines=MACHINES.values())
 SYSTEM: Final = System("solo", SOLO)
@@ -79,7 +80,7 @@ EVENTS: Final = st.one_of(
     st.builds(session.BackoffElapsed),
     st.builds(session.OperatorStop),
     st.builds(session.FatalError, st.text(max_size=5)),
-    st.builds(session.PromptFailed, st.text(max_size=5)),
+    st.builds(PromptFailed, st.text(max_size=5)),
     st.builds(Unheard),
 )
 LIMITS: Final = st.builds(

@@ -18,7 +18,6 @@ from lifefold.core.session import (
     GraceExceeded,
     Limits,
     OperatorStop,
-    PromptFailed,
     PromptReady,
     Session,
     SessionExited,
@@ -27,9 +26,9 @@ from lifefold.core.session import (
     Success,
     Timeout,
     UrgentMessage,
-    WindowedSession,
     WorktreeReady,
 )
+from lifefold.core.session_profiles import PromptFailed, WindowedSession, prompt_failures, windowed
 from lifefold.effects import (
     Begin,
     BuildPrompt,
@@ -147,7 +146,7 @@ def test_with_reset_on_success_a_start_resets_nothing() -> None:
 def test_the_windowed_profile_forgets_errors_of_long_ago() -> None:
     """In the profile, ``total_errors`` are those of the last window only: 20 errors in a life stop nobody (D22)."""
     limits = Limits(max_total_errors=3, total_errors_window_ms=10_000)
-    life = ready(WindowedSession(limits=limits), session.windowed)
+    life = ready(WindowedSession(limits=limits), windowed)
     for n in range(6):
         life.now_ms = n * 5_000
         fail(life, start=True)
@@ -160,17 +159,17 @@ def test_the_windowed_profile_forgets_errors_of_long_ago() -> None:
 
 def test_the_windowed_profile_stops_at_the_threshold_within_the_window() -> None:
     """Errors close to each other count as they do in the default."""
-    life = ready(WindowedSession(limits=Limits(max_total_errors=2)), session.windowed)
+    life = ready(WindowedSession(limits=Limits(max_total_errors=2)), windowed)
     fail(life, start=True)
     life.elapse("BackoffElapsed")
     fail(life, start=True)
     assert life.state is State.STOPPED
-    assert session.windowed.name == "session-windowed"
+    assert windowed.name == "session-windowed"
 
 
 def test_in_the_prompt_failures_profile_a_failed_prompt_counts_as_a_failed_spawn() -> None:
     """PromptFailed cools down, then stops at a threshold; in the default it is no event at all (D6)."""
-    life = ready(Session(limits=Limits(max_consecutive_errors=2)), session.prompt_failures)
+    life = ready(Session(limits=Limits(max_consecutive_errors=2)), prompt_failures)
     life.give(PromptFailed("no answer"))
     assert (life.state, life.record.consecutive_errors, life.record.total_errors) == (State.COOLING_DOWN, 1, 1)
     life.settle().elapse("BackoffElapsed")
