@@ -1,4 +1,6 @@
-"""An event in every lifecycle there is, beside one in ``session``: none may cost more than twice as much.
+"""An event in each of the documents' lifecycles, beside one in ``session``: none may cost more than twice as much.
+
+A lease stands beside them without a target: it is not one of the seven, and keeps books with every event.
 
 Each is taken along a walk of its own: legal events chosen by chance among the examples of its events, begun anew where
 nothing leads on. Measured in processor time of the thread.
@@ -19,7 +21,8 @@ ROUNDS = 11
 EVENTS = 2_000
 MEASURE = "session"
 AT_MOST = 2.0
-LIFECYCLES = ("session", "runtime", "process", "status", "lease", "task", "agent", "turn")
+TARGETED = ("runtime", "process", "status", "task", "agent", "turn")
+LIFECYCLES = (MEASURE, *TARGETED, "lease")
 
 Walk = list[tuple[Record, Event]]
 
@@ -63,9 +66,10 @@ def measure() -> Report:
     )
     table = Table("Processor time per event", ("", "median ns", "least ns", f"x {MEASURE}"), rows)
     targets = tuple(
-        Target(f"{name} costs", f"at most {AT_MOST:g} x {MEASURE}", spread(each), median(each) <= AT_MOST)
-        for name, each in shares.items()
-        if name != MEASURE
+        Target(
+            f"{name} costs", f"at most {AT_MOST:g} x {MEASURE}", spread(shares[name]), median(shares[name]) <= AT_MOST
+        )
+        for name in TARGETED
     )
     note = f"{ROUNDS} rounds of {EVENTS:,} legal events each, along a walk of each lifecycle's own."
     return Report("lifecycles", (table,), targets, (note,))
