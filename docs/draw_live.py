@@ -9,14 +9,15 @@ import anyio
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from lifefold.interpreters.cli.live import Live
+from lifefold.interpreters.cli import letters
 from lifefold.interpreters.cli.logs import default_log
+from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.demo.project import write_demo
 from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import Runner
 
 MOMENT_S = 11.3
-WIDTH = 118
+WIDTH, HEIGHT = 118, 22
 NO_REMOTE_FONTS = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 
 
@@ -26,11 +27,12 @@ async def draw() -> str:
         fleet = load(write_demo(Path(folder) / "demo"))
         runner = await Runner.open(fleet, default_log(fleet.source, fleet.name))
         console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-        live = Live(runner)
+        picture = Picture(runner)
+        letters.send(runner)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)
             await anyio.sleep(MOMENT_S)
-            console.print(live.picture())
+            console.print(picture.draw(WIDTH, HEIGHT))
             runner.leave()
         runner.close()
     return console.export_svg(title="lifefold run fleet.toml", code_format=NO_REMOTE_FONTS)

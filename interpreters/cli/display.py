@@ -1,12 +1,15 @@
 """What a person sees while a fleet runs: a live display on a terminal, plain lines elsewhere."""
 
+import os
+import sys
 from typing import Final, Protocol
 
 import anyio
 
-from lifefold.core.kernel import Reaction, Refusal, journal
+from lifefold.core.kernel import Reaction, Refusal
 from lifefold.interpreters.cli.outlet import Outlet
-from lifefold.interpreters.cli.words import SHOWN, clock_time, line
+from lifefold.interpreters.cli.story import moves
+from lifefold.interpreters.cli.words import clock_time
 from lifefold.interpreters.run import Runner
 
 NOTICE_PAUSE_S: Final = 0.5
@@ -18,6 +21,14 @@ class Display(Protocol):
 
     async def run(self) -> None:
         """Show it until cancelled."""
+        ...
+
+    def leaving(self, words: str) -> None:
+        """Be told that the runner was asked to leave, unless it is plain to see."""
+        ...
+
+    def give_up(self) -> None:
+        """Leave the terminal as it was: the program ends at once."""
         ...
 
 
@@ -37,14 +48,16 @@ class Lines:
             await anyio.sleep(NOTICE_PAUSE_S)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
-        self._print_transitions(aggregate, outcome)
+        for happening in moves(aggregate, outcome) if isinstance(outcome, Reaction) else ():
+            print(happening.line())
         self._print_notices()
 
-    def _print_transitions(self, aggregate: str, outcome: Reaction | Refusal) -> None:
-        if isinstance(outcome, Reaction):
-            for transition in outcome.transitions:
-                if transition.machine in SHOWN and transition.entered is not None and transition.before is not None:
-                    print(line(journal(aggregate, transition)))
+    def leaving(self, words: str) -> None:
+        """Say so."""
+        print(f"\n{words}", file=sys.stderr)
+
+    def give_up(self) -> None:
+        """Do nothing: lines stay as they are."""
 
     def _print_notices(self) -> None:
         for agent, message in self._runner.notices[self._notices :]:
@@ -54,7 +67,7 @@ class Lines:
 
 def display(runner: Runner, out: Outlet, *, live: bool) -> Display:
     """Watch a runner, live if that is wanted and the output is a terminal."""
-    if live and out.isatty():
+    if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
         return Live(runner, out)

@@ -1,18 +1,28 @@
-"""How things are put for people: ages, times of day, columns, states with their evidence."""
+"""How things are put for people: ages, times of day, columns, states with their evidence, what comes next."""
 
+import re
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
-from lifefold.core.fleet.status import AgentStatus
-from lifefold.core.kernel import LifecycleEvent
-from lifefold.interpreters.body.command import plain
+from lifefold.core.fleet.status import AgentStatus, Timer
 from lifefold.interpreters.run.evidence import Evidence
 
-SHOWN: Final = ("session", "task")
-"""The machines whose transitions are printed as lines; ``lifefold log`` has all of them."""
-
 _S, _MIN, _H, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+NO_WORK: Final = "no work is left"
+"""Why agents stop in the end, as their board says it: no news for anybody."""
+
+_COMING: Final = {
+    "SessionTimeout": "times out",
+    "BackoffElapsed": "next try",
+    "GraceExceeded": "killed",
+}
+"""What a timer brings, by the event's name."""
 
 
 def age(duration_ms: int) -> str:
@@ -27,9 +37,19 @@ def age(duration_ms: int) -> str:
     return f"{duration_ms // _DAY}d"
 
 
+def coming(timer: Timer | None, now_ms: int) -> str:
+    """Return what time brings next, and when: ``times out in 7s``; a hyphen if nothing."""
+    if timer is None:
+        return "-"
+    left_ms = timer.deadline_ms - now_ms
+    return f"{_COMING.get(timer.event, timer.event)} {f'in {age(left_ms)}' if left_ms >= _S else 'now'}"
+
+
 def clock_time(timestamp_s: float) -> str:
-    """Return the local time of day, to the millisecond."""
-    return datetime.fromtimestamp(timestamp_s, UTC).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    """Return the local time of day, to the millisecond, with the date before it unless that is today's."""
+    then = datetime.fromtimestamp(timestamp_s, UTC).astimezone()
+    date = "" if then.date() == datetime.now(UTC).astimezone().date() else f"{then:%Y-%m-%d} "
+    return date + then.strftime("%H:%M:%S.%f")[:-3]
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
@@ -38,6 +58,18 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
+
+
+def by_number(name: str) -> list[tuple[int, str]]:
+    """Return what names are sorted by so that ``worker-2`` comes before ``worker-10``."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def asked(agent: AgentStatus) -> str:
+    """Return what was asked of an agent, and why if somebody said so; in the end nobody asks, there is just no work."""
+    if agent.reason == NO_WORK:
+        return NO_WORK
+    return f"{agent.intent}: {agent.reason}" if agent.reason else agent.intent
 
 
 def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
@@ -49,9 +81,11 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
     return agent.state
 
 
-def line(event: LifecycleEvent) -> str:
-    """Return a transition as a line for people."""
-    moved = f"{event.from_status or '(new)'} -> {event.to_status}"
-    name = f"{event.entity_type} {event.entity_id}"
-    because = f": {event.reason}" if event.reason else ""
-    return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {event.metadata['event']}{because}".encode())
+def this_command() -> str:
+    """Return how this program is called from a shell."""
+    if shutil.which("lifefold"):
+        return "lifefold"
+    script = Path(sys.argv[0])
+    if script.name == "lifefold":
+        return shlex.quote(str(script.absolute()))
+    return f"{shlex.quote(sys.executable)} -m lifefold.interpreters.cli"

@@ -93,9 +93,14 @@ def _initial_fleet(folder: Path, repository: Path) -> str:
 
 
 def _notes_on(repository: Path) -> list[str]:
-    if _git(repository, "rev-parse", "--quiet", "--verify", "HEAD", check=False).returncode == 0:
-        return []
-    return [f"The repository {repository} has no commit yet: make one, as agents work on what is committed."]
+    branch = _git(repository, "symbolic-ref", "--quiet", "--short", "HEAD", check=False).stdout.strip()
+    where = f"This is inside the git repository {repository}, on branch {branch or '(none)'}"
+    notes = [
+        f"{where}: agents work on it, and merge into its branch. For one of its own, begin in a folder outside it."
+    ]
+    if _git(repository, "rev-parse", "--quiet", "--verify", "HEAD", check=False).returncode:
+        notes.append(f"The repository {repository} has no commit yet: make one, as agents work on what is committed.")
+    return notes
 
 
 def _make_repository(folder: Path, names: list[str], others: set[str]) -> list[str]:

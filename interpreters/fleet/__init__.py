@@ -4,7 +4,7 @@ from lifefold.interpreters.fleet.command import expand
 from lifefold.interpreters.fleet.config import load
 from lifefold.interpreters.fleet.meaning import describe_difference
 from lifefold.interpreters.fleet.model import Agent, Fleet
-from lifefold.interpreters.fleet.problems import FleetFileError, Problem
+from lifefold.interpreters.fleet.problems import FleetFileError, Problem, place_of
 from lifefold.interpreters.fleet.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "load",
     "parse_duration_ms",
     "parse_size_bytes",
+    "place_of",
 ]

@@ -5,7 +5,13 @@ from pathlib import Path
 
 from lifefold.core.session import Limits
 from lifefold.interpreters.fleet import values
-from lifefold.interpreters.fleet.command import is_found, parse_command, placeholders, python_command, settled_command
+from lifefold.interpreters.fleet.command import (
+    parse_command,
+    placeholders,
+    python_command,
+    settled_command,
+    what_is_wrong_with,
+)
 from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
@@ -13,6 +19,10 @@ from lifefold.interpreters.fleet.units import format_duration
 MOST_AGENTS = 1_000
 MOST_ERRORS = 1_000_000
 LEAST_OUTPUT_BYTES = 1_000
+
+UNTOLD = (
+    "neither {prompt} nor {prompt_file}: the agent has to read what to do from the file that LIFEFOLD_PROMPT_FILE names"
+)
 
 
 def read_agents(root: Table, folder: Path) -> list[Agent]:
@@ -72,12 +82,11 @@ def _limits(table: Table) -> Limits:
 
 
 def _check_command(table: Table, written: tuple[str, ...], command: tuple[str, ...], env: dict[str, str]) -> None:
-    if not is_found(command[0], env):
+    wrong = what_is_wrong_with(command[0], env)
+    if wrong:
         accepted = "a program on PATH, or the path of one, from the fleet file's folder; it must be executable"
         one_word = "; each argument is a text of its own" if " " in command[0] else ""
-        table.problem(
-            "command", f"found {values.shown(written[0])}, which is not there; accepted: {accepted}{one_word}", 0
-        )
+        table.problem("command", f"found {values.shown(written[0])}, which {wrong}; accepted: {accepted}{one_word}", 0)
     used = {name for argument in command for name in placeholders(argument)}
     if not used & {"prompt", "prompt_file"}:
-        table.warn("command", "neither {prompt} nor {prompt_file}: the agent is not told what to do")
+        table.warn("command", UNTOLD)

@@ -1,5 +1,6 @@
 """Reads text files of a bounded size."""
 
+import stat
 from pathlib import Path
 
 LARGEST_FILE_BYTES = 10_000_000
@@ -7,7 +8,14 @@ LARGEST_FILE_BYTES = 10_000_000
 
 
 def read_text(path: Path) -> str:
-    """Return what a file says. Raises ``OSError``, or ``ValueError`` if it is too large or not UTF-8."""
+    """Return what a file says. Raises ``OSError``, or ``ValueError`` if it is too large, not UTF-8, a pipe or a device.
+
+    A pipe might never say anything, or never come to an end.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        message = "it is a pipe or a device, not a file"
+        raise ValueError(message)
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE_BYTES + 1)
     if len(content) > LARGEST_FILE_BYTES:

@@ -1,7 +1,10 @@
 """What is wrong with a fleet file, said so that it can be put right: file, line and key, what is there, what may be."""
 
+from pathlib import Path
+
 import msgspec
 
+from lifefold.interpreters.fleet.files import read_text
 from lifefold.interpreters.fleet.places import KeyPath, key_lines, line_of
 
 SHOWN_PROBLEMS = 50
@@ -39,6 +42,15 @@ class FleetFileError(Exception):
         if len(self.problems) > SHOWN_PROBLEMS:
             lines.append(f"and {len(self.problems) - SHOWN_PROBLEMS} more")
         return "\n".join(lines)
+
+
+def place_of(source: Path, table: str, key: str) -> str:
+    """Return where a key of a fleet file stands, for what is found out about its value only later."""
+    try:
+        line = line_of((table, key), key_lines(read_text(source)))
+    except (OSError, ValueError):
+        line = None
+    return str(Problem(str(source), f"{table}.{key}", line, ""))
 
 
 class Report:

@@ -51,9 +51,12 @@ def _task(table: Table, folder: Path) -> TaskPlan:
         max_retries=table.optional("max_retries", values.integer(0, MOST_RETRIES), 3),
     )
     table.finish()
-    for program in dict.fromkeys(command[0] for command in verify):
-        if "/" not in program and shutil.which(program) is None:
-            table.warn("verify", f"{values.shown(program)} is not on PATH: until it is, the task cannot be verified")
+    for index, (program, *_) in enumerate(verify):
+        # A path that is relative leads into the worktree, where the program may still be written.
+        if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
+            accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
+            found = f"found {values.shown(program)}, which cannot be run"
+            table.problem("verify", f"{found}; accepted: {accepted}", index, 0)
     return task
 
 

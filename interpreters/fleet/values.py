@@ -8,6 +8,8 @@ from typing import Literal, TypeVar, cast
 
 from lifefold.interpreters.fleet.units import (
     DURATION_FORM,
+    LARGEST_BYTES,
+    LONGEST_MS,
     SIZE_FORM,
     format_duration,
     format_size,
@@ -18,10 +20,10 @@ from lifefold.interpreters.fleet.units import (
 T = TypeVar("T")
 Parser = Callable[[object], T]
 
-NAME_FORM = "1 to 64 letters, digits, - and _, beginning with a letter or a digit"
+NAME_FORM = "1 to 64 letters (a to z, A to Z), digits, - and _, beginning with a letter or a digit"
 TASK_ID_FORM = (
-    "1 to 64 letters, digits, - _ and ., beginning with a letter or a digit, without .., and not ending in . or .lock"
-    " (it becomes part of branch and file names)"
+    "1 to 64 letters (a to z, A to Z), digits, - _ and ., beginning with a letter or a digit, without .., and"
+    " not ending in . or .lock (it becomes part of branch and file names)"
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TASK_ID = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?<!\.)(?<!\.lock)")
@@ -129,8 +131,9 @@ def fraction(value: object) -> float:
 
 
 def duration(least_ms: int) -> Parser[int]:
-    """Accept a duration of at least ``least_ms``, and return its milliseconds."""
-    form = DURATION_FORM + (f', at least "{format_duration(least_ms)}"' if least_ms else "")
+    """Accept a duration of at least ``least_ms`` and at most a year, and return its milliseconds."""
+    least = f' at least "{format_duration(least_ms)}" and' if least_ms else ""
+    form = f'{DURATION_FORM},{least} at most "{format_duration(LONGEST_MS)}"'
 
     def parse(value: object) -> int:
         try:
@@ -145,7 +148,8 @@ def duration(least_ms: int) -> Parser[int]:
 
 
 def size(least_bytes: int) -> Parser[int]:
-    """Accept a size of at least ``least_bytes``, and return its bytes."""
+    """Accept a size of at least ``least_bytes`` and at most a TiB, and return its bytes."""
+    form = f'{SIZE_FORM}, at least "{format_size(least_bytes)}" and at most "{format_size(LARGEST_BYTES)}"'
 
     def parse(value: object) -> int:
         try:
@@ -153,7 +157,7 @@ def size(least_bytes: int) -> Parser[int]:
         except ValueError:
             size_bytes = -1
         if size_bytes < least_bytes:
-            raise RefusedError(value, f'{SIZE_FORM}, at least "{format_size(least_bytes)}"')
+            raise RefusedError(value, form)
         return size_bytes
 
     return parse

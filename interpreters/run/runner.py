@@ -1,11 +1,11 @@
 """One runner of one fleet: opens its log, runs it until it is finished or told to leave, and says how it went.
 
 Leaving is not stopping. A runner that is asked to leave tells every worker to hold, waits until nothing runs any more
-and goes; the next one tells them to go on. Asked twice, it kills what still runs and waits for nothing else.
+and goes; the next one tells them to go on. A merge that waits for what is in its way does not run: the next runner does
+it. Asked twice, it kills what still runs and waits for nothing else.
 """
 
 import json
-import secrets
 from collections import Counter
 from contextlib import ExitStack
 from enum import IntEnum
@@ -15,21 +15,22 @@ from typing import Final
 import anyio
 
 from lifefold.core import task
-from lifefold.core.fleet import board, intent, opening, status, system, worker
-from lifefold.core.kernel import Aggregate, Envelope, Event, Reaction, Refusal
-from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace
+from lifefold.core.fleet import assignment, board, intent, opening, status, system, worker
+from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
+from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.fleet import Fleet, describe_difference
+from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
+from lifefold.interpreters.run.log_owner import must_belong, written_of
+from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
 REFUSALS_LIMIT: Final = 10_000
 """How many refused events one run writes down; all are counted."""
 
-
-class OtherFleetError(Exception):
-    """The log belongs to another fleet, or to this one as it was before its file was changed."""
+REPEAT_MS: Final = 500
+"""Wishes to leave that come so close together are one: ``timeout`` signals its command, and then its whole group."""
 
 
 class Verdict(IntEnum):
@@ -52,13 +53,12 @@ class Runner:
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
         self.leaving = 0
+        self._asked_ms = 0
         self._cut_short = False
         self._store: Final = store
         self._workplace: Final = workplace
         self.folder: Final = FleetFolder(store.path)
-        self.handlers: Final = Handlers(
-            fleet, self.folder, workplace, lambda agent, text: self.notices.append((agent, text))
-        )
+        self.handlers: Final = Handlers(fleet, self.folder, workplace, self._notice, self._look_again)
         standard = self.handlers.interpreter()
         whole = interpreter.over(standard) if interpreter else standard
         self.engine: Final = Engine(system, store, whole, clock=clock, observer=self._observe)
@@ -87,14 +87,14 @@ class Runner:
             if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
                 store = SqliteStore.open(log)
                 taken.callback(store.close)
-                _must_belong(fleet, store)
+                await must_belong(fleet, store)
                 workplace = await _workplace(fleet, folder, store.meta("branch") or "")
                 taken.callback(workplace.close)
             else:
                 workplace = await _workplace(fleet, folder, "")
                 taken.callback(workplace.close)
                 log.parent.mkdir(parents=True, exist_ok=True)
-                store = SqliteStore.create(log, _meta(fleet, workplace))
+                store = SqliteStore.create(log, await written_of(fleet, workplace))
                 taken.callback(store.close)
             runner = cls(fleet, store, workplace, interpreter, clock)
             taken.pop_all()
@@ -120,17 +120,42 @@ class Runner:
         """The present state: read it, do not write it."""
         return self.engine.aggregates
 
+    @property
+    def branch(self) -> str:
+        """The branch that work is merged into; empty without a repository."""
+        return self._store.meta("branch") or ""
+
     async def run(self) -> Verdict:
         """Run until everything is settled, or until the runner was asked to leave."""
-        if self._is_over(self.engine):
-            return self.verdict()
+        if not self._is_over(self.engine):
+            await self._go_on()
+        verdict = self.verdict()
+        if verdict is Verdict.ALL_CLOSED:
+            await self._clear()
+        return verdict
+
+    async def _go_on(self) -> None:
+        if board.NAME in self.aggregates:
+            self._notice(self.fleet.name, continuing(self.aggregates, self.folder))
         self.engine.resume()
         self._open_or_resume()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
             await self.engine.run(self._is_over)
             tasks.cancel_scope.cancel()
-        return self.verdict()
+        for agent in status.agents(self.aggregates):
+            if agent.doing == assignment.State.MERGING:
+                self._notice(agent.name, f"the merge of {agent.task} is left for the next run")
+
+    async def _clear(self) -> None:
+        """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
+        try:
+            await self._workplace.clear()
+        except (WorkplaceError, OSError) as error:
+            self._notice(self.fleet.name, f"worktrees of agents are left: {error}")
+
+    def _notice(self, agent: str, text: str) -> None:
+        self.notices.append((agent, text))
 
     def _keep(self, name: str, refusal: Refusal) -> None:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
@@ -139,9 +164,15 @@ class Runner:
             with self.folder.refusals.open("a") as file:
                 file.write(_line(name, refusal))
 
-    def leave(self) -> None:
-        """Ask the runner to leave; a second time, to leave at once."""
-        self.leaving += 1
+    def leave(self) -> bool:
+        """Ask the runner to leave; a second time, to leave at once.
+
+        Return whether that counted: a repetition within ``REPEAT_MS`` does not.
+        """
+        now_ms = self.engine.clock.now_ms()
+        if self.leaving and now_ms - self._asked_ms < REPEAT_MS:
+            return False
+        self.leaving, self._asked_ms = self.leaving + 1, now_ms
         if self.leaving == 1:
             for name in self._workers():
                 self._say(name, "intent", intent.HoldWanted())
@@ -153,6 +184,7 @@ class Runner:
             for _, process in self.handlers.live.values():
                 self.engine.spawn(process.kill)
             self.engine.wake()
+        return True
 
     def verdict(self) -> Verdict:
         """Return how things stand."""
@@ -182,8 +214,17 @@ class Runner:
         if self.leaving > 1:
             return not self.handlers.live
         if self.leaving:
-            return all(worker.quiet(each) for each in workers)
+            return all(worker.quiet(each) or self._only_waits(each) for each in workers)
         return board.finished(engine.aggregates[board.NAME]) and all(worker.settled(each) for each in workers)
+
+    def _look_again(self) -> None:
+        """Have it looked at once more whether the run is over."""
+        self.engine.wake()
+
+    def _only_waits(self, each: Aggregate) -> bool:
+        """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
+        parts = [part for entity in each.entities.values() for part in entity.running]
+        return each.key in self.handlers.put_off and all(part.phase is Phase.LIVE for part in parts)
 
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
@@ -206,27 +247,7 @@ def _line(name: str, refusal: Refusal) -> str:
     return json.dumps(told) + "\n"
 
 
-def _must_belong(fleet: Fleet, store: SqliteStore) -> None:
-    owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
-    if owner != fleet.name:
-        message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
-        raise OtherFleetError(message)
-    if json.loads(meaning) != json.loads(fleet.meaning):
-        changes = "; ".join(describe_difference(meaning, fleet.meaning))
-        message = (
-            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another --db"
-        )
-        raise OtherFleetError(message)
-
-
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:
     if fleet.repository is None:
         return FolderWorkplace(folder.worktrees)
     return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name, branch)
-
-
-def _meta(fleet: Fleet, workplace: Workplace) -> dict[str, str]:
-    """Return what a new log says of its run."""
-    branch = workplace.branch if isinstance(workplace, GitWorkplace) else ""
-    run = secrets.token_hex(8)
-    return {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": branch, "run": run}

@@ -256,8 +256,14 @@ def _told(path: Path, work: Callable[[], T]) -> T:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
             message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
             raise Busy(message) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
+            message = f"{path}: the log is damaged ({error}); put a copy of it back, or begin anew with another --db"
+            raise StoreError(message) from error
         message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
         raise StoreError(message) from error
+
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
@@ -298,7 +304,10 @@ def _must_be_ours(path: Path) -> None:
     elsewhere would lose its locks.
     """
     if not path.is_file():
-        message = f"{path}: there is no such log"
+        message = f"{path}: {'is a folder, not a log' if path.is_dir() else 'there is no such log'}"
+        raise NotAStore(message)
+    if not path.stat().st_size:
+        message = f"{path}: is not a lifefold log (it is empty)"
         raise NotAStore(message)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as connection:

@@ -9,9 +9,9 @@ import msgspec
 
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet import system
-from lifefold.core.kernel import journal
 from lifefold.interpreters.cli import logs
-from lifefold.interpreters.cli.words import age, columns, line, plain_state
+from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.words import age, asked, by_number, columns, coming, plain_state
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.run.evidence import Evidence, look
 from lifefold.interpreters.run.folder import FleetFolder
@@ -55,16 +55,16 @@ def _print_status(store: SqliteStore, found: Any, tasks: Any, *, runs: bool) -> 
     rows += [
         (
             agent.name,
-            agent.intent,
+            asked(agent),
             plain_state(agent, evidence),
             age(now_ms - agent.since_ms),
             agent.task or "-",
             str(agent.session_seq),
             str(agent.attempt),
             _process(evidence),
-            f"{agent.timer.event} in {age(agent.timer.deadline_ms - now_ms)}" if agent.timer else "-",
+            coming(agent.timer, now_ms),
         )
-        for agent, evidence in found
+        for agent, evidence in sorted(found, key=lambda each: by_number(each[0].name))
     ]
     print(columns(rows))
 
@@ -103,13 +103,13 @@ def tasks(arguments: Namespace) -> None:
 def log(arguments: Namespace) -> None:
     """Print every transition."""
     with logs.peek(arguments.db) as store:
-        events = [
-            journal(decision.entry.stream, transition)
+        happenings = [
+            happening
             for decision in logs.decisions(store, Ledger(system))
-            for transition in decision.reaction.transitions
+            for happening in told(decision.entry.stream, decision.reaction)
         ]
     if arguments.json:
-        print(json.dumps(msgspec.to_builtins(events), indent=2))
+        print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
         return
-    for event in events:
-        print(line(event))
+    for happening in happenings:
+        print(happening.line())

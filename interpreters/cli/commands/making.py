@@ -5,6 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.words import this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_init
 
 
@@ -18,4 +19,4 @@ def init(arguments: Namespace) -> None:
         print(f"wrote {path}")
     for note in written.notes:
         print(note)
-    print(f"next: look at {written.fleet_file}, then  lifefold run {shlex.quote(str(written.fleet_file))}")
+    print(f"next: look at {written.fleet_file}, then  {this_command()} run {shlex.quote(str(written.fleet_file))}")

@@ -4,7 +4,6 @@ import gc
 import logging
 import os
 import shlex
-import shutil
 import signal
 import sqlite3
 import sys
@@ -24,9 +23,11 @@ from lifefold.interpreters.body.workplace import WorkplaceError
 from lifefold.interpreters.cli import letters, logs, outlet
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.recap import Recap
+from lifefold.interpreters.cli.words import NO_WORK, columns, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
-from lifefold.interpreters.fleet import Fleet, FleetFileError, load
+from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, Verdict
 from lifefold.interpreters.store import StoreError
 
@@ -41,6 +42,10 @@ def run(arguments: Namespace) -> int:
     with outlet.opened() as out:
         fleet = _load(Path(arguments.fleet))
         log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+        if arguments.db and not log.absolute().parent.is_dir():
+            raise BadInput(
+                f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
+            )
         return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live))
 
 
@@ -57,30 +62,33 @@ def _demo(arguments: Namespace, show: Show) -> int:
     except (ScaffoldError, OSError) as error:
         raise BadInput(str(error)) from error
     print(f"The demo's project, a git repository with a fleet of scripted agents, is in {folder}")
-    fleet = _load(fleet_file)
-    code = _run_and_tell(fleet, logs.default_log(fleet.source, fleet.name), show, prepare=letters.send)
-    print(_NEXT.format(folder=shlex.quote(str(folder)), lifefold=_command()))
+    fleet, recap = _load(fleet_file), Recap()
+    code = _run_and_tell(fleet, logs.default_log(fleet.source, fleet.name), show, prepare=partial(_stage, recap))
+    print(f"\nWhat went wrong on the way, and did no harm:\n{columns(recap.rows())}")
+    print(f"\nWhat to try next:\n  cd {shlex.quote(str(folder))}\n{columns(_next_steps(this_command()))}")
     return code
 
 
-_NEXT = """
-What to try next:
-  cd {folder}
-  git log --oneline --graph       what the agents have done
-  {lifefold} tasks              what became of each task, and how many claims it took
-  {lifefold} log                everything that happened, and why
-  {lifefold} table session      the lifecycle that every agent went through
-  {lifefold} init ~/my-fleet    a fleet of your own"""
+def _stage(recap: Recap, runner: Runner) -> None:
+    runner.observers.append(recap.observe)
+    letters.send(runner)
+
+
+def _next_steps(lifefold: str) -> list[tuple[str, str]]:
+    return [
+        ("  git log --oneline --graph", "what the agents have done"),
+        (f"  {lifefold} tasks", "what became of each task, and how many claims it took"),
+        (f"  {lifefold} log", "everything that happened, and why"),
+        (f"  {lifefold} table session", "the lifecycle that every agent went through"),
+        (f"  {lifefold} init ~/my-fleet", "a fleet of your own"),
+    ]
 
 
 def _load(path: Path) -> Fleet:
     try:
-        fleet = load(path)
+        return load(path)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    for warning in fleet.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    return fleet
 
 
 def _calm_the_collector() -> None:
@@ -101,27 +109,41 @@ def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None =
 
 
 async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Verdict]:
-    clock = WallClock()
+    clock, begins = WallClock(), not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
     try:
         runner = await Runner.open(fleet, log, clock=clock)
-    except (StoreError, OtherFleetError, WorkplaceError, LogMismatchError) as error:
+    except WorkplaceError as error:
+        raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
+    except (StoreError, OtherFleetError, LogMismatchError) as error:
         raise BadInput(str(error)) from error
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{log}: the log cannot be opened there: {error}") from error
     clock.not_before(runner.engine.ledger.last_ms)
+    _introduce(runner, begins=begins)
     try:
         if prepare is not None:
             prepare(runner)
         verdict = Verdict.LEFT
         with _store_heard(runner):
+            shown = show(runner)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_leave_on_signal, runner)
-                tasks.start_soon(show(runner).run)
+                tasks.start_soon(_leave_on_signal, runner, shown)
+                tasks.start_soon(shown.run)
                 verdict = await runner.run()
                 tasks.cancel_scope.cancel()
         return runner, verdict
     finally:
         runner.close()
+
+
+def _introduce(runner: Runner, *, begins: bool) -> None:
+    """Say where work goes, and when a log begins what is strange about the fleet file."""
+    fleet = runner.fleet
+    for warning in fleet.warnings if begins else ():
+        print(f"warning: {warning}", file=sys.stderr)
+    if fleet.repository is not None:
+        top = next((each for each in (fleet.repository, *fleet.repository.parents) if (each / ".git").exists()), None)
+        print(f"work is merged into the branch {runner.branch} of {top or fleet.repository}")
 
 
 class _Heard(logging.Handler):
@@ -146,12 +168,13 @@ def _store_heard(runner: Runner) -> Generator[None]:
         logger.removeHandler(heard)
 
 
-async def _leave_on_signal(runner: Runner) -> None:
+async def _leave_on_signal(runner: Runner, shown: Display) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
             if runner.leaving == len(_LEAVING):
+                shown.give_up()
                 os._exit(Verdict.LEFT)  # as safe as a crash; what still runs is left to its lease
-            print(f"\n{_LEAVING[runner.leaving]}", file=sys.stderr)
+            shown.leaving(_LEAVING[runner.leaving])
             runner.leave()
 
 
@@ -169,7 +192,7 @@ def _summary(runner: Runner, verdict: Verdict, log: Path) -> None:
         if task.state != "CLOSED":
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     for agent in status.agents(runner.aggregates):
-        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped":
+        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
     for name, message in runner.notices:
         print(f"  {name}: {message}")
@@ -177,8 +200,10 @@ def _summary(runner: Runner, verdict: Verdict, log: Path) -> None:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
         print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")
     if verdict is Verdict.LEFT:
-        words = (str(runner.fleet.source), "--db", str(log))
-        print(f"left before the end; to go on:  {_command()} run {shlex.join(words)}")
+        fleet = runner.fleet
+        usual = logs.default_log(fleet.source, fleet.name)
+        elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
+        print(f"left before the end; to go on:  {this_command()} run {shlex.join((str(fleet.source), *elsewhere))}")
 
 
 def _unexpected(log: Path) -> int:
@@ -196,13 +221,3 @@ def _unexpected(log: Path) -> int:
         file=sys.stderr,
     )
     return UNEXPECTED
-
-
-def _command() -> str:
-    """Return how this program is called from a shell."""
-    if shutil.which("lifefold"):
-        return "lifefold"
-    script = Path(sys.argv[0])
-    if script.name == "lifefold":
-        return shlex.quote(str(script.absolute()))
-    return f"{shlex.quote(sys.executable)} -m lifefold.interpreters.cli"

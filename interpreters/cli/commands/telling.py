@@ -59,14 +59,15 @@ def _tell(arguments: Namespace, ref: str, event: Event, unattended: Event) -> in
         print(f"{agent}: {_in_words(answer)}")
         refused += answer.startswith("refused")
     if refused == len(agents):
-        raise BadInput(f"nobody took it; lifefold status --db {path} shows the agents")
+        raise BadInput(f"nobody is there to take it; lifefold status --db {path} shows the agents")
     return 0
 
 
 def _in_words(answer: str) -> str:
     """Say what a refusal of the kernel's means to somebody who does not know its machines."""
-    stopped = "not possible in Closed" in answer or "not possible in Stop" in answer
-    return "refused: it has stopped" if stopped else answer
+    if "not possible in Stop" in answer:
+        return "has stopped already, and for good"
+    return "refused: it has stopped, for good" if "not possible in Closed" in answer else answer
 
 
 def _agents(store: SqliteStore, wanted: str) -> list[str]:

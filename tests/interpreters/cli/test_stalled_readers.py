@@ -92,3 +92,18 @@ def read_all(terminal: int) -> str:
         pass
     os.close(terminal)
     return seen.decode()
+
+
+def test_a_live_display_leaves_the_terminal_as_it_was(ground: Ground) -> None:
+    """After the end, and after a third Ctrl-C: on the usual screen, with a cursor."""
+    ground.prepare("deaf-1", repository=False, timeout="2h", gates=["deaf-1"])
+    outer, terminal = pty.openpty()
+    with started(ground, terminal) as runner, ground.at_gate("deaf-1"):
+        os.close(terminal)
+        for _ in range(3):
+            runner.send_signal(signal.SIGINT)
+        seen = read_all(outer)
+        assert runner.wait(HANG_S) == Verdict.LEFT
+    assert seen.rindex("\x1b[?1049l") > seen.rindex("\x1b[?1049h")
+    assert seen.rindex("\x1b[?25h") > seen.rindex("\x1b[?25l")
+    ground.kill_all()

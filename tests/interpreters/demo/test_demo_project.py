@@ -117,16 +117,23 @@ def test_init_leaves_what_lies_in_a_new_repository_to_its_owner(tmp_path: Path) 
     assert "commit what your agents are to see" in written.notes[1]
 
 
-def test_init_uses_the_repository_around_it_and_commits_nothing(tmp_path: Path) -> None:
+def test_inits_agents_do_not_forget_errors_when_they_start(tmp_path: Path) -> None:
+    (agent, _) = load(write_init(tmp_path / "new").fleet_file).agents
+    assert agent.limits.reset_errors_on == "success"
+
+
+def test_init_uses_the_repository_around_it_says_so_and_commits_nothing(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     (tmp_path / "sub").mkdir()
     written = write_init(tmp_path / "sub")
     assert not written.made_repository
     assert written.repository == load(written.fleet_file).repository == tmp_path.resolve()
-    assert "has no commit yet" in written.notes[0]
+    assert f"inside the git repository {tmp_path.resolve()}, on branch ma" in written.notes[0]
+    assert "merge into its branch" in written.notes[0]
+    assert "has no commit yet" in written.notes[1]
     git(tmp_path, "-c", "user.name=a", "-c", "user.email=b", "commit", "--quiet", "--allow-empty", "--message", "first")
     (tmp_path / "other").mkdir()
-    assert write_init(tmp_path / "other").notes == ()
+    assert len(write_init(tmp_path / "other").notes) == 1
     assert git(tmp_path, "ls-files") == ""
 
 

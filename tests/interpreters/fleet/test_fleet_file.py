@@ -1,5 +1,6 @@
 """The guarantee: a fleet file is read as it is meant, or every mistake in it is named, with line, key and remedy."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.session import Limits
 from lifefold.interpreters import fleet as package
-from lifefold.interpreters.fleet import FleetFileError, Problem, load
+from lifefold.interpreters.fleet import FleetFileError, Problem, load, place_of
 from lifefold.interpreters.fleet.problems import SHOWN_PROBLEMS
 from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES
 
@@ -49,7 +50,7 @@ def test_the_package_has_these_names() -> None:
     assert sorted(package.__all__) == package.__all__
     assert set(package.__all__) == {
         *("Agent", "Fleet", "FleetFileError", "Problem", "describe_difference", "expand", "load"),
-        *("format_duration", "format_size", "parse_duration_ms", "parse_size_bytes"),
+        *("format_duration", "format_size", "parse_duration_ms", "parse_size_bytes", "place_of"),
     }
     assert all(hasattr(package, name) for name in package.__all__)
 
@@ -128,6 +129,7 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
         ("[fleet]", "zzz = 1", "fleet.zzz", "unknown key; accepted: name, repository, lease, verify_timeout"),
         ("[fleet]", "lease = 60", "fleet.lease", 'found 60, an integer; accepted: a duration as text, such as "500ms"'),
         ("[fleet]", 'lease = "5"', "fleet.lease", 'found "5"; accepted: a duration as text'),
+        ("[fleet]", 'lease = "99999999h"', "fleet.lease", 'at most "8760h"'),
         ("[fleet]", 'lease = "999ms"', "fleet.lease", 'at least "1s"'),
         ("[fleet]", 'verify_timeout = "0s"', "fleet.verify_timeout", 'at least "1ms"'),
         ("[fleet]", 'repository = "nowhere"', "fleet.repository", 'found "nowhere", which is no folder'),
@@ -149,6 +151,7 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
         ("[[agents]]", 'reset_errors_on = "x"', "agents.coder.reset_errors_on", 'accepted: "start" or "success"'),
         ("[[agents]]", "output_limit = 10", "agents.coder.output_limit", "accepted: a size as text"),
         ("[[agents]]", 'output_limit = "10"', "agents.coder.output_limit", 'found "10"; accepted: a size as text'),
+        ("[[agents]]", "output_limit = '2000GiB'", "agents.coder.output_limit", 'at most "1024GiB"'),
         ("[[agents]]", 'output_limit = "9B"', "agents.coder.output_limit", 'at least "1kB"'),
         ("[[tasks]]", 'verify = ["test", "-f"]', "tasks.T1.verify", "mind the double brackets"),
         (
@@ -157,7 +160,9 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
             "tasks.T1.verify[1]",
             "found an empty array; accepted: the program and its arguments",
         ),
-        ("[[tasks]]", 'verify = [["a"], ["b", 3]]', "tasks.T1.verify[2][2]", "found 3, an integer"),
+        ("[[tasks]]", 'verify = [["true"], ["true", 3]]', "tasks.T1.verify[2][2]", "found 3, an integer"),
+        ("[[tasks]]", 'verify = [["true"], ["no-such"]]', "tasks.T1.verify[2][1]", "a program on PATH, or the path of"),
+        ("[[tasks]]", 'verify = [["/no/such"]]', "tasks.T1.verify[1][1]", 'found "/no/such", which cannot be run'),
         ("[[tasks]]", 'depends_on = "T1"', "tasks.T1.depends_on", 'found "T1"; accepted: an array of texts'),
         (
             "[[tasks]]",
@@ -188,12 +193,22 @@ def test_a_wrong_value_is_named_with_its_line_and_what_is_accepted(
 @pytest.mark.parametrize(
     ("old", "new", "key", "essentials"),
     [
-        ('name = "demo"', 'name = "de mo"', "fleet.name", 'found "de mo"; accepted: 1 to 64 letters, digits, - and _'),
+        (
+            'name = "demo"',
+            'name = "de mo"',
+            "fleet.name",
+            'found "de mo"; accepted: 1 to 64 letters (a to z, A to Z), digits',
+        ),
         ('name = "demo"', "", "fleet", "name is missing"),
         ('name = "coder"', 'name = "a/b"', "agents.a/b.name", 'found "a/b"'),
         ('name = "coder"', "", "agents[1]", "name is missing"),
         ('id = "T1"', "", "tasks[1]", "id is missing"),
-        ('id = "T1"', "id = 1", "tasks[1].id", "found 1, an integer; accepted: 1 to 64 letters, digits, - _ and ."),
+        (
+            'id = "T1"',
+            "id = 1",
+            "tasks[1].id",
+            "found 1, an integer; accepted: 1 to 64 letters (a to z, A to Z), digits",
+        ),
         ('id = "T1"', 'id = "a..b"', "tasks.a..b.id", "branch and file names"),
         ('id = "T1"', 'id = "a.lock"', "tasks.a.lock.id", "not ending in . or .lock"),
         ('id = "T1"', 'id = "a."', "tasks.a..id", "not ending in . or .lock"),
@@ -234,6 +249,8 @@ def test_a_wrong_value_is_named_with_its_line_and_what_is_accepted(
         ),
         ('"{prompt}"', '"{"', "agents.coder.command[4]", "a brace itself is written {{ or }}"),
         ('"sh"', '"no-such-program"', "agents.coder.command[1]", 'found "no-such-program", which is not there'),
+        ('"sh"', '"/tmp"', "agents.coder.command[1]", 'found "/tmp", which is a folder'),
+        ('"sh"', '"./fleet.toml"', "agents.coder.command[1]", "which is not executable"),
         ('"sh"', '"sh agent.sh"', "agents.coder.command[1]", "each argument is a text of its own"),
         ('"sh"', '"./agent.sh"', "agents.coder.command[1]", "from the fleet file's folder; it must be executable"),
         (
@@ -353,13 +370,29 @@ def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path: Path) -> None:
             '"30m"\nbackoff_base = "2m"',
             "agents.coder.backoff_base: longer than backoff_cap, so every pause lasts 1m",
         ),
-        ('id = "T1"', 'id = "T1"\nverify = [["no-such"]]', 'tasks.T1.verify: "no-such" is not on PATH'),
     ],
 )
 def test_what_works_but_is_hardly_meant_is_a_warning(write: Write, old: str, new: str, essentials: str) -> None:
     (warning,) = load(write(SMALL.replace(old, new))).warnings
     assert essentials in warning
     assert warning.startswith(f"{write(SMALL)}:")
+
+
+def test_a_verification_program_may_be_a_path_in_the_worktree(write: Write) -> None:
+    assert load(write(SMALL.replace('id = "T1"', 'id = "T1"\nverify = [["./check"], ["bin/test"]]'))).warnings == ()
+
+
+@pytest.mark.parametrize("key", ["fleet", "prompt"])
+def test_a_pipe_is_refused_and_not_waited_for(write: Write, tmp_path: Path, key: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    prompt = write(SMALL.replace('prompt = "Write hello.txt"', 'prompt_file = "pipe"'))
+    assert "file" in problems_of(tmp_path / "pipe" if key == "fleet" else prompt)[0].message
+
+
+def test_the_place_of_a_key_is_told_for_what_is_found_out_later(write: Write) -> None:
+    path = write(SMALL.replace('name = "demo"', 'name = "demo"\nrepository = "."'))
+    assert place_of(path, "fleet", "repository") == f"{path}:3: fleet.repository"
+    assert place_of(path.with_name("gone"), "fleet", "repository") == f"{path.with_name('gone')}: fleet.repository"
 
 
 def test_a_program_that_is_a_path_is_found_from_the_files_folder(write: Write, tmp_path: Path) -> None:

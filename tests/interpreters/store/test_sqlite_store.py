@@ -178,8 +178,8 @@ def a_beginning_of_a_log(path: Path) -> None:
 
 STRANGERS: dict[Callable[[Path], None], str] = {
     missing: "there is no such log",
-    a_folder: "there is no such log",
-    an_empty_file: "is not a lifefold log",
+    a_folder: "is a folder, not a log",
+    an_empty_file: "is not a lifefold log (it is empty)",
     a_text_file: "is not a lifefold log",
     a_short_text_file: "is not a lifefold log",
     another_programs_file: "is not a lifefold log",
@@ -197,7 +197,7 @@ def test_what_is_no_log_of_ours_is_named_and_left_alone(
     """The error names the file and what is wrong with it; no byte of it changes and no file appears beside it."""
     stranger(path)
     before = snapshot(path.parent)
-    with pytest.raises(NotAStore, match=re.escape(str(path)) + ".*" + STRANGERS[stranger]):
+    with pytest.raises(NotAStore, match=re.escape(str(path)) + ".*" + re.escape(STRANGERS[stranger])):
         opening(path)
     assert snapshot(path.parent) == before
 

@@ -1,0 +1,194 @@
+"""A picture of a fleet: as much of it as fits a terminal, and of the rest how much it is.
+
+From the top: how far it is, what people must know, the agents, the tasks, what has happened. Notices are not cut;
+agents and tasks make room for each other, and what is left is for what has happened.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lifefold.core.fleet import status
+from lifefold.core.fleet.status import AgentStatus, TaskStatus
+from lifefold.core.kernel import Reaction, Refusal
+from lifefold.interpreters.cli.story import Happening, moves
+from lifefold.interpreters.cli.words import age, by_number, coming
+from lifefold.interpreters.run import Runner
+
+STYLES: Final = {
+    "Running": "green",
+    "Spawning": "yellow",
+    "Interrupting": "yellow",
+    "CoolingDown": "red",
+    "Stopped": "dim",
+    "CLOSED": "green",
+    "FAILED": "red",
+    "BLOCKED": "red",
+    "CANCELLED": "dim",
+    "CLAIMED": "cyan",
+    "IN_PROGRESS": "cyan",
+    "DONE": "blue",
+}
+
+COLUMNS: Final = ("AGENT", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")
+WIDE_CHARACTERS: Final = 100
+NARROW: Final = (0, 1, 2, 3, 7)
+"""The columns that are shown on a terminal of fewer characters: who, what, since when, at what, what next."""
+NARROWEST_CHARACTERS: Final = 60
+"""On fewer there is no room for what comes next."""
+
+NOTICES: Final = 3
+NEWS_KEPT: Final = 200
+NEWS_WANTED: Final = 4
+"""How many lines of what has happened agents and tasks leave room for, if there is any."""
+
+
+class Picture:
+    """Watches a runner, and draws how things stand."""
+
+    def __init__(self, runner: Runner) -> None:
+        """Begin to watch the runner."""
+        self._runner = runner
+        self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
+        runner.observers.append(self._observe)
+
+    def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
+        if isinstance(outcome, Reaction):
+            self._news += moves(aggregate, outcome)
+
+    def draw(self, width: int, height: int) -> RenderableType:
+        """Return how things stand, in so many columns and at most so many lines."""
+        if not self._runner.aggregates:
+            return Text("starting…")
+        tasks = status.tasks(self._runner.aggregates)
+        top = [
+            *_wrapped(self._headline(tasks, width), width),
+            *self._leaving(width),
+            *self._notices(width, height // 2),
+        ]
+        room = height - len(top) - 3  # two empty lines, and one on which the cursor stands in the end
+        news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
+        task_lines = _tasks(tasks, width, max(1, room // 4))
+        agents = self._agents(width, max(2, room - news - len(task_lines)))
+        left = max(0, room - len(task_lines) - agents.row_count - 1)
+        return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(width, left))
+
+    def _headline(self, tasks: Sequence[TaskStatus], width: int) -> Text:
+        counts = Counter(task.state for task in tasks)
+        closed = counts.pop("CLOSED", 0)
+        cells = 24 if width >= WIDE_CHARACTERS else 8
+        bar = "█" * round(cells * closed / len(tasks)) if tasks else ""
+        text = Text.assemble(
+            (f"fleet {self._runner.fleet.name}  ", "bold"), f"{bar:░<{cells}} {closed}/{len(tasks)} tasks closed"
+        )
+        for state, count in counts.items():
+            text.append(f" · {count} {_low(state)}", STYLES.get(state, ""))
+        return text
+
+    def _leaving(self, width: int) -> list[Text]:
+        sessions = len(self._runner.handlers.live)
+        match self._runner.leaving:
+            case 0:
+                return []
+            case 1 if sessions:
+                words = f"leaving: {sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end;"
+                words += " Ctrl-C again to kill them"
+            case 1:
+                words = "leaving: no session runs any more; Ctrl-C again to wait for nothing else"
+            case _:
+                words = "leaving at once"
+        return _wrapped(Text(words, "bold yellow"), width)
+
+    def _notices(self, width: int, lines: int) -> list[Text]:
+        """Return the last notices, whole: as many as there are lines for, and one in any case."""
+        found: list[Text] = []
+        for agent, message in reversed(self._runner.notices[-NOTICES:]):
+            wrapped = _wrapped(Text(f"! {agent}: {message}", "bold red"), width)
+            if found and len(found) + len(wrapped) > lines:
+                break
+            found = wrapped + found
+        return found
+
+    def _agents(self, width: int, lines: int) -> Table:
+        """Return the agents as a table of at most so many lines, its header among them."""
+        now_ms = self._runner.engine.clock.now_ms()
+        shown = _columns(width)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for index in shown:
+            table.add_column(COLUMNS[index], no_wrap=True)
+        agents = sorted(status.agents(self._runner.aggregates), key=lambda agent: by_number(agent.name))
+        fitting = len(agents) if len(agents) < lines else lines - 2
+        for agent in agents[:fitting]:
+            cells = list(_cells(agent, self._runner.handlers.pid(agent.name), now_ms, wide=width >= WIDE_CHARACTERS))
+            table.add_row(*(cells[index] for index in shown))
+        if fitting < len(agents):
+            table.add_row(f"and {len(agents) - fitting} more")
+        return table
+
+    def _told(self, width: int, lines: int) -> Iterator[Text]:
+        for each in list(self._news)[-lines:] if lines else ():
+            line = each.line() if width >= WIDE_CHARACTERS else each.short_line()
+            yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _columns(width: int) -> Sequence[int]:
+    if width >= WIDE_CHARACTERS:
+        return range(len(COLUMNS))
+    return NARROW if width >= NARROWEST_CHARACTERS else NARROW[:-1]
+
+
+def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[RenderableType]:
+    doing = agent.state
+    if agent.doing in {"Preparing", "Verifying", "Merging"}:
+        doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
+    ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
+    yield Text(agent.name)
+    yield Text(doing + ending, STYLES.get(agent.state, ""))
+    yield Text(age(now_ms - agent.since_ms))
+    yield Text(agent.task or "-")
+    yield Text(str(agent.session_seq))
+    yield Text(str(agent.attempt))
+    yield Text("-" if pid is None else str(pid))
+    yield Text(coming(agent.timer, now_ms))
+
+
+def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int) -> list[Text]:
+    """Return the tasks, each in the colour of its state; if they are too many, the closed ones are left out first."""
+    words = [_task(task) for task in tasks]
+    if _fitting(words, width, lines) < len(words):
+        words = [_task(task) for task in tasks if task.state != "CLOSED"]
+    fitting = _fitting(words, width, lines)
+    while len(wrapped := _wrapped(_listed(words[:fitting], len(words) - fitting), width)) > lines and fitting:
+        fitting -= 1
+    return wrapped[:lines]
+
+
+def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
+    """Return about how many of the words fit, rather too many than too few."""
+    return sum(end <= width * lines for end in accumulate(len(word) for word in words))
+
+
+def _task(task: TaskStatus) -> Text:
+    claims = f" ({task.claims} claims)" if task.claims > 1 else ""
+    return Text(f"{task.id}:{_low(task.state)}{claims}  ", STYLES.get(task.state, ""))
+
+
+def _listed(words: Sequence[Text], more: int) -> Text:
+    return Text.assemble(("TASKS  ", "bold"), *words, f"and {more} more" if more else "")
+
+
+def _low(state: str) -> str:
+    return state.lower().replace("_", " ")
+
+
+def _wrapped(text: Text, width: int) -> list[Text]:
+    return list(text.wrap(_ANY_CONSOLE, width))
+
+
+_ANY_CONSOLE: Final = Console()
+"""Wrapping a text asks for one, and for nothing of it."""

@@ -1,0 +1,86 @@
+"""What has happened, told to people: a line for each transition, with its cause.
+
+A cause is the event's name and what it says. But an agent that stops because no work is left was told to by its board,
+and a session that is interrupted because its runner leaves got no message: there the cause is the wish itself.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core import session, task
+from lifefold.core.fleet import assignment, intent, mailbox
+from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, journal
+from lifefold.interpreters.body.command import plain
+from lifefold.interpreters.cli.words import clock_time
+
+SHOWN: Final = ("session", "task")
+"""The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
+
+LEAVING: Final = "asked to leave"
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """A transition, as its journal has it, and its cause in words; ``brief`` is what matters most of the cause."""
+
+    event: LifecycleEvent
+    cause: str
+    brief: str
+    is_move: bool
+
+    def line(self) -> str:
+        """Return all of it as a line."""
+        event = self.event
+        moved = f"{event.from_status or '(new)'} -> {event.to_status}"
+        name = f"{event.entity_type} {event.entity_id}"
+        return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}".encode())
+
+    def short_line(self) -> str:
+        """Return what matters most, first: when, who, in which state now, why."""
+        event = self.event
+        time_of_day = clock_time(event.timestamp).rpartition(".")[0]
+        return plain(f"{time_of_day} {event.entity_id} -> {event.to_status}: {self.brief}".encode())
+
+
+def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
+    """Yield what one input came to."""
+    for transition in reaction.transitions:
+        event = journal(aggregate, transition)
+        is_move = transition.before is not None and transition.entered is not None
+        cause = _wish(transition.event, reaction.aggregate) or _cause(transition.event, event)
+        yield Happening(event, cause, _brief(transition.event) or cause, is_move)
+
+
+def moves(aggregate: str, reaction: Reaction) -> Iterator[Happening]:
+    """Yield what is worth a line while a fleet runs: sessions and tasks that get into another state."""
+    return (each for each in told(aggregate, reaction) if each.is_move and each.event.entity_type in SHOWN)
+
+
+def _wish(event: Event, among: Aggregate) -> str:
+    """Return what was asked of an agent, if that is why its session ends or its task is given back; else nothing."""
+    if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
+        return ""
+    wanted: intent.Intent = among.record("intent")
+    return LEAVING if wanted.state is intent.State.HOLD else wanted.reason
+
+
+def _cause(event: Event, told: LifecycleEvent) -> str:
+    match event:
+        case assignment.Assigned(brief=brief):
+            says = f"{brief.task}, claim {brief.epoch}"
+        case mailbox.LetterArrived(text=text, urgent=urgent):
+            says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
+        case _:
+            says = told.reason
+    return f"{told.metadata['event']}: {says}" if says else str(told.metadata["event"])
+
+
+def _brief(event: Event) -> str:
+    match event:
+        case session.SessionExited(outcome=outcome):
+            return session.describe(outcome)
+        case task.Failed(reason=reason) | task.Rejected(reason=reason) | task.Released(reason=reason):
+            return reason
+        case _:
+            return ""

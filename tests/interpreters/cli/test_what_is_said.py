@@ -1,0 +1,137 @@
+"""What the command line says is true, and in the words of people: where work goes, why things end, what to do."""
+
+import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from lifefold.interpreters.run import Verdict
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def test_a_run_says_into_which_branch_of_which_repository_it_merges(ground: Ground) -> None:
+    """Also if the fleet file names a folder in it; a fleet without one says nothing."""
+    ground.prepare("plain-1")
+    (ground.folder / "repo" / "sub").mkdir()
+    ground.fleet.write_text(ground.fleet.read_text().replace('"repo"', '"repo/sub"'))
+    assert f"work is merged into the branch main of {ground.folder.resolve() / 'repo'}\n" in ground.run()
+
+
+def test_warnings_come_when_a_log_begins_and_not_again(ground: Ground) -> None:
+    """They are about the fleet file, which does not change."""
+    ground.prepare("plain-1", repository=False)
+    ground.fleet.write_text(ground.fleet.read_text().replace('session_timeout = "60s"', ""))
+    assert "warning: " in ground.call("run", str(ground.fleet), "--no-live").stderr
+    assert ground.call("run", str(ground.fleet), "--no-live").stderr == ""
+
+
+def test_an_agent_that_has_nothing_left_to_do_is_not_said_to_be_stopped_by_anybody(ground: Ground) -> None:
+    """The text says why; the JSON has the event."""
+    ground.prepare("plain-1", repository=False)
+    assert "no work is left" in ground.run()
+    said = ground.call("log").stdout
+    assert "Stopped          no work is left" in " ".join(said.splitlines())
+    assert "OperatorStop" not in said
+    assert "Assigned: plain-1, claim 1" in said
+    assert "Brief(" not in said
+    assert any(event["metadata"]["event"] == "OperatorStop" for event in ground.json("log"))
+    status = ground.call("status").stdout
+    assert ("no work is left" in status, "Stop:" in status) == (True, False)
+
+
+def test_a_failed_task_is_not_followed_by_agents_that_have_no_work(ground: Ground) -> None:
+    """That they have stopped is no news."""
+    ground.prepare("plain-1", repository=False)
+    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["false"]'))
+    ground.fleet.write_text(ground.fleet.read_text() + "max_retries = 0\n")
+    said = ground.run(code=1)
+    assert "plain-1: FAILED" in said
+    assert "has stopped" not in said
+
+
+def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(ground: Ground) -> None:
+    """The command is no longer than it has to be, and nobody is said to have sent a message."""
+    ground.prepare("slow-1", repository=False, gates=["slow-1"])
+    with ground.running() as run, ground.at_gate("slow-1"):
+        run.until("IN_PROGRESS")
+        run.signal(signal.SIGINT)
+        said = run.until("Interrupting") + run.rest()
+    assert "asked to leave" in said
+    assert "UrgentMessage" not in said
+    assert said.endswith(f"run {ground.fleet}\n")
+    assert run.process.returncode == Verdict.LEFT
+
+
+def test_a_second_stop_says_that_the_first_was_final(ground: Ground) -> None:
+    """Whoever asks again learns that it is done."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    assert "agent: has stopped already, and for good\n" in ground.call("stop", code=2).stdout
+    assert "for good" in ground.call("send", "agent", "hello?", code=2).stdout
+
+
+def test_a_damaged_log_is_not_called_safe(ground: Ground) -> None:
+    """It says what can be done."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    with closing(sqlite3.connect(ground.log)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    data = bytearray(ground.log.read_bytes())
+    data[4_096:] = b"\xa5" * (len(data) - 4_096)
+    ground.log.write_bytes(data)
+    said = ground.call("status", code=2).stderr
+    assert "the log is damaged" in said
+    assert "put a copy of it back" in said
+    assert "safe" not in said
+
+
+@pytest.mark.parametrize("trouble", ["bare", "no commit", "no branch", "none"])
+def test_a_repository_that_cannot_be_used_is_named_with_its_place_in_the_file(ground: Ground, trouble: str) -> None:
+    """File, line and key, besides what is wrong and what to do."""
+    ground.prepare("plain-1")
+    if trouble == "bare":
+        ground.git("config", "core.bare", "true")
+    elif trouble == "no commit":
+        ground.git("checkout", "--quiet", "--orphan", "other")
+    elif trouble == "no branch":
+        ground.git("checkout", "--quiet", "--detach")
+    else:
+        (ground.folder / "repo" / ".git").rename(ground.folder / "gone")
+    said = ground.call("run", str(ground.fleet), code=2).stderr
+    assert said.startswith(f"lifefold: {ground.fleet}:4: fleet.repository: ")
+
+
+def test_a_log_is_made_in_a_folder_that_is_there_and_in_no_other(ground: Ground) -> None:
+    """A slip of the pen makes no folders; a folder and an empty file are no logs, and called what they are."""
+    ground.prepare("plain-1", repository=False)
+    folder, empty = ground.folder / "folder", ground.folder / "empty.db"
+    folder.mkdir()
+    empty.touch()
+    places = {
+        ground.folder / "nowhere" / "x.db": "nowhere is no folder",
+        folder: "is a folder, not a log",
+        empty: "is not a lifefold log (it is empty)",
+    }
+    for place, words in places.items():
+        assert words in ground.call("run", str(ground.fleet), "--db", str(place), code=2).stderr
+    assert not (ground.folder / "nowhere").exists()
+
+
+def test_the_demonstration_sums_up_what_it_has_shown(ground: Ground) -> None:
+    """A crash, a hang, a deaf agent and an interruption; the comments on what to try next stand in one column."""
+    said = ground.call("demo", "--folder", "demo", "--no-live").stdout
+    recap, _, hints = said.partition("What went wrong on the way")[2].partition("What to try next:")
+    happened = dict(line.split(maxsplit=1) for line in recap.splitlines() if line.startswith("  "))
+    assert "2 times" in happened["roman"]
+    assert "hung until its time was up" in happened["initials"]
+    assert "deaf" in happened["plural"]
+    assert "urgent message" in happened["guide"]
+    comments = {line.rindex("  ") for line in hints.splitlines() if line.count("  ") > 1}
+    assert len(comments) == 1
