@@ -25,7 +25,7 @@ class Tenure:
 
     def __init__(self, git_directory: Path, fleet: str) -> None:
         self._fleet: Final = fleet
-        self._file: Final = git_directory / "lifefold" / path_name(fleet)
+        self._file: Final = _file(git_directory, fleet)
         try:
             self._descriptor = open_lock(self._file)
             taken = try_to_take(self._descriptor)
@@ -56,5 +56,25 @@ class Tenure:
 
     def _told(self) -> tuple[str, str]:
         """Return the run to which the name belongs, and its log; empty texts if it belongs to none yet."""
-        run, _, log = os.fsdecode(os.pread(self._descriptor, LIMIT_BYTES, 0)).partition("\n")
-        return run, log.removesuffix("\n")
+        return _read(self._descriptor)
+
+
+def holder(git_directory: Path, fleet: str) -> str:
+    """Return the run to which a fleet's name belongs; an empty text if it belongs to none. Nothing is changed."""
+    try:
+        descriptor = os.open(_file(git_directory, fleet), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return _read(descriptor)[0]
+    finally:
+        os.close(descriptor)
+
+
+def _file(git_directory: Path, fleet: str) -> Path:
+    return git_directory / "lifefold" / path_name(fleet)
+
+
+def _read(descriptor: int) -> tuple[str, str]:
+    run, _, log = os.fsdecode(os.pread(descriptor, LIMIT_BYTES, 0)).partition("\n")
+    return run, log.removesuffix("\n")

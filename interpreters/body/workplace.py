@@ -74,6 +74,10 @@ class Workplace(Protocol):
         """
         ...
 
+    async def clear(self) -> None:
+        """Take the agents' places away, as far as nothing of value is in them: nobody works there any more."""
+        ...
+
     async def take_over(self, run: str, log: Path) -> None:
         """Let the fleet's name here belong to this new run; what an earlier one has left is put aside."""
         ...
@@ -108,6 +112,9 @@ class FolderWorkplace:
     async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is merged
         """Return an empty text: what was done is where it belongs."""
         return ""
+
+    async def clear(self) -> None:
+        """Do nothing: the folders are the work."""
 
     async def take_over(self, run: str, log: Path) -> None:
         """Do nothing: the folders are beside the log, and belong to its run alone."""
@@ -201,6 +208,17 @@ class GitWorkplace:
             async with self._alone():
                 return await self._trunk.integrate(worktree, claim, result, title)
 
+    async def clear(self) -> None:
+        """Remove the agents' worktrees; the claims' branches stay.
+
+        What was not merged is kept as salvage; a worktree in which there is something that git cannot keep stays. What
+        the repository ignores is removed with its worktree.
+        """
+        root = self._root.resolve()
+        for worktree in await self._home.linked_worktrees():
+            if worktree.folder.parent == root:
+                await self._remove(worktree)
+
     async def _must_have_room(self) -> None:
         for name in ("refs/heads/lifefold", f"refs/heads/lifefold/{path_name(self._fleet)}"):
             if await self._home.commit_at(name):
@@ -247,6 +265,17 @@ class GitWorkplace:
             set_aside(folder, self._root / ".aside")
             add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._trunk.tip())
+
+    async def _remove(self, worktree: Git) -> None:
+        """Keep what is in a worktree of ours, and remove it; leave one that is not sound or cannot be emptied."""
+        async with holding(self._root / ".locks" / worktree.folder.name):
+            directory = await worktree.own_directory(self._home)
+            if directory is None:
+                return
+            remove_locks(directory)
+            if await self._vacate(worktree):
+                async with self._alone():
+                    await self._home.run("worktree", "remove", "--force", "--force", str(worktree.folder))
 
     async def _vacate(self, worktree: Git) -> bool:
         """Keep what an earlier claim has left, end what it has begun, clean up; return whether that was possible."""

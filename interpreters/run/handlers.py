@@ -46,7 +46,8 @@ from lifefold.interpreters.body.workplace import InTheWayError, Workplace, Workp
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.fleet import Agent, Fleet, expand
 from lifefold.interpreters.run.folder import FleetFolder
-from lifefold.interpreters.run.patience import patiently
+from lifefold.interpreters.run.outcome import outcome
+from lifefold.interpreters.run.patience import patiently, pause
 
 Notice = Callable[[str, str], None]
 """Told of what people must know: ``(agent, message)``."""
@@ -65,11 +66,18 @@ UNCERTAIN: Final = (SurvivorsError, OSError)
 
 
 class Handlers:
-    """Performs what the fleet's workers ask for. ``live`` has the sessions of now, by agent."""
+    """Performs what the fleet's workers ask for.
 
-    def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, notice: Notice) -> None:
-        """Take what the handlers need to know."""
+    ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way.
+    """
+
+    def __init__(
+        self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, notice: Notice, put_off: Callable[[], None]
+    ) -> None:
+        """Take what the handlers need to know; ``put_off`` is called whenever a merge is."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
+        self.put_off: Final[set[str]] = set()
+        self._tell_put_off: Final = put_off
         self._fleet: Final = fleet
         self._agents: Final = {agent.name: agent for agent in fleet.agents}
         self._folder: Final = folder
@@ -178,12 +186,22 @@ class Handlers:
         """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
         agent = ongoing.occasion.within.key
         merge = partial(self._workplace.merge, agent, activity.task, activity.epoch, activity.title)
+        tell, rest = self._waits(agent, f"merge {activity.task}"), partial(self._put_off, agent)
         try:
-            commit = await patiently(merge, (InTheWayError, OSError), self._waits(agent, f"merge {activity.task}"))
+            commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
         except WorkplaceError as error:
             await ongoing.report(assignment.Conflicted(str(error)))
         else:
             await ongoing.report(assignment.Merged(commit))
+
+    async def _put_off(self, agent: str) -> None:
+        """Let a merge rest for a while: a runner that is to leave may do so now."""
+        self.put_off.add(agent)
+        self._tell_put_off()
+        try:
+            await pause()
+        finally:
+            self.put_off.discard(agent)
 
     async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
         """Run one session: start or adopt its process, say that it runs, wait, say how it ended."""
@@ -201,8 +219,9 @@ class Handlers:
             await ongoing.report(session.SessionExited(session.Error(f"{what}: {error}")))
             return
         if ended is found and ended.outcome != "spawn-failed":
-            await ongoing.report(session.SessionStarted(activity.session_seq))
-        await ongoing.report(session.SessionExited(outcome(ended)))
+            await _say_that_it_runs(activity, ongoing)
+        directory = self._folder.last_start(ongoing.occasion.within.key, activity.attempt)
+        await ongoing.report(session.SessionExited(await outcome(ended, directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
         """Return the session that an earlier runner has started; if none has, launch it."""
@@ -224,7 +243,7 @@ class Handlers:
             try:
                 await _renew(process, self._fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
-                    await ongoing.report(session.SessionStarted(activity.session_seq))
+                    await _say_that_it_runs(activity, ongoing)
                 return await patiently(process.wait, UNCERTAIN, self._waits(agent, "see its session's end"))
             except anyio.get_cancelled_exc_class():
                 if ongoing.ending:
@@ -291,6 +310,12 @@ class Handlers:
         )
 
 
+async def _say_that_it_runs(activity: RunSession, ongoing: Ongoing) -> None:
+    """Report the start, unless the log has it from the runner that this one takes the session over from."""
+    if ongoing.occasion.entity.state is session.State.SPAWNING:
+        await ongoing.report(session.SessionStarted(activity.session_seq))
+
+
 def _write(file: Path, text: str) -> None:
     """Write a file as a whole: who reads it meanwhile finds the old text or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -320,15 +345,6 @@ async def _finish(process: SessionProcess, grace_ms: int) -> None:
 async def _renew(process: SessionProcess, lease_ms: int) -> None:
     with contextlib.suppress(ShimUnresponsiveError):  # a frozen one; if it stays so, its lease ends it
         await process.renew(lease_ms)
-
-
-def outcome(ended: SessionExit) -> session.Success | session.Error | session.Timeout:
-    """Return what the lifecycle calls a session's end."""
-    if ended.outcome == "timeout":
-        return session.Timeout()
-    if ended.outcome == "exited" and ended.code == 0:
-        return session.Success()
-    return session.Error(ended.message)
 
 
 async def renew_leases(live: Callable[[], list[SessionProcess]], lease_ms: int) -> None:

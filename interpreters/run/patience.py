@@ -12,16 +12,22 @@ PAUSE_S: Final = 3.0
 """How long it is waited before something is tried again."""
 
 
+async def pause() -> None:
+    """Wait before something is tried again."""
+    await anyio.sleep(PAUSE_S)
+
+
 async def patiently(
     work: Callable[[], Awaitable[T]],
     passing: tuple[type[Exception], ...],
     tell: Callable[[str], None],
     *,
     limit_s: float = math.inf,
+    pause: Callable[[], Awaitable[None]] = pause,
 ) -> T:
     """Do some work again until it raises none of the errors ``passing``; ``tell`` of each that is not the last one's.
 
-    After ``limit_s`` the error is raised.
+    Between two tries there is a ``pause``. After ``limit_s`` the error is raised.
     """
     until_s, told = anyio.current_time() + limit_s, ""
     while True:
@@ -33,4 +39,4 @@ async def patiently(
             if str(error) != told:
                 told = str(error)
                 tell(told)
-        await anyio.sleep(PAUSE_S)
+        await pause()

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,6 +64,9 @@ backoff_base = "200ms"
 
 HANG_S = 200
 """Longer than any command here takes on any machine, and shorter than the time after which pytest gives up."""
+
+APART_S = 1.0
+"""Longer than repetitions of a signal count as one signal."""
 
 LAST_STEPS_S = 10
 """How long a process may need to be gone when it has done its work; an agent that was forgotten sleeps far longer."""
@@ -232,6 +236,11 @@ class Run:
             if all(word in line for word in words):
                 return line
         raise AssertionError(f"never saw {words} in:\n{''.join(self.seen)}")
+
+    def signal_again(self, number: signal.Signals) -> None:
+        """Send the runner, which has said that it heard the last signal, one that is no repetition of it."""
+        time.sleep(APART_S)
+        self.signal(number)
 
     def signal(self, number: signal.Signals) -> None:
         """Send the runner, and it alone, a signal."""

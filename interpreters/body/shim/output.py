@@ -127,7 +127,8 @@ def tail(directory: str, size_bytes: int) -> bytes:
     """
     position = _position(directory)
     try:
-        fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_CLOEXEC)
+        # An agent can put a FIFO there, on which nobody may be kept waiting.
+        fd = os.open(os.path.join(directory, durable.OUTPUT), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return b""
     try:

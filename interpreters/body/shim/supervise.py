@@ -220,6 +220,8 @@ class Supervisor:
             "ended": "it was asked to end",
             "killed": "it was to be killed at once",
         }
-        how = f"exit status {code}" if code >= 0 else f"{signal.strsignal(-code)} (signal {-code})"
         reason = reasons.get(self._outcome, "")
+        if code == -signal.SIGKILL and self._outcome in ("timeout", "lease-expired", "ended") and self._killing():
+            return f"{reason}; it did not end on TERM; killed"
+        how = f"exit status {code}" if code >= 0 else f"{signal.strsignal(-code)} (signal {-code})"
         return "; ".join(part for part in (reason, how if reason or code != 0 else "") if part)

@@ -171,15 +171,17 @@ def _store_heard(runner: Runner) -> Generator[None]:
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
-            if runner.leaving == len(_LEAVING):
+            before = runner.leaving
+            if not runner.leave():
+                continue
+            if before == len(_LEAVING):
                 shown.give_up()
                 os._exit(Verdict.LEFT)  # as safe as a crash; what still runs is left to its lease
-            shown.leaving(_LEAVING[runner.leaving])
-            runner.leave()
+            shown.leaving(_LEAVING[before])
 
 
 _LEAVING = (
-    "leaving: sessions are asked to end; once more to kill them",
+    "leaving: what runs is asked to end; once more to kill it",
     "leaving: sessions are killed; once more to wait for nothing",
 )
 

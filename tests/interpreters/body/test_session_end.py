@@ -49,6 +49,7 @@ async def test_an_agent_that_ignores_the_request_is_killed_after_the_grace(tmp_p
     await session.end(200)
     ended = await session.wait()
     assert (ended.outcome, ended.signal) == ("ended", signal.SIGKILL)
+    assert ended.message == "it was asked to end; it did not end on TERM; killed"
     assert boot_ms() - since_ms >= 200
 
 

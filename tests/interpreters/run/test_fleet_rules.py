@@ -29,7 +29,7 @@ def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
 
 
-def when(runner: Runner, entity: str, state: State, do: Callable[[Transition], None]) -> None:
+def when(runner: Runner, entity: str, state: State, do: Callable[[Transition], object]) -> None:
     """Do something as soon as an entity enters a state, once."""
     done: list[Transition] = []
 
@@ -87,6 +87,20 @@ def test_a_stop_during_the_verification_loses_no_work(ground: Ground) -> None:
     assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
     assert [each["retries"] for each in ground.json("tasks")] == [0]
     assert ground.processes() == []
+
+
+def test_a_merge_that_cannot_be_made_when_the_runner_is_to_leave_keeps_nobody(ground: Ground) -> None:
+    """It is tried once, as a merge that has begun, and then it is the next run's."""
+    ground.prepare("plain-1")
+    mine = ground.folder / "repo" / "plain-1.txt"
+    mine.write_text("the user's own")
+
+    def arrange(runner: Runner) -> None:
+        when(runner, "assignment", assignment.State.MERGING, lambda _step: runner.leave())
+
+    assert anyio.run(run, ground, arrange) is Verdict.LEFT
+    assert mine.read_text() == "the user's own"
+    assert [each["state"] for each in ground.json("tasks")] == ["DONE"]
 
 
 def broken(names: set[str], standard: list[Runner]) -> Interpreter:

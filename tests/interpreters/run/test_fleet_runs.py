@@ -85,7 +85,7 @@ def test_a_second_interrupt_does_not_wait_for_the_grace(ground: Ground) -> None:
     with ground.running() as run, ground.at_gate("deaf-1"):
         run.signal(signal.SIGINT)
         run.until("leaving")
-        run.signal(signal.SIGINT)
+        run.signal_again(signal.SIGINT)
         run.rest()
         assert run.process.returncode == Verdict.LEFT
     assert ground.processes() == []
@@ -193,6 +193,21 @@ def test_work_that_is_done_waits_for_the_user_s_own_changes_to_get_out_of_the_wa
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.sessions("plain-1") == 1
     assert "Write plain-1.txt" in mine.read_text()
+
+
+def test_a_merge_that_waits_is_left_for_the_next_run(ground: Ground) -> None:
+    """One wish to leave is enough, the runner says what it leaves, and the next one merges without any session."""
+    ground.prepare("plain-1")
+    mine = ground.folder / "repo" / "plain-1.txt"
+    mine.write_text("the user's own\n")
+    with ground.running() as run:
+        run.until("waits to merge plain-1")
+        run.signal(signal.SIGTERM)
+        assert "agent: the merge of plain-1 is left for the next run" in run.rest()
+        assert run.process.returncode == Verdict.LEFT
+    mine.unlink()
+    assert "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged" in ground.run()
+    assert ground.sessions("plain-1") == len(ground.merges()) == 1
 
 
 def test_a_reader_that_goes_away_stops_no_agent(ground: Ground) -> None:

@@ -1,0 +1,59 @@
+"""What a log belongs to: a fleet as its file describes it, and a repository."""
+
+import json
+import secrets
+from pathlib import Path
+
+from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
+from lifefold.interpreters.body.workplace import GitWorkplace, Workplace
+from lifefold.interpreters.fleet import Fleet, describe_difference
+from lifefold.interpreters.store import SqliteStore
+
+
+class OtherFleetError(Exception):
+    """The log belongs to another fleet, to this one as it was before its file was changed, or to another repository."""
+
+
+async def written_of(fleet: Fleet, workplace: Workplace) -> dict[str, str]:
+    """Return what a new log says of its run."""
+    said = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
+    if isinstance(workplace, GitWorkplace) and fleet.repository is not None:
+        origin = await origin_of(fleet.repository, workplace.branch)
+        said |= {
+            "branch": workplace.branch,
+            "git_directory": str(origin.directory),
+            "first_commit": origin.first_commit,
+        }
+    return {**said, "run": secrets.token_hex(8)}
+
+
+async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
+    """Raise ``OtherFleetError`` unless the log may be continued with this fleet, here."""
+    _must_be_of(fleet, store)
+    await _must_be_in_its_repository(fleet, store)
+
+
+def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
+    owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
+    if owner != fleet.name:
+        message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
+        raise OtherFleetError(message)
+    if json.loads(meaning) != json.loads(fleet.meaning):
+        changes = "; ".join(describe_difference(meaning, fleet.meaning))
+        message = (
+            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another --db"
+        )
+        raise OtherFleetError(message)
+
+
+async def _must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:
+    directory, first_commit = store.meta("git_directory"), store.meta("first_commit")
+    if fleet.repository is None or directory is None or first_commit is None:
+        return
+    origin = Origin(Path(directory), first_commit)
+    if not await is_origin(origin, fleet.repository, fleet.name, store.meta("run") or ""):
+        message = (
+            f"{store.path}: was begun in another repository than {fleet.repository}, in that of {directory}"
+            f" with the first commit {first_commit[:12]}; use the log that was begun here, or another --db"
+        )
+        raise OtherFleetError(message)

@@ -1,0 +1,28 @@
+"""What a run that goes on with a log finds, in a sentence for people."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from lifefold.core import session, task
+from lifefold.core.fleet import status
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.run.evidence import look
+from lifefold.interpreters.run.folder import FleetFolder
+
+
+def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
+    """Say what is gone on with: sessions that are really there, and tasks that somebody has in hand."""
+    adopted = sum(_runs(each, folder) for each in status.agents(aggregates))
+    states = Counter(each.state for each in status.tasks(aggregates))
+    in_hand, done = states[task.State.CLAIMED] + states[task.State.IN_PROGRESS], states[task.State.DONE]
+    told = f"continuing: {_many(adopted, 'session')} adopted, {_many(in_hand, 'task')} in progress"
+    return f"{told}, {done} to be verified or merged" if done else told
+
+
+def _runs(agent: status.AgentStatus, folder: FleetFolder) -> bool:
+    found = look(folder, agent) if agent.state in session.SESSION_LIVES else None
+    return found is not None and found.alive
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
