@@ -13,7 +13,8 @@ has ended, and not because somebody has lost patience.
 *The parent is set at spawn* (E38), and is what an abort is propagated along; see ``abort``.
 
 ``supervised`` is the profile that keeps time by itself: a launch that takes too long fails, and an idle agent is
-recycled. It also takes ``Died`` in every state, over the edges that the document has.
+recycled. Both ask for the end of the session (``AbortSession``), so that no process is left behind an agent that is
+dead. It also takes ``Died`` in every state, over the edges that the document has.
 """
 
 from typing import Never
@@ -23,7 +24,8 @@ import msgspec
 from lifefold.core.kernel import STAY, Event, Machine, Record, Step, after, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
-from lifefold.effects import EscalateSilence, KillOverdue
+from lifefold.core.policy.silence import last_sign_ms
+from lifefold.effects import AbortSession, EscalateSilence, KillOverdue
 from lifefold.effects.supervision import Tier
 
 
@@ -147,7 +149,7 @@ def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", limits: 
 
 def silent_ms(a: Agent, now_ms: int) -> int:
     """Return for how long nothing was heard of an agent; from its start if there never was anything (E32)."""
-    return now_ms - (a.started_at_ms if a.heartbeat_at_ms is None else a.heartbeat_at_ms)
+    return now_ms - last_sign_ms(a.started_at_ms, a.heartbeat_at_ms)
 
 
 # Actions
@@ -173,9 +175,16 @@ def die(a: Agent, e: SpawnFailed | Died | Recycled) -> Step[Agent, Never]:
     return Step(replace(a, reason=e.reason, abort_reason=e.abort_reason))
 
 
-def expire(a: Agent, e: SpawnOverdue) -> Step[Agent, Never]:
-    """Keep that the launch took too long."""
-    return Step(replace(a, reason=f"not started within {a.limits.spawn_timeout_ms} ms", abort_reason=e.abort_reason))
+def expire(a: Agent, e: SpawnOverdue) -> Step[Agent, AbortSession]:
+    """Keep that the launch took too long, and end what was launched: it may be there and hang."""
+    reason = f"not started within {a.limits.spawn_timeout_ms} ms"
+    return Step(replace(a, reason=reason, abort_reason=e.abort_reason), (AbortSession(a.id, a.task),))
+
+
+def recycle(a: Agent, e: Recycled) -> Step[Agent, AbortSession]:
+    """Keep why the idle agent is not needed, and end its session."""
+    reason = e.reason or f"idle for {a.limits.idle_ms} ms"
+    return Step(replace(a, reason=reason, abort_reason=e.abort_reason), (AbortSession(a.id, a.task),))
 
 
 def watch(a: Agent, _e: Watched) -> Step[Agent, EscalateSilence | KillOverdue]:
@@ -239,8 +248,9 @@ def idle_timeout(a: Agent) -> int:
     return a.limits.idle_ms
 
 
-supervised = machine.with_rows(
+supervised = machine.without_rows((State.IDLE, Recycled)).with_rows(
     row(State.STARTING, SpawnOverdue, State.DEAD, expire),
+    row(State.IDLE, Recycled, State.DEAD, recycle),
     row((State.STARTING, State.IDLE), Died, State.DEAD, die),
     during={
         State.STARTING: after(spawn_timeout, SpawnOverdue),

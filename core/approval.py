@@ -76,12 +76,15 @@ machine = Machine(
 def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
     """Return a profile of a machine of tasks that has the rows of the approval behind its own."""
     during: dict[Any, Any] = {**tasks.during, **machine.during}
+    postpone: dict[Any, Any] = {**tasks.postpone}
     return Machine(
         name,
         tasks.initial,
         rows=(*tasks.rows, *ROWS),
         final=tasks.final,
         during=during,
+        postpone=postpone,
+        served=tasks.served,
         invariants=tasks.invariants,
         detached=tasks.detached - {State.PENDING_APPROVAL},
         about=f"{tasks.about}; and what a person's approval does to it",

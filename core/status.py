@@ -1,19 +1,20 @@
 """The coarse status that operators and budgets see: RUNNING, STOPPED, FAILED. The table is document 001's.
 
 Its first line, Spawn Agent, is the birth of the record: ``spawned`` makes it, with the effects of that line. The other
-four are the rows below; the FAILED line stands for every event there is. The row by which the last task ends a drain
-is the document's line for Stop Agent, taken late. A row without a State as target (``STAY``) is no line of the
-document: the agent takes up tasks, loses them, is told something too late. There is no IDLE, though the document's
-purpose mentions it (B18).
+four are the rows below; the FAILED line stands for every event there is. A row without a State as target (``STAY``) is
+no line of the document: the agent takes up tasks, loses them, is told something too late. There is no IDLE, though the
+document's purpose mentions it (B18).
 
 *Stop has a guard*, "no active tasks", and the document leaves open what happens otherwise: it is refused (B2), unless
-the stop is forced, or drains: then no new task is taken, and the agent stops with the last of those it has. Stopping
-what is stopped changes nothing and tells nobody (B3).
+the stop is forced. In the profile ``draining`` it may wait, too: then no new task is taken, and the agent stops with
+the last of those it has, which is the document's line for Stop Agent, taken late. Stopping what is stopped changes
+nothing and tells nobody (B3).
 
 *FAILED has a producer*, ``FatalError`` (B20), and is immutable: it takes every event and makes nothing of any, neither
 a stop (B4) nor a restart; whoever asks for one is told to replace the agent (B8). Why it failed and its exit code stand
 in the record and in ``agent_failed`` (B13, B14). A fatal error that is reported of a stopped agent is counted, and
-changes nothing else (B15).
+changes nothing else (B15). So is personal data that was found before it stopped; the end of a task that a forced stop
+has cut off changes nothing at all.
 
 *A restart keeps the id*, counts the incarnation, and keeps the counters (B6, B7). ``successor`` is the other way: a new
 id, new counters, and the name of its predecessor (B8).
@@ -21,7 +22,7 @@ id, new counters, and the name of its predecessor (B8).
 *Kept, then told.* ``SaveState`` comes before ``EmitTelemetry`` in every step (B10); whoever performs them commits the
 transition by keeping it, so what cannot be kept has not happened (B11). The hook ``launch`` stands before both.
 
-Money is not in this record: an agent's incarnation has a ``lease``; see ``agent_budget`` for what the two do together.
+Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for what the two do together.
 """
 
 from typing import Final, Never
@@ -53,7 +54,10 @@ class Spawn(Event, frozen=True):
 
 
 class Stop(Event, frozen=True):
-    """The agent is to stop: once its tasks are done (``drain``), or at once (``force``), or if it has none."""
+    """The agent is to stop: once its tasks are done (``drain``), or at once (``force``), or if it has none.
+
+    Only the profile ``draining`` knows how to wait.
+    """
 
     drain: bool = False
     force: bool = False
@@ -81,11 +85,21 @@ class TaskBegan(Event, frozen=True):
 
     task: str = "task"
 
+    @classmethod
+    def examples(cls) -> tuple["TaskBegan", ...]:
+        """Return two tasks."""
+        return cls("a"), cls("b")
+
 
 class TaskEnded(Event, frozen=True):
     """The agent is done with a task, whatever came of it."""
 
     task: str = "task"
+
+    @classmethod
+    def examples(cls) -> tuple["TaskEnded", ...]:
+        """Return the ends of two tasks."""
+        return cls("a"), cls("b")
 
 
 class PiiDetected(Event, frozen=True):
@@ -122,9 +136,9 @@ def may_stop(a: Status, e: Stop) -> bool:
     return e.force or not a.tasks
 
 
-def drains(_a: Status, e: Stop) -> bool:
-    """The stop waits for the active tasks."""
-    return e.drain
+def drains(a: Status, e: Stop) -> bool:
+    """There are active tasks, and the stop waits for them."""
+    return e.drain and not may_stop(a, e)
 
 
 def takes_tasks(a: Status, e: TaskBegan) -> bool:
@@ -265,13 +279,13 @@ ROWS: tuple[Row[Status], ...] = (
     row(State.RUNNING, FatalError, State.FAILED, fail),
     row(State.STOPPED, Spawn, State.RUNNING, restart),
     *(row(State.FAILED, event, State.FAILED, ignore) for event in EVENTS),
-    row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
-    row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
     row(State.RUNNING, TaskBegan, STAY, begin_task, when=takes_tasks),
     row(State.RUNNING, TaskEnded, STAY, end_task, when=has_task),
     row(State.RUNNING, PiiDetected, STAY, count_pii),
     row(State.STOPPED, Stop, STAY, ignore),
     row(State.STOPPED, FatalError, STAY, record_late),
+    row(State.STOPPED, TaskEnded, STAY, ignore),
+    row(State.STOPPED, PiiDetected, STAY, count_pii),
 )
 
 machine = Machine(
@@ -282,3 +296,10 @@ machine = Machine(
     final={State.FAILED},
     invariants=(works_only_while_running, drains_for_something, failure_is_explained),
 )
+
+draining = machine.with_rows(
+    row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
+    row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
+    name="status-draining",
+)
+"""The profile in which a stop may wait for the active tasks: the agent stops with the last of them (B2)."""

@@ -1,11 +1,13 @@
 """A unit of work: planned, claimed, done, verified, closed. The table is document 004's, thirty lines.
 
 *Ownership is an epoch.* Each claim raises ``epoch`` by one, and what its owner reports carries it. A report of an
-earlier epoch fits no row: a worker that was given up for dead can complete nothing (E12).
+earlier epoch fits no row: a worker that was given up for dead can complete nothing (E12). What somebody else may say,
+too, carries epoch 0 then: a planner splits a task that nobody has claimed, and whoever gives tasks out blocks one.
 
 *Settled is not a state* (E18): a task is settled when nothing will happen to it any more unless somebody asks for it.
-That is so for CLOSED and CANCELLED, for FAILED when its retries are used up, and for BLOCKED when what it depends on
-has failed.
+That is so for CLOSED and CANCELLED, for FAILED when it may not be retried, and for BLOCKED, which only somebody's
+``Unblocked`` leads out of. BLOCKED means whatever is not there, a person's word in the middle of the work included; a
+person's word on *finished* work is PENDING_APPROVAL (E4).
 
 PENDING_APPROVAL is not entered or left by any row (E2); it belongs to the approval operation.
 """
@@ -57,8 +59,8 @@ class _Owned(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["_Owned", ...]:
-        """Return the first claim's report and one of a claim that never was."""
-        return cls(epoch=1), cls(epoch=0)
+        """Return the first claim's report, one of a claim that never was, and the second claim's."""
+        return cls(epoch=1), cls(epoch=0), cls(epoch=2)
 
 
 class Started(_Owned, frozen=True):
@@ -84,13 +86,19 @@ class Failed(_Owned, frozen=True):
 
 
 class Decomposed(_Owned, frozen=True):
-    """The task was split into subtasks."""
+    """The task was split into subtasks, by the owner of claim ``epoch``; or by a planner, with 0, before any claim."""
 
 
 class Blocked(Event, frozen=True):
-    """The task needs something that is not there."""
+    """The task needs something that is not there: the owner of claim ``epoch`` says so, or with 0 who is no owner."""
 
     reason: str = ""
+    epoch: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["Blocked", ...]:
+        """Return what the board says, what the first claim's owner says, and one of a claim that never was."""
+        return cls(), cls(epoch=1), cls(epoch=-1)
 
 
 class Unblocked(Event, frozen=True):
@@ -143,7 +151,8 @@ class Task(Record, frozen=True):
     """A task. ``priority`` 1 is the highest; ``retries`` counts how often it was opened again after a failure.
 
     ``reason`` is why it is where it is, ``failure`` why the last attempt that failed has failed: a task that was given
-    back has a reason, and only what had failed before is its failure.
+    back has a reason, and only what had failed before is its failure. One that is retried keeps the reason until it is
+    claimed: that is why it is open again.
     """
 
     state: State = State.PLANNED
@@ -161,6 +170,11 @@ class Task(Record, frozen=True):
     failure: str = ""
     commit: str = ""
 
+    @property
+    def allowed_retries(self) -> int:
+        """How often the task may be opened again after its failures (E5)."""
+        return self.max_retries
+
 
 class Brief(msgspec.Struct, frozen=True):
     """What a worker gets to know of its task. ``failure`` is why an earlier attempt failed, if one did."""
@@ -177,9 +191,19 @@ def is_owner(t: Task, e: _Owned) -> bool:
     return e.epoch == t.epoch
 
 
+def is_not_of_another_claim(t: Task, e: Blocked) -> bool:
+    """The present owner says it, or somebody who is no owner (E12)."""
+    return e.epoch in {0, t.epoch}
+
+
+def is_of_no_claim(_t: Task, e: Decomposed | Blocked) -> bool:
+    """Nobody says it as an owner: there is none (E12)."""
+    return e.epoch == 0
+
+
 def retries_left(t: Task, _e: Retried) -> bool:
     """The task may be tried once more (E5)."""
-    return t.retries < t.max_retries
+    return t.retries < t.allowed_retries
 
 
 def claim(t: Task, e: Claimed) -> Step[Task, Never]:
@@ -207,6 +231,16 @@ def close(t: Task, e: Verified) -> Step[Task, Never]:
     return Step(replace(t, owner="", commit=e.commit, reason=""))
 
 
+def resume(t: Task, _e: Unblocked) -> Step[Task, Never]:
+    """Forget what was not there: it is."""
+    return Step(replace(t, reason=""))
+
+
+def lose_patience(t: Task, _e: SubtasksOverdue) -> Step[Task, Never]:
+    """Say what the task is blocked by."""
+    return Step(replace(t, owner="", reason="its subtasks take too long"))
+
+
 def retry(t: Task, _e: Retried) -> Step[Task, Never]:
     """Count the retry."""
     return Step(replace(t, retries=t.retries + 1))
@@ -220,7 +254,7 @@ machine = Machine(
         row(State.PLANNED, Approved, State.OPEN),
         row(State.PLANNED, Declined, State.CANCELLED),
         row(State.OPEN, Claimed, State.CLAIMED, claim),
-        row(State.OPEN, Decomposed, State.WAITING_FOR_SUBTASKS),
+        row(State.OPEN, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_of_no_claim),
         row(State.OPEN, Cancelled, State.CANCELLED, explain),
         row(State.CLAIMED, Started, State.IN_PROGRESS, when=is_owner),
         row(State.CLAIMED, Released, State.OPEN, give_back, when=is_owner),
@@ -228,10 +262,10 @@ machine = Machine(
         row(State.CLAIMED, Failed, State.FAILED, fail, when=is_owner),
         row(State.CLAIMED, Cancelled, State.CANCELLED, explain),
         row(State.CLAIMED, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
-        row(State.CLAIMED, Blocked, State.BLOCKED, explain),
+        row(State.CLAIMED, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
         row(State.IN_PROGRESS, Completed, State.DONE, when=is_owner),
         row(State.IN_PROGRESS, Failed, State.FAILED, fail, when=is_owner),
-        row(State.IN_PROGRESS, Blocked, State.BLOCKED, explain),
+        row(State.IN_PROGRESS, Blocked, State.BLOCKED, explain, when=is_not_of_another_claim),
         row(State.IN_PROGRESS, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_owner),
         row(State.IN_PROGRESS, Released, State.OPEN, give_back, when=is_owner),
         row(State.IN_PROGRESS, Cancelled, State.CANCELLED, explain),
@@ -239,10 +273,10 @@ machine = Machine(
         row(State.ORPHANED, Salvaged, State.DONE, when=is_owner),
         row(State.ORPHANED, Failed, State.FAILED, fail, when=is_owner),
         row(State.ORPHANED, Released, State.OPEN, give_back, when=is_owner),
-        row(State.BLOCKED, Unblocked, State.OPEN),
+        row(State.BLOCKED, Unblocked, State.OPEN, resume),
         row(State.BLOCKED, Cancelled, State.CANCELLED, explain),
         row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE),
-        row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED),
+        row(State.WAITING_FOR_SUBTASKS, SubtasksOverdue, State.BLOCKED, lose_patience),
         row(State.WAITING_FOR_SUBTASKS, Cancelled, State.CANCELLED, explain),
         row(State.FAILED, Retried, State.OPEN, retry, when=retries_left),
         row(State.DONE, Verified, State.CLOSED, close, when=is_owner),
@@ -252,11 +286,11 @@ machine = Machine(
     detached={State.PENDING_APPROVAL},
 )
 
-in_fleet = machine.with_rows(row(State.OPEN, Blocked, State.BLOCKED, explain))
+in_fleet = machine.with_rows(row(State.OPEN, Blocked, State.BLOCKED, explain, when=is_of_no_claim))
 """The profile for a fleet: a task that nobody has claimed is blocked when what it depends on fails (E19)."""
 
 
 def settled(t: Task) -> bool:
     """Nothing will happen to this task any more by itself (E18)."""
-    exhausted = t.state is State.FAILED and t.retries >= t.max_retries
-    return exhausted or t.state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
+    given_up = t.state is State.FAILED and not retries_left(t, Retried())
+    return given_up or t.state in {State.CLOSED, State.CANCELLED, State.BLOCKED}

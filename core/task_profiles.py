@@ -7,7 +7,8 @@ and are left out.
 ``governed`` has the document's thirty edges and no others, and enforces beside them what the document only mentions:
 
 - a task that is opened again rests before it may be claimed (E6), and a failure that cannot pass is not retried (E5);
-- a claim that nobody starts to work at runs out, and so does work whose lease was not renewed (E11);
+- a claim that nobody starts to work at runs out (E11); work of a dead owner is orphaned by whoever watches the owners,
+  which ends the claim: whoever recovers the work speaks under the next epoch, and its former owner is late;
 - subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
 - cancelling a task that somebody works at ends that session (E20);
 - a report of a claim that is over changes nothing and is kept as a dead letter (E12).
@@ -23,7 +24,9 @@ from lifefold.core.task import (
     Cancelled,
     Claimed,
     Completed,
+    Decomposed,
     Failed,
+    Orphaned,
     Released,
     Retried,
     Started,
@@ -71,12 +74,17 @@ class GovernedTask(Task, frozen=True):
                 message = f"{field} must be at least 1, not {getattr(self, field)}"
                 raise ValueError(message)
 
+    @property
+    def allowed_retries(self) -> int:
+        """The task's own limit, the fleet's, and none for a failure that cannot pass (E5)."""
+        return retry_limit(self.max_retries, self.failure, self.retry_policy)
+
 
 class LeaseExpired(Event, frozen=True):
-    """Nobody has heard of the owner of the claim for as long as its lease (E11)."""
+    """The owner has not begun for as long as its lease (E11)."""
 
 
-_Report = Started | Completed | Failed | Released
+_Report = Started | Completed | Failed | Released | Decomposed | Blocked
 
 
 def is_due(t: GovernedTask, _e: Claimed) -> bool:
@@ -84,14 +92,9 @@ def is_due(t: GovernedTask, _e: Claimed) -> bool:
     return t.at_ms >= t.not_before_ms
 
 
-def may_be_retried(t: GovernedTask, _e: Retried) -> bool:
-    """The task has retries left, and its last failure is one that may pass (E5)."""
-    return t.retries < retry_limit(t.max_retries, t.failure, t.retry_policy)
-
-
 def is_late(t: GovernedTask, e: _Report) -> bool:
     """The claim that is reported of is over (E12)."""
-    return e.epoch < t.epoch or (e.epoch == t.epoch and not t.owner)
+    return 0 < e.epoch < t.epoch or (e.epoch == t.epoch != 0 and not t.owner)
 
 
 def retry_later(t: GovernedTask, e: Retried) -> Step[Task, Never]:
@@ -110,9 +113,9 @@ def lose(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
     return Step(replace(t, owner="", reason=f"{t.owner} has not begun within its lease"))
 
 
-def orphan(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
-    """Leave the work to whoever recovers it; its reports still count, its owner's do not matter any more."""
-    return Step(replace(t, reason=f"{t.owner} has not renewed its lease"))
+def orphan(t: GovernedTask, _e: Orphaned) -> Step[Task, Never]:
+    """End the claim: its number is used up, and whoever recovers the work reports under the next one (E12)."""
+    return Step(replace(t, epoch=t.epoch + 1))
 
 
 def keep_letter(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
@@ -130,15 +133,16 @@ def subtasks_limit(t: GovernedTask) -> int:
     return t.subtasks_ms
 
 
-_STRICTER: Final[tuple[Row[Any], ...]] = (
+STRICTER: Final[tuple[Row[Any], ...]] = (
     row(State.OPEN, Claimed, State.CLAIMED, task.claim, when=is_due),
     row(State.CLAIMED, Cancelled, State.CANCELLED, cancel),
     row(State.IN_PROGRESS, Cancelled, State.CANCELLED, cancel),
-    row(State.FAILED, Retried, State.OPEN, retry_later, when=may_be_retried),
+    row(State.IN_PROGRESS, Orphaned, State.ORPHANED, orphan, when=task.is_owner),
+    row(State.FAILED, Retried, State.OPEN, retry_later, when=task.retries_left),
 )
 """Rows that take the place of the literal ones for the same state and event."""
 
-_instead = {(r.sources, r.event): r for r in _STRICTER}
+_instead = {(r.sources, r.event): r for r in STRICTER}
 
 governed: Machine[Any] = Machine(
     "task-governed",
@@ -146,12 +150,13 @@ governed: Machine[Any] = Machine(
     rows=(
         *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
         row(State.CLAIMED, LeaseExpired, State.OPEN, lose),
-        row(State.IN_PROGRESS, LeaseExpired, State.ORPHANED, orphan),
-        row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain),
+        row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain, when=task.is_of_no_claim),
         row(ANY, Started, STAY, keep_letter, when=is_late),
         row(ANY, Completed, STAY, keep_letter, when=is_late),
         row(ANY, Failed, STAY, keep_letter, when=is_late),
         row(ANY, Released, STAY, keep_letter, when=is_late),
+        row(ANY, Decomposed, STAY, keep_letter, when=is_late),
+        row(ANY, Blocked, STAY, keep_letter, when=is_late),
     ),
     final=task.machine.final,
     detached=task.machine.detached,

@@ -24,7 +24,7 @@ class KillOverdue(Effect, frozen=True):
 
 
 class AbortSession(Effect, frozen=True):
-    """End the session of ``owner``, whose work at ``task`` nobody wants any more."""
+    """End the session of ``owner``, whose work at ``task`` nobody wants any more; ``task`` is empty if it has none."""
 
     owner: str
     task: str

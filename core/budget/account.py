@@ -15,7 +15,11 @@ reservation does not cover is paid from what is free; what that does not cover e
 ``spent``, which thus never passes the cap. While there is an overrun nothing is free and so nothing new is admitted;
 money that comes free later pays the overrun first. ``spent + overrun`` is what everything has really cost.
 
-*A closed account* returns what is free, at once and whenever a late settlement frees something (B12, B19).
+*A charge* is what an account has to pay without any reservation, because another one of the same holder could not. It
+is an overrun from the beginning.
+
+*A closed account* admits nothing, not even again what it holds, and returns what is free, at once and whenever a late
+settlement frees something (B12, B19).
 """
 
 from enum import StrEnum
@@ -50,7 +54,7 @@ class Verdict(StrEnum):
     DIFFERENT = "held already, with another amount"
     EXPIRED = "the lease has expired"
     CROWDED = "too many reservations are open"
-    NEGATIVE = "a negative amount"
+    TOO_LITTLE = "less than one microusd"
 
     @property
     def admits(self) -> bool:
@@ -81,7 +85,7 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def cost_microusd(self) -> int:
-        """What everything has really cost."""
+        """What everything has really cost, and what the account was charged with."""
         return self.spent_microusd + self.overrun_microusd
 
     @property
@@ -98,11 +102,11 @@ class Account(msgspec.Struct, frozen=True):
     def verdict(self, name: str, amount_microusd: int) -> Verdict:
         """Tell what would become of a reservation."""
         held = self.held(name)
-        if held is not None:
+        if held is not None and not self.closed:
             return Verdict.HELD if held.amount_microusd == amount_microusd else Verdict.DIFFERENT
         reasons = (
             (Verdict.SETTLED, name in self.settled),
-            (Verdict.NEGATIVE, amount_microusd < 0),
+            (Verdict.TOO_LITTLE, amount_microusd < 1),
             (Verdict.CLOSED, self.closed),
             (Verdict.EXCEEDED, amount_microusd > self.free_microusd or self.overrun_microusd > 0),
             (Verdict.CROWDED, len(self.reservations) >= RESERVATIONS_LIMIT),
@@ -127,6 +131,12 @@ class Account(msgspec.Struct, frozen=True):
     def refund(self, name: str) -> "Account":
         """Return the account with a reservation given up: its work cost nothing."""
         return self.settle(name, 0)
+
+    def charge(self, amount_microusd: int) -> "Account":
+        """Return the account with something paid that it had no reservation for; less than 1 changes nothing."""
+        if amount_microusd < 1:
+            return self
+        return replace(self, overrun_microusd=self.overrun_microusd + amount_microusd).balanced()
 
     def grant(self, amount_microusd: int) -> "Account":
         """Return the account with a higher cap; an overrun is paid from it first."""

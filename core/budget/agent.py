@@ -6,8 +6,11 @@ What was reserved before is settled after it at the lease that it came from (B12
 stays as it is (B4); and what is not needed is returned by the closing lease (B19).
 
 *The ceiling is the agent's, not the incarnation's.* A restart is granted what all leases before it have neither cost
-nor still hold, so restarting is no way around a budget (B7). What they have cost is the view ``COST``; so a lease that
-is over and has nothing open need not be kept.
+nor still hold, so restarting is no way around a budget (B7). If they have cost too much, the new lease begins with that
+debt. What an earlier lease overruns afterwards, the present one is charged with, or it could be spent a second time. So
+nothing is admitted unless it fits beside all that has been spent or is held by any incarnation. What the leases have
+cost is the view ``COST``, and what was added to them, for the agent's whole life, is ``ADDED``; so a lease that is over
+and has nothing open need not be kept.
 """
 
 from collections.abc import Iterator
@@ -16,12 +19,18 @@ from typing import Any, Final
 from lifefold.core import status
 from lifefold.core.budget import lease
 from lifefold.core.budget.account import Account
-from lifefold.core.kernel import Aggregate, AggregateType, Create, Dispatch, Record, Transition, View, rule
+from lifefold.core.kernel import Aggregate, AggregateType, Create, Dispatch, Entity, Record, Transition, View, rule
 
 KIND: Final = "agent"
 
+STATUS: Final = status.draining.name
+"""The reference of the agent's status."""
+
 COST: Final = "cost_microusd"
 """The view of what all leases of the agent have cost."""
+
+ADDED: Final = "added_microusd"
+"""The view of what was added to leases of the agent, beyond what it began with."""
 
 
 def lease_ref(incarnation: int) -> str:
@@ -31,20 +40,24 @@ def lease_ref(incarnation: int) -> str:
 
 def opening(agent: status.Status) -> dict[str, Record]:
     """Return the records with which an agent's life begins."""
-    return {"status": agent, lease_ref(agent.incarnation): granted(agent, agent.budget_microusd)}
+    return {STATUS: agent, lease_ref(agent.incarnation): granted(agent, agent.budget_microusd)}
 
 
 def granted(agent: status.Status, amount_microusd: int) -> lease.Lease:
-    """Return the lease of the agent's present incarnation."""
+    """Return the lease of the agent's present incarnation; less than nothing is granted as a debt."""
     limits = lease.Limits() if agent.lease_ms is None else lease.Limits(duration_ms=agent.lease_ms)
-    return lease.Lease(holder=agent.agent_id, account=Account(cap_microusd=amount_microusd), limits=limits)
+    account = Account(cap_microusd=max(0, amount_microusd), overrun_microusd=max(0, -amount_microusd))
+    return lease.Lease(holder=agent.agent_id, account=account, limits=limits)
 
 
 def left_microusd(agent: Aggregate) -> int:
-    """Return what may still be granted to the agent: its budget less what leases have cost or still hold."""
-    record: status.Status = agent.record("status")
+    """Return what may still be granted to the agent: its budget less what leases have cost or still hold.
+
+    It is below zero if they have cost too much.
+    """
+    record: status.Status = agent.record(STATUS)
     held_microusd: int = sum(each.record.account.reserved_microusd for each in leases(agent))
-    return max(0, record.budget_microusd - int(agent.views[COST]) - held_microusd)
+    return record.budget_microusd + int(agent.views[ADDED]) - int(agent.views[COST]) - held_microusd
 
 
 def leases(agent: Aggregate) -> tuple[Any, ...]:
@@ -58,33 +71,68 @@ def is_settled(of: lease.Lease) -> bool:
     return of.state in lease.machine.final and not of.account.reservations
 
 
+def open_lease(agent: Aggregate) -> Entity[lease.Lease] | None:
+    """Return the lease of the agent's present incarnation, unless it is over."""
+    record: status.Status = agent.record(STATUS)
+    found: Entity[lease.Lease] | None = agent.entities.get(lease_ref(record.incarnation))
+    return found if found is not None and found.record.state in lease.OPEN else None
+
+
 def _number(ref: str) -> int:
     return int(ref.partition(":")[2])
 
 
-@rule(on=status.machine)
+@rule(on=status.draining)
 def lease_follows_agent(agent: Aggregate, transition: Transition) -> Iterator[Create | Dispatch]:
-    """A restart opens a lease with what is left; stopping and failing close the one there is (B19)."""
+    """A restart opens a lease with what is left; stopping and failing close the one that is open (B19)."""
     if transition.before is None or transition.entered is None:
         return
     record: status.Status = transition.after.record
     if record.state is status.State.RUNNING:
         yield Create(lease_ref(record.incarnation), granted(record, left_microusd(agent)))
-    else:
-        yield Dispatch(lease_ref(record.incarnation), lease.Close())
+    elif (present := open_lease(agent)) is not None:
+        yield Dispatch(present.ref, lease.Close())
+
+
+@rule(on=lease.machine)
+def present_lease_pays_for_earlier_ones(agent: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What a lease of an earlier incarnation overruns is charged to the one that is open (B7)."""
+    present, change = open_lease(agent), _changed(transition)
+    if change is None or present is None or present.ref == transition.entity:
+        return
+    before, after = change
+    if after.overrun_microusd > before.overrun_microusd:
+        yield Dispatch(present.ref, lease.Charge(after.overrun_microusd - before.overrun_microusd))
+
+
+def _changed(transition: Transition) -> tuple[Account, Account] | None:
+    """Return a lease's account before and after a transition that is not its birth."""
+    if transition.machine != lease.machine.name or transition.before is None:
+        return None
+    return transition.before.record.account, transition.after.record.account
 
 
 def _with_cost(cost_microusd: int, transition: Transition) -> int:
-    """Add what a lease has cost in this transition."""
-    if not isinstance(transition.after.record, lease.Lease):
+    """Add what a lease has cost in this transition; what it is charged with was counted at another one."""
+    change = _changed(transition)
+    if change is None or isinstance(transition.event, lease.Charge):
         return cost_microusd
-    before = 0 if transition.before is None else transition.before.record.account.cost_microusd
-    return cost_microusd + int(transition.after.record.account.cost_microusd) - int(before)
+    before, after = change
+    return cost_microusd + after.cost_microusd - before.cost_microusd
+
+
+def _with_added(added_microusd: int, transition: Transition) -> int:
+    """Add what a lease was granted in this transition."""
+    change = _changed(transition)
+    if change is None:
+        return added_microusd
+    before, after = change
+    return added_microusd + after.cap_microusd - before.cap_microusd
 
 
 agent_type = AggregateType(
     KIND,
-    machines=(status.machine, lease.machine),
-    rules=(lease_follows_agent,),
-    views={COST: View(0, _with_cost)},
+    machines=(status.draining, lease.machine),
+    rules=(lease_follows_agent, present_lease_pays_for_earlier_ones),
+    views={COST: View(0, _with_cost), ADDED: View(0, _with_added)},
 )

@@ -9,8 +9,9 @@ one does, and so does a revocation (B19). What is still reserved then is not los
 whatever has become of the lease, and the difference is returned at that moment (B12).
 
 The end of its time is a timer of its state, so it is neither lost by a restart nor fired twice. An expiry by
-exhaustion needs something to have been spent; a lease of nothing is ACTIVE and admits nothing. The gate itself, its
-equation and what a settlement above its reservation does, is ``budget.Account``.
+exhaustion needs something to have been spent, by whatever comes last: a settlement, a charge, or giving up a
+reservation that only pays for another one. A lease of nothing is ACTIVE and admits nothing. The gate itself, its
+equation and what a settlement above its reservation does, is ``budget.account.Account``.
 """
 
 from typing import Final, Never
@@ -68,6 +69,17 @@ class Refund(Event, frozen=True):
     def examples(cls) -> tuple["Refund", ...]:
         """Return one."""
         return (cls("a"),)
+
+
+class Charge(Event, frozen=True):
+    """Another lease of this holder has cost so much more than it was granted; this one pays."""
+
+    amount_microusd: int
+
+    @classmethod
+    def examples(cls) -> tuple["Charge", ...]:
+        """Return a low and a high one, and one of nothing, which is refused."""
+        return cls(1), cls(100), cls(0)
 
 
 class AddBudget(Event, frozen=True):
@@ -155,14 +167,14 @@ def is_reserved(x: Lease, e: Settle | Refund) -> bool:
     return x.account.held(e.name) is not None and cost_microusd >= 0
 
 
-def uses_up(x: Lease, e: Settle) -> bool:
-    """It is the last reservation, and nothing is left after it."""
-    became = x.account.settle(e.name, e.cost_microusd)
-    return is_reserved(x, e) and not became.reserved_microusd and not became.free_microusd
+def uses_up(x: Lease, e: Settle | Refund | Charge) -> bool:
+    """It changes something, and nothing is reserved or free after it."""
+    became = _paid(x, e)
+    return became is not x.account and not became.reserved_microusd and not became.free_microusd
 
 
-def is_more(_x: Lease, e: AddBudget) -> bool:
-    """Something is granted."""
+def is_more(_x: Lease, e: AddBudget | Charge) -> bool:
+    """It is about something."""
     return e.amount_microusd > 0
 
 
@@ -182,12 +194,17 @@ def reserve(x: Lease, e: Reserve) -> Step[Lease, Never]:
 
 def settle(x: Lease, e: Settle) -> Step[Lease, ReturnBudget]:
     """Turn the reservation into what was spent; a lease that is over returns the rest of it (B12)."""
-    return _become(x, x.account.settle(e.name, e.cost_microusd))
+    return _become(x, _paid(x, e))
 
 
 def refund(x: Lease, e: Refund) -> Step[Lease, ReturnBudget]:
     """Give the reservation up."""
-    return _become(x, x.account.refund(e.name))
+    return _become(x, _paid(x, e))
+
+
+def charge(x: Lease, e: Charge) -> Step[Lease, Never]:
+    """Pay from what is free; what that does not cover is an overrun."""
+    return Step(replace(x, account=_paid(x, e)))
 
 
 def grant(x: Lease, e: AddBudget | Refresh) -> Step[Lease, Never]:
@@ -203,6 +220,12 @@ def close(x: Lease, _e: Event) -> Step[Lease, ReturnBudget]:
 def revoke(x: Lease, e: Revoke) -> Step[Lease, ReturnBudget]:
     """Return what is left, and remember why (B19)."""
     return _become(replace(x, reason=e.reason), x.account.close())
+
+
+def _paid(x: Lease, e: Settle | Refund | Charge) -> Account:
+    if isinstance(e, Charge):
+        return x.account.charge(e.amount_microusd)
+    return x.account.settle(e.name, e.cost_microusd) if isinstance(e, Settle) else x.account.refund(e.name)
 
 
 def _become(x: Lease, account: Account) -> Step[Lease, ReturnBudget]:
@@ -245,12 +268,15 @@ machine = Machine(
     rows=(
         row(State.ACTIVE, Expire, State.EXPIRED),
         row(State.ACTIVE, Settle, State.EXPIRED, settle, when=uses_up),
+        row(State.ACTIVE, Refund, State.EXPIRED, refund, when=uses_up),
+        row(State.ACTIVE, Charge, State.EXPIRED, charge, when=uses_up),
         row(State.EXPIRED, Refresh, State.ACTIVE, grant, when=has_something),
         row(State.EXPIRED, GraceExceeded, State.CLOSED, close),
         row(OPEN, Close, State.CLOSED, close),
         row(OPEN, Revoke, State.REVOKED, revoke),
         row(State.ACTIVE, Reserve, STAY, reserve, when=fits),
         row(State.ACTIVE, AddBudget, STAY, grant, when=is_more),
+        row(OPEN, Charge, STAY, charge, when=is_more),
         row(ANY, Settle, STAY, settle, when=is_reserved),
         row(ANY, Refund, STAY, refund, when=is_reserved),
     ),

@@ -1,7 +1,8 @@
 """A request for more budget: it is decided once, by approval, rejection or withdrawal.
 
 Whoever comes second finds it decided: no row leaves APPROVED, REJECTED or CANCELLED. Less may be granted than was asked
-for, never more.
+for, never more. An approval is a decision and moves no money: whoever carries it out adds ``granted_microusd`` to the
+holder's lease (``lease.AddBudget``).
 """
 
 from typing import Never

@@ -23,7 +23,10 @@ import msgspec
 from lifefold.core.policy.reasons import AbortReason
 
 Parents = Mapping[str, str]
-"""The parent of each session that has one."""
+"""The parent of each session that has one, in the order in which they were spawned: that is the order of the answers.
+
+A map without an order of its own, as a ``PMap``, makes the order of equals that of PYTHONHASHSEED.
+"""
 
 
 class AbortScope(StrEnum):

@@ -5,7 +5,7 @@ resources that others hold. *Jittered* is exponential with a little more, so tha
 back together; the little more is a hash of who waits and for which attempt, so that a replay waits as long.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -23,16 +23,22 @@ def jittered_ms(attempt: int, *, base_ms: int, cap_ms: int, jitter: float, who: 
     return 2 * delay_ms - spread_ms(delay_ms, jitter, who, attempt)
 
 
+Strategy = Literal["exponential", "fixed", "jittered"]
+
+
 class Retry(msgspec.Struct, frozen=True):
     """A strategy with its numbers; the defaults are those of the document's example, and a cap of a minute."""
 
-    strategy: Literal["exponential", "fixed", "jittered"] = "exponential"
+    strategy: Strategy = "exponential"
     base_ms: int = 1_000
     cap_ms: int = 60_000
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
+        if self.strategy not in get_args(Strategy):
+            message = f"strategy must be one of {', '.join(get_args(Strategy))}, not {self.strategy!r}"
+            raise ValueError(message)
         for field in ("base_ms", "cap_ms"):
             if getattr(self, field) < 1:
                 message = f"{field} must be at least 1, not {getattr(self, field)}"

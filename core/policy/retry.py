@@ -6,7 +6,9 @@ not known to pass is worth fewer. Before the n-th retry (n from
 0) the task rests ``min(30 * 2^n, 300)`` seconds: ``not_before_ms`` is a time that a claim has to respect, not a wish.
 """
 
+import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -27,13 +29,16 @@ TRANSIENT_MARKERS: Final = (
     "temporarily unavailable", "try again",
 )  # fmt: skip
 FATAL_MARKERS: Final = (
-    "permission denied", "permission_denied", "unauthorized", "invalid api key", "authentication failed",
-    "billing", "no such model",
+    "permission denied", "permission_denied", "permission_error", "unauthorized", "invalid api key",
+    "authentication failed", "authentication_error", "billing", "billing_error", "no such model",
 )  # fmt: skip
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """What a fleet may set. Times in milliseconds; the markers are looked for in a reason, whatever its case."""
+    """What a fleet may set. Times in milliseconds; the markers are looked for in a reason, whatever its case.
+
+    A fatal one counts only as words of its own: ``billing`` is none in ``test_billing failed`` or in a path.
+    """
 
     max_retries: int = 3
     transient_retries: int = 3
@@ -59,10 +64,16 @@ DEFAULT: Final = RetryPolicy()
 def trouble(reason: str, policy: RetryPolicy = DEFAULT) -> Trouble:
     """Return what kind of failure a reason tells of. What cannot pass is fatal even if it looks transient, too."""
     text = reason.lower()
-    if any(marker.lower() in text for marker in policy.fatal_markers):
+    if any(_as_words(marker).search(text) for marker in policy.fatal_markers):
         return Trouble.FATAL
     transient = any(marker.lower() in text for marker in policy.transient_markers)
     return Trouble.TRANSIENT if transient else Trouble.OTHER
+
+
+@lru_cache(maxsize=256)
+def _as_words(marker: str) -> re.Pattern[str]:
+    """Return what finds a marker that is no part of a longer name and no part of a path."""
+    return re.compile(rf"(?<![\w/.-]){re.escape(marker.lower())}(?![\w/-]|\.\w)")
 
 
 def retry_limit(max_retries: int, reason: str, policy: RetryPolicy = DEFAULT) -> int:

@@ -1,7 +1,8 @@
 """What a screen shows of an agent: the document's seven visual states, derived and never stored.
 
-A status word of either vocabulary is understood (E30): the four of the agent's own lifecycle, and those that tasks and
-process monitors use. What is decided, in this order:
+A status word of either vocabulary is understood, in whatever case (E30): the four of the agent's own lifecycle, and
+those that tasks and process monitors use. An agent whose task is closed or orphaned is gone; one whose task is planned,
+blocked, or waits for a person or for its subtasks is not at work. What is decided, in this order:
 
 1. a word that means the end is DEAD, one that means waiting is IDLE;
 2. a word that means launching is SPAWNING until the launch has taken *longer* than the spawn timeout, then DEAD,
@@ -19,6 +20,8 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
+
+from lifefold.core.policy.silence import last_sign_ms
 
 
 class VisualState(StrEnum):
@@ -53,8 +56,10 @@ _LOOKS: Final = {
     VisualState.UNKNOWN: ("◌", "dim"),
 }
 
-ENDED: Final = frozenset({"dead", "done", "completed", "failed", "cancelled", "killed"})
-WAITING: Final = frozenset({"idle", "waiting", "paused"})
+ENDED: Final = frozenset({"dead", "done", "completed", "closed", "failed", "cancelled", "killed", "orphaned"})
+WAITING: Final = frozenset(
+    {"idle", "waiting", "paused", "planned", "blocked", "waiting_for_subtasks", "pending_approval"}
+)
 LAUNCHING: Final = frozenset({"starting", "claimed", "spawning"})
 MERGES: Final = frozenset({"merging", "committing", "pushing"})
 RUNS: Final = frozenset({"working", "in_progress", "running"})
@@ -95,20 +100,15 @@ DEFAULT: Final = Thresholds()
 
 def classify(seen: Observation, now_ms: int, thresholds: Thresholds = DEFAULT) -> Classification:
     """Return what a screen shows of an agent at ``now_ms``."""
-    stalled = now_ms - last_sign_ms(seen) > thresholds.stall_ms
+    stalled = now_ms - last_sign_ms(seen.started_at_ms, seen.heartbeat_at_ms) > thresholds.stall_ms
     state = _state(seen, now_ms - seen.started_at_ms > thresholds.spawn_timeout_ms)
     if state is VisualState.RUNNING and stalled:
         return Classification(VisualState.STALLED, stalled=True)
     return Classification(state, stalled=stalled and state is VisualState.MERGING)
 
 
-def last_sign_ms(seen: Observation) -> int:
-    """Return when an agent was last heard of: its heartbeat, or its start if there was none since (E32)."""
-    return seen.started_at_ms if seen.heartbeat_at_ms is None else max(seen.started_at_ms, seen.heartbeat_at_ms)
-
-
 def _state(seen: Observation, launch_overdue: bool) -> VisualState:  # noqa: FBT001 - the one thing time decides here
-    word, absent = seen.status, seen.pid is None
+    word, absent = seen.status.lower(), seen.pid is None
     if word in ENDED:
         return VisualState.DEAD
     if word in WAITING:

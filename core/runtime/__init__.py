@@ -13,10 +13,11 @@ is the profile in which somebody hears of it when they last (A8, A26).
 committed, and prevent it by failing; the rest follows it (A11, A14, A21).
 
 *Preemption stands beside the state* (see ``preemption``). A request may come at any time and is consumed by entering
-SUSPENDED (A16). It concerns the task, so that it ends with it at the latest: who becomes RUNNABLE is asked nothing.
+SUSPENDED (A16). It concerns the task, so that it ends with it at the latest: who becomes RUNNABLE is asked nothing, and
+who has no task in hand is told of the request, which then is over.
 Deadlines count while RUNNING, and the timeout also over waits in between; who comes back from one is signalled anew
-before it is failed. They appear while a state holds, where no timer of the state can stand for them; ``DeadlinePassed``
-is sent by whoever keeps the time, as often as he likes, and counts from ``due_ms`` on (A17).
+before it is failed, but only once. They appear while a state holds, where no timer of the state can stand for them;
+``DeadlinePassed`` is sent by whoever keeps the time, as often as he likes, and counts from ``due_ms`` on (A17).
 
 *Recovery has no limit in the table* (A24). ``recoveries`` counts them, up to the budget, since a task was last
 completed, and not since the last recovery: one that succeeds and fails again at once must not be tried for ever. In the

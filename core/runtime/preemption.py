@@ -5,10 +5,14 @@ being executed stands, and is answered at the first safe point after it. A secti
 most; of several, the earliest limit counts (A18).
 
 From a request to a failure there are two deadlines (A17). When the agent has not yielded in time, it is *signalled*;
-when a grace period later it has still not, it is failed. The first deadline is the end of what the sections declare,
-or, outside of them, a timeout that counts from when the agent could first have answered. A section that declares no
-limit defers it for as long as it lasts. The second is never within a section's declared time. Leaving one section and
-entering the next does not start the timeout again, nor does waiting: an agent that never asks is signalled in the end.
+when a grace period later it has still not, it is failed. The first deadline is a timeout that counts from when the
+agent could first have answered: from the end of the sections in which the request came, and in those it is the end of
+what they declare. A section defers a deadline that was still to come when it was entered: the signal to the end of what
+it declares, and if it declares no limit for as long as it lasts; the failure only to the end of what it declares.
+
+So nobody evades preemption by keeping busy. Leaving one section and entering the next does not start the timeout again,
+nor does waiting; who comes back from a wait is signalled anew, but once; and a section that is entered after the signal
+defers nothing.
 """
 
 import msgspec
@@ -21,19 +25,22 @@ class Section(msgspec.Struct, frozen=True):
 
     key: int
     until_ms: int | None = None
+    entered_ms: int = 0
 
 
 class Preemption(msgspec.Struct, frozen=True):
     """What stands beside an agent's state. Times are Unix milliseconds.
 
-    ``since_ms`` is since when the request could have been answered, ``signalled_ms`` when the agent was told that it is
-    overdue.
+    ``asked_ms`` is when the request came, ``since_ms`` since when it could have been answered, ``signalled_ms`` when
+    the agent was told that it is overdue, and ``spared_ms`` when that was taken back for a wait, as it is once.
     """
 
     requested: bool = False
     reason: str = ""
+    asked_ms: int | None = None
     since_ms: int | None = None
     signalled_ms: int | None = None
+    spared_ms: int | None = None
     sections: tuple[Section, ...] = ()
 
     @property
@@ -41,30 +48,28 @@ class Preemption(msgspec.Struct, frozen=True):
         """Whether the agent should yield now: this is what a safe point asks."""
         return self.requested and not self.sections
 
-    @property
-    def declared_ms(self) -> int | None:
-        """Until when the sections defer preemption: the earliest of their limits, None if none has one (A18)."""
-        return min((s.until_ms for s in self.sections if s.until_ms is not None), default=None)
-
     def has(self, key: int) -> bool:
         """Tell whether the section of this key is being executed."""
         return any(section.key == key for section in self.sections)
 
-    def request(self, reason: str) -> "Preemption":
+    def request(self, reason: str, at_ms: int) -> "Preemption":
         """Return it with a request; a repeated one gives a new reason and no new time."""
-        return replace(self, requested=True, reason=reason)
+        return replace(self, requested=True, reason=reason, asked_ms=at_ms if self.asked_ms is None else self.asked_ms)
 
     def answerable(self, at_ms: int) -> "Preemption":
-        """Return it with the timeout running, if there is a request, no section, and it does not run already."""
-        return replace(self, since_ms=at_ms) if self.is_wanted and self.since_ms is None else self
+        """Return it with the timeout running, unless nobody asks, a section lasts in which he did, or it runs."""
+        if self.asked_ms is None or self.since_ms is not None or self.entered_by(self.asked_ms):
+            return self
+        return replace(self, since_ms=at_ms)
 
     def signal(self, at_ms: int) -> "Preemption":
         """Return it with the grace period running."""
         return replace(self, signalled_ms=at_ms)
 
-    def spare(self) -> "Preemption":
-        """Return it without the signal: the agent is given the time to yield once more."""
-        return replace(self, signalled_ms=None)
+    def spare(self, at_ms: int) -> "Preemption":
+        """Return it without the signal if there is one, once: the agent is given the grace period once more."""
+        first = self.signalled_ms is not None and self.spared_ms is None
+        return replace(self, signalled_ms=None, spared_ms=at_ms) if first else self
 
     def consume(self) -> "Preemption":
         """Return it without the request (A16); sections stay."""
@@ -80,12 +85,25 @@ class Preemption(msgspec.Struct, frozen=True):
 
     def due_ms(self, timeout_ms: int, grace_ms: int) -> int | None:
         """Return when the next of the two deadlines is; None if there is none."""
-        if not self.requested:
-            return None
-        declared_ms = self.declared_ms
         if self.signalled_ms is not None:
-            over_ms = self.signalled_ms + grace_ms
-            return over_ms if declared_ms is None else max(over_ms, declared_ms)
-        if self.sections:
-            return declared_ms
-        return None if self.since_ms is None else self.since_ms + timeout_ms
+            over_ms, deferring = self.signalled_ms + grace_ms, self.entered_by(self.signalled_ms)
+            return max(over_ms, _declared_ms(deferring) or over_ms)
+        if self.spared_ms is not None:
+            return self.spared_ms
+        if self.since_ms is None:
+            return _declared_ms(self.sections) if self.requested else None
+        over_ms = self.since_ms + timeout_ms
+        deferring = self.entered_by(over_ms)
+        if not deferring:
+            return over_ms
+        declared_ms = _declared_ms(deferring)
+        return None if declared_ms is None else max(over_ms, declared_ms)
+
+    def entered_by(self, at_ms: int) -> tuple[Section, ...]:
+        """Return the sections that were entered by this time."""
+        return tuple(section for section in self.sections if section.entered_ms <= at_ms)
+
+
+def _declared_ms(sections: tuple[Section, ...]) -> int | None:
+    """Return until when sections defer preemption: the earliest of their limits, None if none has one (A18)."""
+    return min((section.until_ms for section in sections if section.until_ms is not None), default=None)

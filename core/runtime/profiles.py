@@ -1,6 +1,6 @@
 """Other agents than the document's: what its system once was, what it became, and what operators want of it."""
 
-from typing import Final
+from typing import Final, Never
 
 from lifefold.core.kernel import STAY, Event, Machine, Row, Step, after, replace, row
 from lifefold.core.runtime.events import Complete, Ready, Recover, Run, Shutdown, TimedOut
@@ -11,6 +11,7 @@ from lifefold.core.runtime.table import (
     INVARIANTS,
     ROWS,
     begin_recovery,
+    forget,
     may_recover,
     task_failed,
 )
@@ -34,6 +35,16 @@ def give_up(a: Runtime, _e: RecoveryDue) -> Step[Runtime, LogFatal | ReportTaskF
 def report_stuck(a: Runtime, _e: Overdue) -> Step[Runtime, ReportStuck]:
     """Tell an operator; nothing else changes."""
     return Step(a, (ReportStuck(a.state, a.limits.stuck_after_ms),))
+
+
+def complete_shutdown(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
+    """End well: a recovery that the shutdown has aborted is no failure any more, and no other task follows."""
+    return Step(replace(a, recoveries=0, failure_reason=None, error_code="", is_over=True))
+
+
+def takes_tasks(a: Runtime, _e: Ready) -> bool:
+    """The agent has not been shut down."""
+    return not a.is_over
 
 
 def retry_delay_ms(a: Runtime) -> int:
@@ -64,8 +75,13 @@ agentpy: Final[Machine[Runtime]] = Machine(
 graceful: Final[Machine[Runtime]] = Machine(
     "runtime-graceful",
     Runtime(),
-    about="runtime, but an agent that shuts down may complete",
-    rows=(*ROWS, row(State.SHUTTING_DOWN, Complete, State.COMPLETED), *BESIDE),
+    about="runtime, but an agent that shuts down may complete, and is over then",
+    rows=(
+        *(each for each in ROWS if each.event is not Ready),
+        row(State.COMPLETED, Ready, State.RUNNABLE, forget, when=takes_tasks),
+        row(State.SHUTTING_DOWN, Complete, State.COMPLETED, complete_shutdown),
+        *BESIDE,
+    ),
     during=DURING,
     invariants=INVARIANTS,
 )

@@ -12,7 +12,7 @@ from lifefold.core.runtime.preemption import Preemption
 
 
 class State(AnyLifecycleState):
-    """The twelve states of an agent; ``runtime_numbers`` has their numbers."""
+    """The twelve states of an agent; ``numbers`` has their numbers."""
 
     INITIALIZING = "INITIALIZING"
     RUNNABLE = "RUNNABLE"
@@ -70,7 +70,10 @@ _LEAST: Final[Mapping[str, int]] = {
 
 
 class Runtime(Record, frozen=True):
-    """An agent. ``failure_reason`` and ``error_code`` say why it failed, until it has recovered."""
+    """An agent. ``failure_reason`` and ``error_code`` say why it failed, until it has recovered.
+
+    ``is_over``: it has shut down and completed, and takes no further task (profile ``graceful``).
+    """
 
     state: State = State.INITIALIZING
     agent_id: str = ""
@@ -79,6 +82,7 @@ class Runtime(Record, frozen=True):
     failure_reason: str | None = None
     error_code: str = ""
     recoveries: int = 0
+    is_over: bool = False
     preemption: Preemption = Preemption()
     limits: Limits = Limits()
 

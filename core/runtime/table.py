@@ -1,6 +1,6 @@
 """The table of an agent: guards, actions, the twenty-two edges, and what happens beside the state."""
 
-from typing import Final, Never
+from typing import Annotated, Final, Never
 
 from lifefold.core.kernel import ANY, STAY, After, Event, Machine, Row, Step, after, replace, row
 from lifefold.core.kernel.row import Source
@@ -31,9 +31,20 @@ from lifefold.core.runtime.events import (
     Wait,
     WaitResources,
 )
-from lifefold.core.runtime.preemption import Section
+from lifefold.core.runtime.preemption import Preemption, Section
 from lifefold.core.runtime.record import AT_WORK, Runtime, State, due_ms
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
+
+# The hooks of the document: rows that call them name them, for tables to print
+
+OnStartup = Annotated[CallHook, "on_startup"]
+OnShutdown = Annotated[CallHook, "on_shutdown"]
+OnScheduled = Annotated[CallHook, "on_scheduled"]
+OnSuspend = Annotated[CallHook, "on_suspend"]
+OnResume = Annotated[CallHook, "on_resume"]
+OnRecoveryStart = Annotated[CallHook, "on_recovery_start"]
+OnRecoveryComplete = Annotated[CallHook, "on_recovery_complete"]
+OnPreemptRequest = Annotated[CallHook, "on_preempt_request"]
 
 # Guards
 
@@ -68,27 +79,27 @@ def is_inside(a: Runtime, e: SectionLeft) -> bool:
 # Actions
 
 
-def start(a: Runtime, _e: Start) -> Step[Runtime, CallHook]:
+def start(a: Runtime, _e: Start) -> Step[Runtime, OnStartup]:
     """Let the agent set itself up before it can be scheduled."""
     return Step(a, (CallHook("on_startup", before=True),))
 
 
-def assign(a: Runtime, e: Schedule) -> Step[Runtime, CallHook]:
+def assign(a: Runtime, e: Schedule) -> Step[Runtime, OnScheduled]:
     """Take the task in hand and tell the agent."""
     return Step(replace(a, task_id=e.task_id), (CallHook("on_scheduled", (e.task_id,)),))
 
 
 def run(a: Runtime, _e: Run) -> Step[Runtime, Never]:
     """Begin or go on; a request that waited can be answered from now on."""
-    return Step(replace(a, preemption=a.preemption.spare().answerable(a.at_ms)))
+    return Step(replace(a, preemption=a.preemption.spare(a.at_ms).answerable(a.at_ms)))
 
 
-def suspend(a: Runtime, _e: Suspend) -> Step[Runtime, CallHook]:
+def suspend(a: Runtime, _e: Suspend) -> Step[Runtime, OnSuspend]:
     """Let the agent save its state, and consume the request (A16)."""
     return Step(replace(a, preemption=a.preemption.consume()), (CallHook("on_suspend", before=True),))
 
 
-def resume(a: Runtime, _e: Resume) -> Step[Runtime, CallHook]:
+def resume(a: Runtime, _e: Resume) -> Step[Runtime, OnResume]:
     """Let the agent load its state."""
     return Step(a, (CallHook("on_resume"),))
 
@@ -114,34 +125,34 @@ def time_out(a: Runtime, e: TimedOut) -> Step[Runtime, LogFailure]:
     return Step(a.failed(reason, e.error_code), (LogFailure(e.error_code, reason),))
 
 
-def shut_down(a: Runtime, _e: Shutdown) -> Step[Runtime, CallHook]:
+def shut_down(a: Runtime, _e: Shutdown) -> Step[Runtime, OnShutdown]:
     """Let the agent clean up before it is shutting down."""
     return Step(a, (CallHook("on_shutdown", before=True),))
 
 
-def begin_recovery(a: Runtime, _e: Event) -> Step[Runtime, CallHook]:
+def begin_recovery(a: Runtime, _e: Event) -> Step[Runtime, OnRecoveryStart]:
     """Count the recovery and let the agent try it."""
     count = min(a.recoveries + 1, a.limits.max_recoveries)
     return Step(replace(a, recoveries=count), (CallHook("on_recovery_start"),))
 
 
-def complete_recovery(a: Runtime, _e: CompleteRecovery) -> Step[Runtime, CallHook | ReportTaskFailed]:
+def complete_recovery(a: Runtime, _e: CompleteRecovery) -> Step[Runtime, OnRecoveryComplete | ReportTaskFailed]:
     """Report the task that the failure has cost, and begin afresh (A23)."""
     return Step(a.relieved(), (CallHook("on_recovery_complete", (True,)), *task_failed(a)))
 
 
-def fail_recovery(a: Runtime, e: Fail | FailRecovery) -> Step[Runtime, CallHook]:
+def fail_recovery(a: Runtime, e: Fail | FailRecovery) -> Step[Runtime, OnRecoveryComplete]:
     """Keep the reason, and tell the agent."""
     return Step(a.failed(e.reason), (CallHook("on_recovery_complete", (False,)),))
 
 
-def time_out_recovery(a: Runtime, e: RecoveryTimedOut) -> Step[Runtime, LogFailure | CallHook]:
+def time_out_recovery(a: Runtime, e: RecoveryTimedOut) -> Step[Runtime, LogFailure | OnRecoveryComplete]:
     """Keep and log that recovery lasted too long, and tell the agent."""
     timed_out = time_out(a, e)
     return Step(timed_out.record, (*timed_out.effects, CallHook("on_recovery_complete", (False,))))
 
 
-def abort_recovery(a: Runtime, e: Shutdown) -> Step[Runtime, CallHook | ReportTaskFailed]:
+def abort_recovery(a: Runtime, e: Shutdown) -> Step[Runtime, OnShutdown | OnRecoveryComplete | ReportTaskFailed]:
     """Let the agent clean up; its recovery is over as well, and what it had failed at is reported (A5, A23)."""
     told = CallHook("on_recovery_complete", (False,))
     return Step(replace(a, task_id=None), (*shut_down(a, e).effects, told, *task_failed(a)))
@@ -152,17 +163,20 @@ def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
     return () if a.task_id is None else (ReportTaskFailed(a.task_id, a.failure_reason or "", a.error_code),)
 
 
-def request(a: Runtime, e: PreemptionRequested) -> Step[Runtime, CallHook]:
-    """Keep the request and tell the agent (A15, A25)."""
-    requested = a.preemption.request(e.reason)
+def request(a: Runtime, e: PreemptionRequested) -> Step[Runtime, OnPreemptRequest]:
+    """Tell the agent, and keep the request if there is a task that it can concern (A15, A25)."""
+    told = CallHook("on_preempt_request", (e.reason,))
+    if a.state not in AT_WORK:
+        return Step(a, (told,))
+    requested = a.preemption.request(e.reason, a.at_ms)
     noted = requested.answerable(a.at_ms) if a.state is State.RUNNING else requested
-    return Step(replace(a, preemption=noted), (CallHook("on_preempt_request", (e.reason,)),))
+    return Step(replace(a, preemption=noted), (told,))
 
 
 def enter(a: Runtime, e: SectionEntered) -> Step[Runtime, Never]:
     """Defer preemption while the section is executed (A18)."""
     until_ms = None if e.within_ms is None else a.at_ms + e.within_ms
-    return Step(replace(a, preemption=a.preemption.enter(Section(e.key, until_ms))))
+    return Step(replace(a, preemption=a.preemption.enter(Section(e.key, until_ms, a.at_ms))))
 
 
 def leave(a: Runtime, e: SectionLeft) -> Step[Runtime, Never]:
@@ -179,7 +193,7 @@ def signal(a: Runtime, _e: DeadlinePassed) -> Step[Runtime, SignalPreemption]:
 
 def hurry(a: Runtime, e: PreemptionForced) -> Step[Runtime, SignalPreemption]:
     """Begin the grace period now; one that runs already is not begun again."""
-    wanted = replace(a, preemption=a.preemption.request(e.reason))
+    wanted = replace(a, preemption=a.preemption.request(e.reason, a.at_ms))
     return Step(wanted) if a.preemption.signalled_ms is not None else signal(wanted, DeadlinePassed())
 
 
@@ -238,15 +252,40 @@ def who_works_has_a_task(a: Runtime) -> bool:
 
 
 def who_works_has_not_failed(a: Runtime) -> bool:
-    """The reason of a failure is gone once the agent can be scheduled again."""
-    before = a.state in {State.INITIALIZING, State.RUNNABLE, *AT_WORK}
-    return not before or (a.failure_reason is None and not a.error_code)
+    """The reason of a failure is gone once the agent can be scheduled again, or has completed its task."""
+    well = a.state in {State.INITIALIZING, State.RUNNABLE, *AT_WORK, State.COMPLETED}
+    return not well or (a.failure_reason is None and not a.error_code)
 
 
 def deadlines_have_a_request(a: Runtime) -> bool:
     """No deadline of preemption runs unless somebody asked for it."""
     asked = a.preemption
-    return asked.requested or (asked.since_ms is None and asked.signalled_ms is None)
+    return asked.requested or replace(asked, reason="", sections=()) == Preemption()
+
+
+def init_timeout_ms(a: Runtime) -> int:
+    """Return how long initialisation may take."""
+    return a.limits.init_timeout_ms
+
+
+def resource_timeout_ms(a: Runtime) -> int:
+    """Return how long the agent may wait for resources."""
+    return a.limits.resource_timeout_ms
+
+
+def suspend_timeout_ms(a: Runtime) -> int:
+    """Return how long the agent may be suspended."""
+    return a.limits.suspend_timeout_ms
+
+
+def shutdown_timeout_ms(a: Runtime) -> int:
+    """Return how long a shutdown may take."""
+    return a.limits.shutdown_timeout_ms
+
+
+def recovery_timeout_ms(a: Runtime) -> int:
+    """Return how long a recovery may take."""
+    return a.limits.recovery_timeout_ms
 
 
 def targets(of: Machine[Runtime], a: Runtime) -> tuple[State, ...]:
@@ -259,11 +298,11 @@ def targets(of: Machine[Runtime], a: Runtime) -> tuple[State, ...]:
 INVARIANTS: Final = (who_works_has_a_task, who_works_has_not_failed, deadlines_have_a_request)
 
 DURING: Final[dict[Source, After[Runtime]]] = {
-    State.INITIALIZING: after(lambda a: a.limits.init_timeout_ms, InitTimedOut),
-    State.WAITING_RESOURCES: after(lambda a: a.limits.resource_timeout_ms, ResourceTimedOut),
-    State.SUSPENDED: after(lambda a: a.limits.suspend_timeout_ms, SuspendTimedOut),
-    State.SHUTTING_DOWN: after(lambda a: a.limits.shutdown_timeout_ms, ShutdownTimedOut),
-    State.RECOVERING: after(lambda a: a.limits.recovery_timeout_ms, RecoveryTimedOut),
+    State.INITIALIZING: after(init_timeout_ms, InitTimedOut),
+    State.WAITING_RESOURCES: after(resource_timeout_ms, ResourceTimedOut),
+    State.SUSPENDED: after(suspend_timeout_ms, SuspendTimedOut),
+    State.SHUTTING_DOWN: after(shutdown_timeout_ms, ShutdownTimedOut),
+    State.RECOVERING: after(recovery_timeout_ms, RecoveryTimedOut),
 }
 """The states that may not last for ever (A6)."""
 

@@ -5,9 +5,9 @@ the transition are called; the decision is *committed*; then the observer is tol
 performed, in the order in which transitions were committed.
 
 User code runs without any lock held, so it may call the handle again, from this thread or another one. Such a call
-decides and commits at once, and what it leads to is performed after what is being performed already. When two calls
-meet, the later one decides again on what the earlier one has made of the entity; the hooks that stand before it are
-not called twice.
+decides and commits at once, and what it leads to is performed after what is being performed already, by the thread that
+is at it; so a call from another thread may return before its hooks have been called. When two calls meet, the later one
+decides again on what the earlier one has made of the entity; a hook that stands before both is not called twice.
 
 A hook that stands before its transition prevents it by raising. Whatever fails afterwards is kept in ``failures``, and
 the transition stands (A14, E42).
@@ -40,14 +40,13 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import CallHook, CancelTimer, Effect, StartTimer
 from lifefold.interpreters.engine import MissingHandlersError
+from lifefold.interpreters.handles.outbox import Outbox
 
 R = TypeVar("R", bound=Record)
 
-FAILURES_KEPT: Final = 100
-"""How many failures of hooks, observers and performers are kept; the oldest go first."""
-
 Performer = Callable[[Any], None]
 Observer = Callable[[Transition], None]
+Consequence = tuple[Callable[[Any], None], Any]
 Commit = Callable[[Entity[Any], Entity[Any]], None]
 
 
@@ -85,18 +84,21 @@ class Driver(Generic[R]):
     ) -> None:
         """Begin the entity's life with a record. Raises ``MissingHandlersError`` if an effect has no performer."""
         self.machine: Final[Machine[R]] = _served(machine)
-        self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
         self._performers: Final = dict(performers or {})
         self._observer: Final = observer
         self._commit: Final = commit
         self._clock: Final = clock
         self._lock: Final = RLock()
-        self._todo: Final[deque[Transition]] = deque()
-        self._performing = False
+        self._outbox: Final[Outbox[Consequence]] = Outbox(lambda consequence: consequence[0](consequence[1]))
         self._last_ms = 0
         _must_perform(machine, self._performers)
         self._entity: Entity[R]
         self.restore(record)
+
+    @property
+    def failures(self) -> deque[Exception]:
+        """What hooks, observers and performers have raised after a commit, the last hundred."""
+        return self._outbox.failures
 
     @property
     def entity(self) -> Entity[R]:
@@ -137,18 +139,18 @@ class Driver(Generic[R]):
         return [Elapsed(slot, generation) for deadline_ms, slot, generation in timers if deadline_ms <= now_ms]
 
     def _take(self, event: Event, actor: str) -> Transition | None:
-        called = False
+        called: list[Effect] = []
         while True:
             before = self._entity
             decided = self._decide(before, Envelope(before.ref, event, self._now_ms(), actor))
             if isinstance(decided, Refusal):
                 raise RefusedError(decided)
-            if not called:
-                called = True
-                for hook in _hooks_before(decided):
+            for hook in _hooks_before(decided):
+                if hook not in called:
+                    called.append(hook)
                     self._performers[CallHook](hook)
             if self._committed(before, decided):
-                self._perform_all()
+                self._outbox.flush()
                 return decided.transitions[0] if decided.transitions else None
 
     def _decide(self, entity: Entity[R], envelope: Envelope) -> Advance | Refusal:
@@ -162,39 +164,16 @@ class Driver(Generic[R]):
             if self._commit is not None:
                 self._commit(before, decided.entity)
             self._entity = decided.entity
-            self._todo.extend(decided.transitions)
+            self._outbox.put(*(each for transition in decided.transitions for each in self._consequences(transition)))
             return True
 
-    def _perform_all(self) -> None:
-        """Perform what is there and what comes meanwhile; if that is being done already, it is done there."""
-        with self._lock:
-            if self._performing:
-                return
-            self._performing = True
-        try:
-            while transition := self._next():
-                self._perform(transition)
-        except BaseException:
-            self._performing = False
-            raise
-
-    def _next(self) -> Transition | None:
-        with self._lock:
-            self._performing = bool(self._todo)
-            return self._todo.popleft() if self._todo else None
-
-    def _perform(self, transition: Transition) -> None:
+    def _consequences(self, transition: Transition) -> Iterator[Consequence]:
+        """Yield what follows a commit: the observer is told, then the effects are performed."""
         if self._observer is not None:
-            self._guarded(self._observer, transition)
+            yield self._observer, transition
         for effect in transition.effects:
             if not isinstance(effect, StartTimer | CancelTimer) and not _is_before(effect):
-                self._guarded(self._performers[type(effect)], effect)
-
-    def _guarded(self, perform: Callable[[Any], None], given: Effect | Transition) -> None:
-        try:
-            perform(given)
-        except Exception as error:  # noqa: BLE001 - user code: whatever it raises, the transition stands
-            self.failures.append(error)
+                yield self._performers[type(effect)], effect
 
     def _now_ms(self) -> int:
         """Return the time, which never goes backwards for one entity."""

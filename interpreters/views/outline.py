@@ -10,7 +10,8 @@ nest; where they overlap, the largest keeps its region and the others are shown 
 
 import re
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from types import UnionType
+from typing import Any, Never, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -38,8 +39,8 @@ class Arc(msgspec.Struct, frozen=True):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """The names of the effects that the row may ask for."""
-        return tuple(effect.__name__ for effect in self.row.effects)
+        """The effects that the row may ask for, with what is annotated: ``LogFatal``, ``CallHook(on_resume)``."""
+        return () if self.row.action is None else tuple(map(_effect_label, _annotated(self.row.action)))
 
     @property
     def label(self) -> str:
@@ -60,6 +61,20 @@ class Region(msgspec.Struct, frozen=True):
     def title(self) -> str:
         """The state's name, or what goes on in the region."""
         return " and ".join(span.during.slot for span in self.spans) if self.parts else str(self.states[0])
+
+
+def _annotated(action: Callable[..., object]) -> tuple[object, ...]:
+    """Return the effects of an action as its return annotation writes them, with what ``Annotated`` adds to them."""
+    _record, effects = get_args(get_type_hints(action, include_extras=True)["return"])
+    if effects is Never:
+        return ()
+    return get_args(effects) if get_origin(effects) in {Union, UnionType} else (effects,)
+
+
+def _effect_label(effect: Any) -> str:
+    added = getattr(effect, "__metadata__", ())
+    name = str(get_args(effect)[0].__name__ if added else effect.__name__)
+    return f"{name}({', '.join(map(str, added))})" if added else name
 
 
 def arcs(machine: Machine[Any]) -> tuple[Arc, ...]:

@@ -30,6 +30,7 @@ def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
 
     ``event`` is the plain name of the event; which variant of it is meant stands in ``when``, with the guard, in words
     ("Error and threshold reached"; empty if there is no condition). The first entry that fits is the one taken.
+    ``effects`` are the names of their types alone.
     """
     return [
         {
@@ -37,7 +38,7 @@ def table_rows(machine: Machine[Any]) -> list[dict[str, Any]]:
             "event": name_of(arc.row.event),
             "when": condition_of(arc.row),
             "to": arc.row.target_label,
-            "effects": list(arc.effects),
+            "effects": [effect.__name__ for effect in arc.row.effects],
         }
         for arc in arcs(machine)
     ]

@@ -5,7 +5,6 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyrsistent import pmap
 
 from lifefold.core.policy.abort import (
     AbortPolicy,
@@ -19,9 +18,7 @@ from lifefold.core.policy.abort import (
 )
 from lifefold.core.policy.reasons import AbortReason
 
-FAMILY: Final = pmap(
-    {"a": "root", "b": "root", "c": "root", "a1": "a", "b1": "b", "b2": "b", "b11": "b1", "x": "other"}
-)
+FAMILY: Final = {"a": "root", "b": "root", "c": "root", "a1": "a", "b1": "b", "b2": "b", "b11": "b1", "x": "other"}
 """root has a, b and c; a has a1; b has b1, which has b11, and b2. x is of another family."""
 
 TOOL, SIBLING, SESSION = AbortScope
@@ -30,7 +27,7 @@ LOOSE: Final = AbortPolicy(tool_to_sibling=True, sibling_to_session=True)
 
 
 def names(targets: tuple[Target, ...]) -> str:
-    """Return who is taken along, sorted: the order among equals is that of the map."""
+    """Return who is taken along, sorted."""
     return " ".join(sorted(target.session for target in targets))
 
 
@@ -43,6 +40,14 @@ def test_siblings_are_taken_along_with_all_that_is_below_them() -> None:
     """Not the session itself, not what is below it, not the parent; nobody twice (E36)."""
     assert names(affected(FAMILY, "a", SIBLING)) == "b b1 b11 b2 c"
     assert names(affected(FAMILY, "b1", SIBLING)) == "b2"
+
+
+def test_the_nearest_are_told_first_and_among_them_who_was_spawned_first() -> None:
+    """The order is the family's own, the same in every process."""
+    assert children(FAMILY, "root") == ("a", "b", "c")
+    assert [target.session for target in affected(FAMILY, "root", SESSION)] == "root a b c a1 b1 b2 b11".split()
+    later = {"z": "root", **FAMILY}
+    assert [target.session for target in affected(later, "a", SIBLING)] == "z b c b1 b2 b11".split()
 
 
 def test_a_session_is_taken_along_with_all_that_is_below_it() -> None:

@@ -12,6 +12,7 @@ from lifefold.core.agent import (
     Died,
     Heartbeat,
     Limits,
+    Recycled,
     SpawnOverdue,
     State,
     TaskAssigned,
@@ -36,7 +37,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.effects import Effect, EscalateSilence, KillOverdue
+from lifefold.effects import AbortSession, Effect, EscalateSilence, KillOverdue
 
 SECOND: Final = 1_000
 MINUTE: Final = 60 * SECOND
@@ -172,7 +173,10 @@ def elapsed(entity: Entity[Any], at_ms: int) -> Advance | Refusal:
 
 
 def test_a_launch_that_takes_too_long_fails_by_itself() -> None:
-    """After 60 s, with the reason: no agent is shown as starting for ever (Untrivial-ai/agent-orchestrator#1187)."""
+    """After 60 s, with the reason: no agent is shown as starting for ever (Untrivial-ai/agent-orchestrator#1187).
+
+    What was launched is ended, not only given up: pytransitions/transitions#682.
+    """
     entity = begun(supervised, 7)
     assert isinstance(elapsed(entity, 7 + MINUTE - 1), Refusal)
     answer = elapsed(entity, 7 + MINUTE)
@@ -180,6 +184,7 @@ def test_a_launch_that_takes_too_long_fails_by_itself() -> None:
     record = answer.entity.record
     assert (record.state, record.abort_reason) == (State.DEAD, AbortReason.TIMEOUT)
     assert record.reason == "not started within 60000 ms"
+    assert [each for each in answer.effects if isinstance(each, AbortSession)] == [AbortSession("A1", "T1")]
     assert SpawnOverdue().abort_reason is AbortReason.TIMEOUT
 
 
@@ -194,12 +199,26 @@ def test_a_launch_that_succeeded_is_not_ended_by_its_timer() -> None:
 
 
 def test_an_idle_agent_is_recycled_by_itself() -> None:
-    """After 300 s without a task; it is no abnormal end."""
+    """After 300 s without a task, and its session with it; it is no abnormal end."""
     entity, _ = told(supervised, begun(supervised), Heartbeat(), 0)
     entity, _ = told(supervised, entity, TaskFinished(), MINUTE)
     answer = elapsed(entity, 6 * MINUTE)
     assert isinstance(answer, Advance)
-    assert (answer.entity.record.state, answer.entity.record.abort_reason) == (State.DEAD, None)
+    record = answer.entity.record
+    assert (record.state, record.abort_reason, record.reason) == (State.DEAD, None, "idle for 300000 ms")
+    assert [each for each in answer.effects if isinstance(each, AbortSession)] == [AbortSession("A1", "")]
+
+
+def test_who_recycles_an_idle_agent_may_say_why() -> None:
+    """Then that is the reason; the table of the document asks for no effect."""
+    idle = Agent(state=State.IDLE, id="A1")
+    step = supervised.step(idle, Recycled("no work is left"))
+    assert isinstance(step, Step)
+    assert step.record.reason == "no work is left"
+    assert AbortSession("A1", "") in step.effects
+    plain = machine.step(idle, Recycled("no work is left"))
+    assert isinstance(plain, Step)
+    assert plain.effects == ()
 
 
 def test_a_session_that_waits_can_be_ended() -> None:

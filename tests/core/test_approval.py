@@ -17,8 +17,22 @@ from lifefold.core.approval import (
     machine,
     with_approval,
 )
-from lifefold.core.kernel import Advance, Elapsed, Envelope, Event, IllegalTransition, Step, advance, create, row
+from lifefold.core.kernel import (
+    Advance,
+    Elapsed,
+    Envelope,
+    Event,
+    IllegalTransition,
+    Machine,
+    Row,
+    Step,
+    advance,
+    create,
+    does,
+    row,
+)
 from lifefold.core.task import Approved, Declined, State, Task
+from lifefold.effects import Activity
 
 TABLE: Final[dict[tuple[str, type[Event]], str]] = {
     ("DONE", ApprovalRequested): "PENDING_APPROVAL",
@@ -61,7 +75,7 @@ def test_silence_is_a_refusal() -> None:
 
 
 def test_what_waits_for_a_person_is_parked_and_neither_settled_nor_finished() -> None:
-    """A run with parked tasks is not complete (E3)."""
+    """A run with parked tasks is not complete; which ones wait can be asked (E3, anthropics/claude-code#36885)."""
     assert [state.value for state in State if is_parked(Task(state=state))] == ["PLANNED", "PENDING_APPROVAL"]
     assert not task.settled(Task(state=State.PENDING_APPROVAL))
 
@@ -73,6 +87,37 @@ def test_a_profile_with_approval_has_both_tables() -> None:
     assert both.detached == frozenset()
     assert both.final == task.machine.final
     assert list(both.spans) == ["ApprovalExpired"]
+
+
+def test_a_profile_with_approval_keeps_whatever_else_its_machine_declares() -> None:
+    """Activities that a rule serves, and events that wait for the next state."""
+    told: Row[Task] = row(State.OPEN, Overtaken, State.CLAIMED)
+    given = Machine(
+        "task",
+        Task(),
+        rows=(*task.machine.rows, told),
+        final=task.machine.final,
+        detached=task.machine.detached,
+        during={State.CLAIMED: does(ask, yields=(task.Started,))},
+        postpone={State.PLANNED: Overtaken},
+        served=("Asking",),
+    )
+    both = with_approval(given, "task-with-approval")
+    assert (both.postpone, both.served) == (given.postpone, given.served)
+    assert set(both.spans) == {"Asking", "ApprovalExpired"}
+
+
+class Overtaken(Event, frozen=True):
+    """An event that may come too early."""
+
+
+class Asking(Activity, frozen=True):
+    """An activity that somebody serves."""
+
+
+def ask(_t: Task) -> Asking:
+    """Return the activity."""
+    return Asking()
 
 
 PLAN: Final = (Task(id="T1"), Task(id="T2"), Task(id="T3", state=State.CANCELLED))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -142,11 +143,18 @@ def test_a_settlement_above_its_reservation_is_paid_from_what_is_free() -> None:
     assert (account.spent_microusd, account.overrun_microusd, account.free_microusd) == (50, 0, 50)
 
 
+@pytest.mark.parametrize("estimate", [2, 50, 98])
+def test_a_wrong_estimate_counts_only_until_the_cost_is_known(estimate: int) -> None:
+    """A wrong price table neither uses a budget up nor hides a cost (calebevans/mulder#148)."""
+    account = Account(cap_microusd=100).reserve("a", estimate).settle("a", 30)
+    assert (account.cost_microusd, account.free_microusd) == (30, 70)
+
+
 def test_what_is_not_covered_is_an_overrun_that_blocks_and_is_paid_first() -> None:
     """``spent`` stays within the cap, nothing new is admitted, and money that comes free pays the overrun."""
     account = Account(cap_microusd=100).reserve("a", 60).reserve("b", 40).settle("a", 75)
     assert (account.spent_microusd, account.overrun_microusd, account.free_microusd) == (60, 15, 0)
-    assert account.verdict("c", 0) is Verdict.EXCEEDED
+    assert account.verdict("c", 1) is Verdict.EXCEEDED
     paid = account.refund("b")
     assert (paid.spent_microusd, paid.overrun_microusd, paid.free_microusd) == (75, 0, 25)
     assert account.grant(10).overrun_microusd == 5
@@ -155,15 +163,19 @@ def test_what_is_not_covered_is_an_overrun_that_blocks_and_is_paid_first() -> No
 def test_a_closed_account_admits_nothing_and_returns_what_comes_free() -> None:
     """After it has paid what was overrun."""
     account = Account(cap_microusd=100).reserve("a", 60).reserve("b", 40).settle("a", 75).close()
-    assert account.verdict("c", 0) is Verdict.CLOSED
+    assert account.verdict("c", 1) is Verdict.CLOSED
+    assert account.verdict("b", 40) is Verdict.CLOSED
     settled = account.settle("b", 10)
     assert (settled.spent_microusd, settled.returned_microusd, settled.overrun_microusd) == (85, 15, 0)
 
 
-def test_negative_amounts_are_refused() -> None:
-    """No money is made by asking for less than nothing (openings for that are how gates leak)."""
+def test_amounts_below_one_are_refused() -> None:
+    """No money is made by asking for less than nothing, and none is spent by having asked for nothing."""
     account = Account(cap_microusd=100).reserve("a", 30)
-    assert account.verdict("b", -1) is Verdict.NEGATIVE
+    assert account.verdict("b", -1) is Verdict.TOO_LITTLE
+    assert account.verdict("b", 0) is Verdict.TOO_LITTLE
+    assert account.charge(0) is account
+    assert account.charge(-1) is account
     assert account.settle("a", -1) is account
 
 

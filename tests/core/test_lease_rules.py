@@ -4,6 +4,7 @@ from lifefold.core.budget import lease
 from lifefold.core.budget.account import Account, Verdict
 from lifefold.core.budget.lease import (
     AddBudget,
+    Charge,
     Close,
     Expire,
     GraceExceeded,
@@ -48,6 +49,15 @@ def test_an_expired_lease_admits_nothing() -> None:
     assert lease.verdict(after(), "a", 1) is Verdict.ADMITTED
 
 
+def test_the_gate_says_the_same_of_a_held_reservation_as_the_table() -> None:
+    """A lease that is over takes no reservation, not even one that it holds: usage requires ACTIVE (B19)."""
+    for end, verdict in ((Expire(), Verdict.EXPIRED), (Close(), Verdict.CLOSED), (Revoke(), Verdict.CLOSED)):
+        record = after(Reserve("a", 30), end)
+        assert lease.verdict(record, "a", 30) is verdict
+        assert is_refused(record, Reserve("a", 30))
+    assert lease.verdict(after(Reserve("a", 30)), "a", 30) is Verdict.HELD
+
+
 def test_a_report_after_expiry_is_recorded() -> None:
     """The money is gone, whatever the clock says (B12; majiayu000/harness#1878: late reports are not dropped)."""
     assert after(Reserve("a", 30), Expire(), Settle("a", 20)).account.spent_microusd == 20
@@ -88,7 +98,28 @@ def test_the_last_of_the_money_expires_the_lease() -> None:
     assert machine.step(used_up, Refresh(1)).record.state is State.ACTIVE  # type: ignore[union-attr] # it is a step
 
 
+def test_whatever_uses_up_the_last_of_the_money_expires_the_lease() -> None:
+    """Also giving up a reservation that only pays what another one has overrun, and what is charged."""
+    overrun = (Reserve("a", 60), Reserve("b", 40), Settle("a", 100))
+    assert after(*overrun).state is State.ACTIVE
+    assert after(*overrun, Refund("b")).state is State.EXPIRED
+    assert after(Charge(100)).state is State.EXPIRED
+    assert after(Charge(99)).state is State.ACTIVE
+
+
+def test_what_is_charged_is_paid_from_what_is_free_and_blocks_until_it_is_paid() -> None:
+    """As an overrun of its own; what is over is charged with nothing (B7)."""
+    charged = after(Reserve("a", 60), Charge(50)).account
+    assert (charged.spent_microusd, charged.overrun_microusd, charged.free_microusd) == (40, 10, 0)
+    assert after(Expire(), Charge(50)).account.free_microusd == 50
+    assert is_refused(after(), Charge(0))
+    assert is_refused(after(Close()), Charge(1))
+
+
 def test_a_lease_of_nothing_admits_nothing() -> None:
-    """It is active all the same: there is nothing to be used up."""
+    """Nor nothing itself, or a reservation of it could be settled at any cost. It is active all the same."""
     assert machine.initial.state is State.ACTIVE
-    assert is_refused(Lease(), Reserve("a", 1))
+    for amount in (0, 1):
+        assert is_refused(Lease(), Reserve("a", amount))
+    assert is_refused(after(), Reserve("a", 0))
+    assert lease.verdict(after(), "a", 0) is Verdict.TOO_LITTLE

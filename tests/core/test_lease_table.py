@@ -7,6 +7,7 @@ import pytest
 from lifefold.core.budget.account import Account, Reservation
 from lifefold.core.budget.lease import (
     AddBudget,
+    Charge,
     Close,
     Expire,
     GraceExceeded,
@@ -25,6 +26,7 @@ from lifefold.effects import CancelTimer, Effect, ReturnBudget, StartTimer
 
 EVENTS: Final[dict[str, Event]] = {
     "Reserve": Reserve("new", 40),
+    "Reserve0": Reserve("new", 0),
     "TooMuch": Reserve("new", 61),
     "Settle": Settle("a", 10),
     "NotHeld": Settle("b", 10),
@@ -34,6 +36,8 @@ EVENTS: Final[dict[str, Event]] = {
     "NoRefund": Refund("b"),
     "Add": AddBudget(5),
     "Add0": AddBudget(0),
+    "Charge": Charge(70),
+    "Charge0": Charge(0),
     "Expire": Expire(),
     "Refresh": Refresh(),
     "Refresh-": Refresh(-1),
@@ -43,11 +47,11 @@ EVENTS: Final[dict[str, Event]] = {
 }
 
 GRID: Final = """
-        Reserve TooMuch Settle NotHeld Below0 UsesUp  Refund NoRefund Add  Add0 Expire  Refresh Refresh- Grace  Close  Revoke
-ACTIVE  stay    .       stay   .       .      EXPIRED stay   .        stay .    EXPIRED .       .        .      CLOSED REVOKED
-EXPIRED .       .       stay   .       .      stay    stay   .        .    .    .       ACTIVE  .        CLOSED CLOSED REVOKED
-CLOSED  .       .       stay   .       .      stay    stay   .        .    .    .       .       .        .      .      .
-REVOKED .       .       stay   .       .      stay    stay   .        .    .    .       .       .        .      .      .
+        Reserve Reserve0 TooMuch Settle NotHeld Below0 UsesUp  Refund NoRefund Add  Add0 Charge Charge0 Expire  Refresh Refresh- Grace  Close  Revoke
+ACTIVE  stay    .        .       stay   .       .      EXPIRED stay   .        stay .    stay   .       EXPIRED .       .        .      CLOSED REVOKED
+EXPIRED .       .        .       stay   .       .      stay    stay   .        .    .    stay   .       .       ACTIVE  .        CLOSED CLOSED REVOKED
+CLOSED  .       .        .       stay   .       .      stay    stay   .        .    .    .      .       .       .       .        .      .      .
+REVOKED .       .        .       stay   .       .      stay    stay   .        .    .    .      .       .       .       .        .      .      .
 """  # noqa: E501 - a grid is read across
 
 EDGES: Final = {

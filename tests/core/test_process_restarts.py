@@ -65,7 +65,10 @@ def test_a_crash_loop_is_slowed_down_and_then_given_up() -> None:
 
 @given(st.integers(0, 200), st.integers(1, 100_000), st.integers(1, 10_000_000))
 def test_the_backoff_doubles_up_to_its_cap(restarts: int, base_ms: int, cap_ms: int) -> None:
-    """block/buzz#5327: ``min(base * 2^restart_count, cap)`` for any count, without overflow; the cap is a minute."""
+    """block/buzz#5327: ``min(base * 2^restart_count, cap)`` for any count, without overflow; the cap is a minute.
+
+    Supervisor/supervisor#487, #1528: the pauses, and the longest of them, can be set.
+    """
     limits = Limits(restart_backoff_ms=base_ms, restart_backoff_cap_ms=cap_ms)
     assert limits.backoff_ms(restarts) == min(base_ms * 2**restarts, cap_ms)
     assert Limits().restart_backoff_cap_ms == 60_000
@@ -81,7 +84,10 @@ def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_e
 
 
 def test_a_start_that_works_does_not_clear_the_count_of_restarts() -> None:
-    """bobmatnyc/trusty-tools#3631: a respawn that succeeds and then fails again is not a new life."""
+    """bobmatnyc/trusty-tools#3631: a respawn that succeeds and then fails again is not a new life.
+
+    Supervisor/supervisor#1285: a program that starts and exits at once is restarted for ever, whatever the limit.
+    """
     life = failed().wait(1_000).give(StartSucceeded(), TriggerArrived())
     assert life.record.restart_count == 1
 
@@ -112,7 +118,10 @@ def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
 
 
 def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
-    """The backoff goes on where it was, also when nobody was there to count it."""
+    """The backoff goes on where it was, also when nobody was there to count it.
+
+    statelyai/xstate#1334, fgmacedo/python-statemachine#434: what was delayed is lost when a machine is restored.
+    """
     life = failed().wait(400)
     life.crash(300)
     assert (life.state, life.delay_ms("BackoffElapsed")) == (State.FAILED, 300)
@@ -231,7 +240,10 @@ def test_in_the_later_profile_a_failed_process_can_be_stopped() -> None:
 
 
 def test_runs_in_flight_have_the_drain_timeout_to_end() -> None:
-    """Five seconds by default; then they are cancelled, and that is told."""
+    """Five seconds by default; then they are cancelled, and that is told.
+
+    pytransitions/transitions#682: a timeout that moves the state on and leaves the work running.
+    """
     life = up().give(StopRequested()).wait(4_999)
     assert (life.state, life.going_on) == (State.STOPPING, {"DrainProcess"})
     life.wait(1)
@@ -240,7 +252,10 @@ def test_runs_in_flight_have_the_drain_timeout_to_end() -> None:
 
 
 def test_whoever_is_stopped_is_told_why() -> None:
-    """Every stop has its reason: the one that was given, the lifetime, the drain, or several of them."""
+    """Every stop has its reason: the one that was given, the lifetime, the drain, or several of them.
+
+    BloopAI/vibe-kanban#2547: what was stopped is shown as a success.
+    """
     life = up(replace(ALWAYS, max_lifetime_ms=60_000)).wait(65_000).wait(0).give(StartSucceeded())
     life.give(StopRequested("maintenance"), Drained(), StartRequested(), StartSucceeded())
     life.give(MoveRequested(State.STOPPING, "a"), MoveRequested(State.STOPPED, "b"))
@@ -255,5 +270,5 @@ def test_whoever_is_stopped_is_told_why() -> None:
 
 
 def test_without_a_drain_timeout_nothing_is_waited_for() -> None:
-    """``drain_timeout_ms = 0`` cancels at once."""
+    """``drain_timeout_ms = 0`` cancels at once (NousResearch/hermes-agent#99425: no stop is immediate)."""
     assert up(Limits(drain_timeout_ms=0)).give(StopRequested()).wait(0).state is State.STOPPED

@@ -71,6 +71,24 @@ def test_a_run_in_flight_counts_although_the_process_is_suspended() -> None:
     assert paused.give(*[RunFailed("x")] * 3).state is State.FAILED
 
 
+def test_a_run_in_flight_counts_although_the_process_waits_for_a_trigger() -> None:
+    """Who moves a process to AWAITING by hand does not end what it is doing."""
+    moved = up().give(RunFailed("x"), MoveRequested(State.AWAITING))
+    assert moved.give(QueueEmptied()).state is State.AWAITING
+    assert moved.give(RunFailed("x")).record.consecutive_failures == 2
+    assert moved.give(RunSucceeded()).record.consecutive_failures == 0
+    assert moved.give(*[RunFailed("x")] * 3).state is State.FAILED
+
+
+def test_a_run_that_ends_while_the_process_is_drained_counts() -> None:
+    """What was achieved at the end of a life gives the restarts back; what failed then fails nobody who stops."""
+    old = up(replace(ALWAYS, max_lifetime_ms=60_000)).give(Crashed("x")).wait(1_000).give(StartSucceeded()).wait(60_000)
+    assert (old.state, old.record.restart_count) == (State.STOPPING, 1)
+    assert old.give(RunSucceeded()).record.restart_count == 0
+    assert old.give(*[RunFailed("x")] * 4).state is State.STOPPING
+    assert old.give(Drained()).wait(0).give(StartSucceeded()).record.consecutive_failures == 0
+
+
 # Pauses
 
 

@@ -96,8 +96,8 @@ created   start stop .    .      .    .    .     .     .     .      .     .     
 starting  .     ping =    .      run  fail .     .     .     .      .     .       .       .    .    .       .       fail
 running   .     ping susp .      .    .    =     await =     =      fail  .       =       .    ping .       .       fail
 suspended .     ping =    run    .    .    =     =     =     =      fail  .       .       .    ping .       .       fail
-awaiting  .     ping run  .      .    .    run   .     .     .      fail  .       .       run  ping .       .       fail
-stopping  .     =    .    .      .    .    .     .     .     .      fail  stop    .       .    .    stop    .       fail
+awaiting  .     ping run  .      .    .    run   =     =     =      fail  .       .       run  ping .       .       fail
+stopping  .     =    .    .      .    .    .     .     =     =      fail  stop    .       .    .    stop    .       fail
 stopped   start =    .    .      .    .    .     .     .     .      .     .       .       .    .    .       =       .
 failed    start =    .    .      .    .    .     .     .     .      .     .       .       .    .    .       =       .
 """
@@ -200,6 +200,7 @@ GUARDED: Final[tuple[tuple[Process, Event, State], ...]] = (
     (in_state(State.SUSPENDED, suspended_for=SuspendReason.IDLE), TriggerArrived(), State.RUNNING),
     (in_state(State.RUNNING, consecutive_failures=2), RunFailed(), State.FAILED),
     (in_state(State.SUSPENDED, consecutive_failures=2), RunFailed(), State.FAILED),
+    (in_state(State.AWAITING, consecutive_failures=2), RunFailed(), State.FAILED),
     (in_state(State.RUNNING, suspended_for=SuspendReason.IDLE), QueueEmptied(), State.RUNNING),
     (in_state(State.RUNNING, suspended_for=SuspendReason.BUDGET), SuspendDue(), State.SUSPENDED),
     (in_state(State.RUNNING, suspended_for=SuspendReason.BUDGET), ResumeRequested(), State.RUNNING),

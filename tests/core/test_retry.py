@@ -12,6 +12,11 @@ REASONS: Final = {
     "connection reset": Trouble.TRANSIENT,
     "Permission denied: /etc": Trouble.FATAL,
     "invalid API key, try again": Trouble.FATAL,
+    "billing_error: your credit is used up": Trouble.FATAL,
+    "see billing.": Trouble.FATAL,
+    "test_billing failed": Trouble.OTHER,
+    "src/billing/api.py does not compile": Trouble.OTHER,
+    "billing.py: 3 errors": Trouble.OTHER,
     "tests fail": Trouble.OTHER,
     "": Trouble.OTHER,
 }

@@ -1,5 +1,6 @@
 """What holds of every agent's preemption, whatever happens: laws over arbitrary sequences of events."""
 
+import itertools
 from typing import Final
 
 from hypothesis import given
@@ -76,7 +77,7 @@ def test_a_safe_point_asks_exactly_if_there_is_a_request_and_no_section(moves: l
 
 
 @given(MOVES)
-def test_force_comes_after_a_signal_and_its_whole_grace_and_never_within_a_declared_section(
+def test_force_comes_after_a_signal_and_its_whole_grace_and_never_within_a_section_declared_before_it(
     moves: list[tuple[Event, int]],
 ) -> None:
     """No agent is failed without having been told (A17)."""
@@ -87,7 +88,8 @@ def test_force_comes_after_a_signal_and_its_whole_grace_and_never_within_a_decla
         if taken and isinstance(event, PreemptionForced | DeadlinePassed):
             if life.state is State.FAILED:
                 assert life.now_ms >= signalled_ms + 5_000
-                limits = [s.until_ms for s in before.preemption.sections if s.until_ms is not None]
+                inside = before.preemption.entered_by(signalled_ms)
+                limits = [section.until_ms for section in inside if section.until_ms is not None]
                 assert min(limits, default=0) <= life.now_ms
             elif before.preemption.signalled_ms is None:
                 signalled_ms = life.now_ms
@@ -106,11 +108,37 @@ def test_whoever_is_due_is_signalled_or_failed_and_whoever_is_not_is_not(moves: 
         assert due is None or record.state is State.RUNNING
 
 
+BUSY: Final = st.lists(
+    st.one_of(
+        st.sampled_from([Wait(), WaitResources(), Run(), PreemptionRequested("still")]),
+        st.builds(SectionEntered, st.integers(1, 3), st.integers(0, 10_000)),
+        st.builds(SectionLeft, st.integers(1, 3)),
+    ),
+    min_size=1,
+    max_size=8,
+)
+"""What an agent may go on with that never yields: it waits, resumes, and declares sections of up to ten seconds."""
+
+
+@given(BUSY, st.integers(1_000, 4_900))
+def test_nobody_evades_preemption_by_keeping_busy(moves: list[Event], ms: int) -> None:
+    """Whatever it goes on with, over and over: after the timeout, two graces and two sections it is failed (A17)."""
+    life, ran_ms = AgentLife().take(Start(), Schedule("T1"), Run(), PreemptionRequested("now")), 0
+    for event in itertools.islice(itertools.cycle([*moves, Run()]), 500):
+        life.give(event)
+        while life.deadline():
+            pass
+        ran_ms += ms if life.state is State.RUNNING else 0
+        life.wait(ms)
+    assert life.state is State.FAILED or ran_ms < 30_000 + 2 * 5_000 + 2 * 10_000 + ms
+
+
 @given(MOVES)
 def test_every_profile_keeps_its_invariants(moves: list[tuple[Event, int]]) -> None:
     """Whatever is sent, in whatever order."""
     for machine in (runtime.machine, runtime.agentpy, runtime.graceful, runtime.supervised, runtime.watched):
         life = AgentLife(machine)
-        for event, ms in moves:
+        working = (Start(), Schedule("T1"), Run())
+        for event, ms in [*((event, 0) for event in working), *moves]:
             life.wait(ms).give(event)
             assert [holds.__name__ for holds in machine.invariants if not holds(life.record)] == []

@@ -12,6 +12,7 @@ from lifefold.core import runtime
 from lifefold.core.kernel import Advance, Refusal
 from lifefold.core.policy.recovery import Retry, fixed_ms, jittered_ms
 from lifefold.core.runtime import (
+    AT_WORK,
     Complete,
     CompleteRecovery,
     DeadlinePassed,
@@ -75,7 +76,7 @@ def test_only_the_outermost_section_unmasks() -> None:
 
 def test_of_nested_sections_the_earliest_limit_counts() -> None:
     """And it is the inner one's only while that is being executed (A18)."""
-    life = inside(running().take(PreemptionRequested("now")), 9_000, None, 4_000)
+    life = inside(running(), 9_000, None, 4_000).take(PreemptionRequested("now"))
     assert due_ms(life.record) == 4_000
     assert due_ms(life.take(SectionLeft(3)).record) == 9_000
 
@@ -95,11 +96,18 @@ def test_a_request_that_comes_while_suspended_waits_for_the_next_safe_point() ->
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_request_in_any_state_is_told_to_the_agent_and_seen_at_its_safe_point(state: State) -> None:
+def test_a_request_in_any_state_is_told_to_the_agent_and_seen_at_its_safe_point_if_it_has_a_task(state: State) -> None:
     """There is an entry for requests, and it never fails (A25)."""
     life = in_state(state).take(PreemptionRequested("now"))
     assert life.effects == (CallHook("on_preempt_request", ("now",)),)
-    assert safe_point(life.record)
+    assert safe_point(life.record) == (state in AT_WORK)
+
+
+def test_a_request_to_an_idle_agent_does_not_preempt_its_next_task() -> None:
+    """What was asked for before there was a task cannot have been about it (A16)."""
+    life = in_state(State.RUNNABLE).take(PreemptionRequested("now"), Schedule("T1"), Run())
+    assert not safe_point(life.record)
+    assert due_ms(life.record) is None
 
 
 @pytest.mark.parametrize(
@@ -127,6 +135,7 @@ def test_an_agent_that_does_not_yield_is_signalled_and_then_failed() -> None:
 def test_a_declared_section_defers_force_until_its_limit() -> None:
     """Its limit, then the signal, then the grace period, even if the timeout has long passed (A17)."""
     life = inside(running().take(PreemptionRequested("now")), 100_000)
+    assert due_ms(life.record) == 100_000
     assert not life.wait(99_999).deadline()
     assert life.wait(1).deadline()
     assert life.asked(SignalPreemption)
@@ -162,12 +171,59 @@ def test_entering_one_section_after_the_other_does_not_put_the_timeout_off() -> 
     assert life.state is State.FAILED
 
 
-def test_the_grace_period_never_ends_within_a_sections_declared_time() -> None:
+def test_a_section_that_declares_less_than_the_timeout_does_not_shorten_it() -> None:
+    """To say how long work takes is not to yield earlier than who does not say it (A17)."""
+    life = inside(running().take(PreemptionRequested("now")), 5)
+    assert due_ms(life.record) == 30_000
+
+
+def test_a_section_without_a_limit_that_began_in_time_defers_the_signal() -> None:
+    """For as long as it lasts; the next one does not (A17)."""
+    life = inside(running().take(PreemptionRequested("now")), None).wait(100_000)
+    assert due_ms(life.record) is None
+    life.take(SectionLeft(1), SectionEntered(2))
+    assert life.deadline()
+    assert life.asked(SignalPreemption)
+
+
+def test_the_grace_period_never_ends_within_the_declared_time_of_a_section_that_began_before_it() -> None:
     """Force is for an overrun (A17)."""
+    life = inside(running(), 20_000).take(PreemptionForced("memory"))
+    assert due_ms(life.record) == 20_000
+
+
+def test_a_section_that_is_entered_after_the_signal_defers_nothing() -> None:
+    """Who has been told to yield cannot put it off by declaring more work (A17)."""
     life = running().take(PreemptionRequested("now")).wait(30_000)
     assert life.deadline()
-    life.take(SectionEntered(1, 20_000))
-    assert due_ms(life.record) == life.now_ms + 20_000
+    life.wait(1).take(SectionEntered(1, 20_000))
+    assert due_ms(life.record) == 35_000
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["one after the other", "overlapping"])
+def test_back_to_back_sections_do_not_put_preemption_off_for_ever(order: int) -> None:
+    """Each has a limit that is never reached; whoever asked is answered all the same (A17)."""
+    life = inside(running(), 10_000).take(PreemptionRequested("now"))
+    for key in range(2, 7):
+        life.wait(9_000).take(*(SectionLeft(key - 1), SectionEntered(key, 10_000))[::order])
+        life.deadline()
+    assert life.record.preemption.signalled_ms == 45_000
+    life.wait(9_000).take(*(SectionLeft(6), SectionEntered(7, 10_000))[::order])
+    assert life.deadline() or life.wait(1_000).deadline()
+    assert life.record.error_code == "forced_preemption"
+
+
+def test_waits_do_not_put_preemption_off_for_ever() -> None:
+    """An agent that waits before each grace period is over is signalled anew once, and then failed (A17)."""
+    life, signals = running().take(PreemptionRequested("now")), 0
+    while life.state is State.RUNNING:
+        life.wait(4_000)
+        while life.deadline():
+            signals += len(life.asked(SignalPreemption))
+        if life.state is State.RUNNING:
+            life.take(Wait(), Run())
+    assert (signals, life.record.error_code) == (2, "forced_preemption")
+    assert life.now_ms < 45_000
 
 
 def test_a_deadline_counts_only_while_running_and_goes_on_over_a_wait() -> None:
@@ -344,6 +400,14 @@ def test_a_graceful_shutdown_may_complete_in_its_profile_only() -> None:
     assert in_state(State.SHUTTING_DOWN, runtime.graceful).take(Complete()).state is State.COMPLETED
 
 
+def test_an_agent_that_completed_its_shutdown_has_not_failed_and_takes_no_further_task() -> None:
+    """Neither an aborted recovery nor its count is left, and the end is the end, in this profile (A4, A5)."""
+    life = in_state(State.RECOVERING, runtime.graceful).take(Shutdown(), Complete())
+    assert (life.record.failure_reason, life.record.error_code, life.record.recoveries) == (None, "", 0)
+    assert life.refuses(Ready())
+    assert in_state(State.COMPLETED, runtime.graceful).take(Ready()).state is State.RUNNABLE
+
+
 def test_a_completed_agent_must_be_ready_before_it_is_scheduled_again() -> None:
     """schedule() straight from COMPLETED stays illegal (A2, A3)."""
     life = in_state(State.COMPLETED)
@@ -435,6 +499,12 @@ def test_jitter_adds_up_to_its_fraction_and_is_the_same_each_time(attempt: int, 
 def test_those_who_failed_together_do_not_come_back_together() -> None:
     """The thundering herd."""
     assert len({Retry("jittered").delay_ms(4, f"agent-{n}") for n in range(50)}) > 40
+
+
+def test_a_retry_strategy_that_nobody_knows_is_refused() -> None:
+    """The message says which there are."""
+    with pytest.raises(ValueError, match="strategy must be one of exponential, fixed, jittered, not 'whatever'"):
+        Retry("whatever")  # type: ignore[arg-type] # what a file may say
 
 
 @pytest.mark.parametrize("numbers", [{"base_ms": 0}, {"cap_ms": 0}, {"jitter": 1.5}, {"jitter": -0.1}])

@@ -10,8 +10,9 @@ import msgspec
 import pytest
 
 from lifefold.core import runtime
-from lifefold.core.kernel import Event, IllegalTransition, Machine, Step, replace
+from lifefold.core.kernel import After, Event, IllegalTransition, Machine, Span, Step, replace
 from lifefold.core.runtime import (
+    AT_WORK,
     SDK,
     SEED,
     Complete,
@@ -53,6 +54,7 @@ from lifefold.effects import (
     SignalPreemption,
     StartTimer,
 )
+from lifefold.interpreters.views.outline import arcs
 
 DIAGRAM: Final = """
 INITIALIZING --> RUNNABLE: start()
@@ -116,7 +118,9 @@ EVENTS: Final[dict[str, Event]] = {
     )
 }  # fmt: skip
 
-OVERDUE: Final = Preemption(requested=True, reason="soon", since_ms=0, signalled_ms=0, sections=(Section(1, 50),))
+OVERDUE: Final = Preemption(
+    requested=True, reason="soon", asked_ms=0, since_ms=0, signalled_ms=0, sections=(Section(1, 50),)
+)
 BEFORE: Final = Runtime(agent_id="a", at_ms=90_000, task_id="T1", recoveries=2, preemption=OVERDUE)
 """An agent whose every guard agrees: its grace is over, section 1 is being executed, and section 2 is not."""
 
@@ -196,12 +200,13 @@ def test_an_unlisted_pair_is_illegal_and_changes_nothing(source: str, event: str
 @pytest.mark.parametrize("event", sorted(BESIDE))
 @pytest.mark.parametrize("source", State)
 def test_what_stands_beside_the_state_changes_in_every_state_and_leaves_it(source: State, event: str) -> None:
-    """Preemption is asked for, and deferred, whatever the agent is doing (A15)."""
+    """Preemption is asked for, and deferred, whatever the agent is doing (A15); only a task's request is kept."""
     record = in_state(source)
     step = taken(record, EVENTS[event])
     assert step.record.state is source
     assert replace(step.record, preemption=record.preemption) == record
-    assert step.record.preemption != record.preemption
+    kept = event != "PreemptionRequested" or source in AT_WORK
+    assert (step.record.preemption != record.preemption) == kept
 
 
 EFFECTS: Final[dict[tuple[str, str], tuple[Effect, ...]]] = {
@@ -234,6 +239,27 @@ EFFECTS: Final[dict[tuple[str, str], tuple[Effect, ...]]] = {
 }
 
 
+def test_the_table_prints_the_hooks_that_are_called() -> None:
+    """A page can be held beside the document's column of hooks: what it says is what the rows ask for."""
+    moving = [arc for arc in arcs(machine) if arc.row.target is not None]
+    printed = {(str(arc.source), arc.row.event.__name__): set(arc.effects) for arc in moving}
+    for source, event in LEGAL:
+        asked = EFFECTS.get((source, event), ())
+        called = {f"CallHook({e.name})" if isinstance(e, CallHook) else type(e).__name__ for e in asked}
+        assert printed[source, event] == called
+    assert {arc.effects for arc in arcs(machine) if arc.row.event is PreemptionRequested} == {
+        ("CallHook(on_preempt_request)",)
+    }
+
+
+@pytest.mark.parametrize("timer", machine.spans.values(), ids=lambda timer: timer.during.slot)
+def test_a_timeout_says_what_it_means(timer: Span[Runtime]) -> None:
+    """Every duration has a name and a line about it, for tables to print (A6)."""
+    assert isinstance(timer.during, After)
+    assert timer.during.duration_ms.__name__.endswith("_timeout_ms")
+    assert (timer.during.duration_ms.__doc__ or "").startswith("Return how long")
+
+
 @pytest.mark.parametrize(("source", "event"), LEGAL)
 def test_a_listed_pair_asks_for_the_documents_hooks(source: str, event: str) -> None:
     """The hooks of the reference table, before or after as the document says; wait, run and so on have none."""
@@ -246,7 +272,7 @@ RELIEVED: Final[dict[str, object]] = {
     "error_code": "",
     "preemption": Preemption(),
 }
-SPARED: Final = replace(OVERDUE, signalled_ms=None)
+SPARED: Final = replace(OVERDUE, signalled_ms=None, spared_ms=90_000)
 CHANGES: Final[dict[tuple[str, str], dict[str, object]]] = {
     ("INITIALIZING", "InitTimedOut"): {
         "failure_reason": "INITIALIZING lasted too long",
@@ -334,7 +360,7 @@ def test_a_deadline_counts_from_its_very_millisecond_on(
 ) -> None:
     """The guards of DeadlinePassed, both ways: too early for the signal, in time, too early for the end, in time."""
     since_ms = 0 if signalled_ms else due_ms - 30_000
-    waiting = Preemption(requested=True, since_ms=since_ms, signalled_ms=signalled_ms)
+    waiting = Preemption(requested=True, asked_ms=0, since_ms=since_ms, signalled_ms=signalled_ms)
     record = in_state("RUNNING", preemption=waiting)
     assert runtime.due_ms(record) == due_ms
     answer = machine.step(record, DeadlinePassed())
@@ -353,9 +379,9 @@ def test_forced_preemption_is_for_an_agent_that_runs() -> None:
     calm = in_state("RUNNING", preemption=Preemption())
     step = taken(calm, PreemptionForced("memory"))
     assert own(step) == (SignalPreemption("memory", 5_000),)
-    assert step.record.preemption == Preemption(requested=True, reason="memory", signalled_ms=90_000)
+    assert step.record.preemption == Preemption(requested=True, reason="memory", asked_ms=90_000, signalled_ms=90_000)
     again = taken(replace(step.record, at_ms=91_000), PreemptionForced("still"))
-    assert again.record.preemption == Preemption(requested=True, reason="still", signalled_ms=90_000)
+    assert again.record.preemption == replace(step.record.preemption, reason="still")
     assert own(again) == ()
 
 
@@ -380,7 +406,8 @@ def test_the_profile_of_the_cited_source_has_seventeen_edges() -> None:
 def test_the_graceful_profile_has_one_edge_more() -> None:
     """A shutdown may end in COMPLETED (A4)."""
     assert edges(runtime.graceful) - EDGES == {("SHUTTING_DOWN", "COMPLETED")}
-    assert taken(in_state("SHUTTING_DOWN"), Complete(), runtime.graceful).record == in_state("COMPLETED")
+    completed = in_state("COMPLETED", recoveries=0, is_over=True)
+    assert taken(in_state("SHUTTING_DOWN", **FAILED), Complete(), runtime.graceful).record == completed
 
 
 @pytest.mark.parametrize("profile", [runtime.supervised, runtime.watched, runtime.auto_running(machine)])

@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 
 from lifefold.core import status
 from lifefold.core.kernel import Event, IllegalTransition, Step, encode, replace
-from lifefold.core.status import FatalError, PiiDetected, Spawn, State, Status, Stop, TaskBegan, TaskEnded, machine
+from lifefold.core.status import (
+    FatalError,
+    PiiDetected,
+    Spawn,
+    State,
+    Status,
+    Stop,
+    TaskBegan,
+    TaskEnded,
+    draining,
+    machine,
+)
 from lifefold.effects import EmitTelemetry, SaveState
 
 
@@ -14,14 +25,14 @@ def after(*events: Event) -> Status:
     """Return an agent to which this has happened, each of it taken."""
     record = Status(agent_id="agent_1", name="coder", budget_microusd=70, lease_ms=9)
     for event in events:
-        step = machine.step(record, event)
+        step = draining.step(record, event)
         assert isinstance(step, Step), str(step)
         record = step.record
     return record
 
 
 def is_refused(record: Status, event: Event) -> bool:
-    return isinstance(machine.step(record, event), IllegalTransition)
+    return isinstance(draining.step(record, event), IllegalTransition)
 
 
 def test_a_busy_agent_is_not_stopped() -> None:
@@ -37,11 +48,28 @@ def test_a_busy_agent_is_stopped_by_force() -> None:
 
 def test_a_draining_agent_stops_when_its_work_is_done_and_takes_no_new() -> None:
     """The last task ends the drain, not any (B2)."""
-    draining = after(TaskBegan("t"), TaskBegan("u"), Stop(drain=True))
-    assert is_refused(draining, TaskBegan("v"))
+    told = after(TaskBegan("t"), TaskBegan("u"), Stop(drain=True))
+    assert is_refused(told, TaskBegan("v"))
     assert after(TaskBegan("t"), TaskBegan("u"), Stop(drain=True), TaskEnded("t")).state is State.RUNNING
     stopped = after(TaskBegan("t"), TaskBegan("u"), Stop(drain=True), TaskEnded("t"), TaskEnded("u"))
     assert stopped == replace(after(), state=State.STOPPED)
+
+
+def test_draining_is_a_profile() -> None:
+    """The document's own table has no row for it: a stop of who is at work is refused, however it is meant (B2)."""
+    assert isinstance(machine.step(after(TaskBegan("t")), Stop(drain=True)), IllegalTransition)
+    idle = draining.step(after(), Stop(drain=True))
+    forced = draining.step(after(TaskBegan("t")), Stop(drain=True, force=True))
+    for step in (idle, forced):
+        assert isinstance(step, Step)
+        assert step.record == replace(after(), state=State.STOPPED)
+
+
+def test_what_is_reported_after_a_forced_stop_is_taken() -> None:
+    """The end of a task that was cut off changes nothing; personal data that was found counts (B2, B15)."""
+    stopped = after(TaskBegan("t"), Stop(force=True))
+    assert draining.step(stopped, TaskEnded("t")) == Step(stopped)
+    assert after(TaskBegan("t"), Stop(force=True), PiiDetected()) == replace(stopped, pii_detections=1)
 
 
 def test_a_task_begins_and_ends_once() -> None:
@@ -94,7 +122,7 @@ def test_whatever_is_told_was_kept_before() -> None:
     records = (after(), after(TaskBegan("t")), after(Stop()), after(TaskBegan("t"), Stop(drain=True)))
     for record in records:
         for event in (each for kind in machine.events for each in kind.examples()):
-            step = machine.step(record, event)
+            step = draining.step(record, event)
             kinds = [type(effect) for effect in step.effects] if isinstance(step, Step) else []
             assert EmitTelemetry not in kinds or kinds.index(SaveState) < kinds.index(EmitTelemetry)
 
@@ -130,7 +158,7 @@ def test_an_agent_has_one_status_and_only_a_running_one_works(events: list[Event
     """Whatever happens (I1, I2), and what was refused has changed nothing."""
     record = Status(agent_id="agent_1")
     for event in events:
-        step, before = machine.step(record, event), encode(record)
+        step, before = draining.step(record, event), encode(record)
         record = step.record if isinstance(step, Step) else record
         assert isinstance(step, Step) or encode(record) == before
         assert record.state in State

@@ -10,8 +10,19 @@ from typing import Final
 import pytest
 
 from lifefold.core import status
-from lifefold.core.kernel import Event, IllegalTransition, Record, Step, replace
-from lifefold.core.status import FatalError, PiiDetected, Spawn, State, Status, Stop, TaskBegan, TaskEnded, machine
+from lifefold.core.kernel import Event, IllegalTransition, Machine, Record, Step, replace
+from lifefold.core.status import (
+    FatalError,
+    PiiDetected,
+    Spawn,
+    State,
+    Status,
+    Stop,
+    TaskBegan,
+    TaskEnded,
+    draining,
+    machine,
+)
 from lifefold.effects import CallHook, Effect, EmitTelemetry, SaveState
 
 DOCUMENT: Final = (
@@ -36,21 +47,24 @@ EVENTS: Final[dict[str, Event]] = {
 GRID: Final = """
          Spawn   Stop    Drain   Force   Fatal  Began  Ended  Pii
 RUNNING  .       STOPPED STOPPED STOPPED FAILED stay   .      stay
-STOPPED  RUNNING stay    stay    stay    stay   .      .      .
+STOPPED  RUNNING stay    stay    stay    stay   .      stay   stay
 FAILED   stay    stay    stay    stay    stay   stay   stay   stay
 """
 
 BUSY: Final = """
          Spawn   Stop    Drain   Force   Fatal  Began  Ended  Pii
-RUNNING  .       .       stay    STOPPED FAILED .      stay   stay
+RUNNING  .       .       .       STOPPED FAILED .      stay   stay
 """
 """The same of an agent at work on the task t."""
+
+MAY_DRAIN: Final = BUSY.replace("RUNNING  .       .       .   ", "RUNNING  .       .       stay")
+"""The same in the profile ``draining``."""
 
 DRAINING: Final = """
          Spawn   Stop    Drain   Force   Fatal  Began  Ended   Pii
 RUNNING  .       .       stay    STOPPED FAILED .      STOPPED stay
 """
-"""The same of one that is to stop when it is done."""
+"""The same of one that is to stop when it is done, which the profile knows."""
 
 
 def cells(grid: str) -> list[tuple[str, str, str]]:
@@ -66,12 +80,12 @@ def an_agent(state: str, **fields: object) -> Status:
 
 
 def taken(record: Status, event: Event) -> Step[Status, Effect]:
-    step = machine.step(record, event)
+    step = draining.step(record, event)
     assert isinstance(step, Step), str(step)
     return step
 
 
-def held_against(record: Status, event: Event, word: str) -> None:
+def held_against(record: Status, event: Event, word: str, machine: Machine[Status] = machine) -> None:
     answer = machine.step(record, event)
     if word == ".":
         assert isinstance(answer, IllegalTransition)
@@ -83,8 +97,9 @@ def held_against(record: Status, event: Event, word: str) -> None:
 
 @pytest.mark.parametrize(("state", "column", "word"), cells(GRID))
 def test_every_pair_is_what_the_grid_says(state: str, column: str, word: str) -> None:
-    """Three states, eight kinds of event, no active task."""
+    """Three states, eight kinds of event, no active task; the profile has nothing to drain."""
     held_against(an_agent(state), EVENTS[column], word)
+    held_against(an_agent(state), EVENTS[column], word, draining)
 
 
 @pytest.mark.parametrize(("state", "column", "word"), cells(BUSY))
@@ -93,10 +108,16 @@ def test_an_agent_at_work_is_not_stopped_without_more_words(state: str, column: 
     held_against(an_agent(state, tasks=("t",)), EVENTS[column], word)
 
 
+@pytest.mark.parametrize(("state", "column", "word"), cells(MAY_DRAIN))
+def test_an_agent_at_work_may_be_told_to_drain(state: str, column: str, word: str) -> None:
+    """In the profile; it goes on until its tasks have ended (B2)."""
+    held_against(an_agent(state, tasks=("t",)), EVENTS[column], word, draining)
+
+
 @pytest.mark.parametrize(("state", "column", "word"), cells(DRAINING))
 def test_an_agent_that_drains_stops_with_its_last_task(state: str, column: str, word: str) -> None:
     """And takes no new one (B2)."""
-    held_against(an_agent(state, tasks=("t",), draining=True), EVENTS[column], word)
+    held_against(an_agent(state, tasks=("t",), draining=True), EVENTS[column], word, draining)
 
 
 def test_the_grid_covers_the_machine() -> None:
@@ -106,10 +127,16 @@ def test_the_grid_covers_the_machine() -> None:
 
 
 def test_the_edges_are_the_documents_and_no_more() -> None:
-    """Each line but the first, which is the birth, is an edge of the table, and each edge is a line."""
-    lines = {(line.split(" | ")[0], line.split(" | ")[2]) for line in DOCUMENT if not line.startswith("-")}
-    edges = {(source.value, row.target.value) for row in machine.rows if row.target for source in machine.sources(row)}
-    assert edges == lines
+    """Each line but the first, which is the birth, is a row that leads to a state, and each such row is a line."""
+    spelling = {"Spawn": "Spawn Agent", "Stop": "Stop Agent", "FatalError": "Fatal Error"}
+    written = [
+        (source.value, "(any event)" if source is State.FAILED else spelling[row.event.__name__], row.target.value)
+        for row in machine.rows
+        if row.target
+        for source in machine.sources(row)
+    ]
+    assert set(written) == {tuple(line.split(" | ")) for line in DOCUMENT if not line.startswith("-")}
+    assert len(written) - len(set(written)) == len(machine.events) - 1
     assert machine.initial.state is State.RUNNING
 
 
@@ -158,6 +185,21 @@ ACTIONS: Final[tuple[tuple[Status, Event, tuple[Effect, ...]], ...]] = (
     (an_agent("RUNNING"), TaskBegan("t"), (SaveState("agent_1"),)),
     (an_agent("RUNNING", tasks=("t",)), TaskEnded("t"), (SaveState("agent_1"),)),
     (an_agent("RUNNING", tasks=("t",)), Stop(drain=True), (SaveState("agent_1"),)),
+    (an_agent("STOPPED"), TaskEnded("t"), ()),
+    (
+        an_agent("STOPPED"),
+        PiiDetected(),
+        (SaveState("agent_1"), TELL("agent_1", "pii_detected", {"pii_detections": 6})),
+    ),
+    (
+        an_agent("RUNNING", tasks=("t",), draining=True),
+        TaskEnded("t"),
+        (
+            SaveState("agent_1"),
+            TELL("agent_1", "agent_stopped", {"incarnation": 2}),
+            CallHook("release", ("agent_1", 2)),
+        ),
+    ),
     (
         an_agent("RUNNING"),
         PiiDetected(),

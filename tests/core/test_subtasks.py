@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifefold.core.policy.subtasks import satisfied, verdict
+from lifefold.core.subtasks import satisfied, verdict
 from lifefold.core.task import Blocked, State, SubtasksCompleted
 
 OVER = {State.DONE, State.CLOSED}
@@ -24,7 +24,12 @@ def test_subtasks_are_completed_when_every_one_is_done_or_closed(first: State, s
 
 def test_subtasks_that_were_faster_than_their_parent_are_completed() -> None:
     """The same question, asked when the parent begins to wait (E8, nick-pape/grackle#186)."""
-    assert verdict({"S1": State.CLOSED}) == verdict({}) == SubtasksCompleted()
+    assert verdict({"S1": State.CLOSED}) == SubtasksCompleted()
+
+
+def test_a_parent_whose_subtasks_are_not_known_yet_waits_for_them() -> None:
+    """It is not done by having been split (E8)."""
+    assert verdict({}) is None
 
 
 def test_a_parent_that_is_unblocked_learns_what_its_subtasks_have_done_meanwhile() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,7 +73,7 @@ TRIGGERS: Final[dict[tuple[str, str], Event]] = {
     ("PLANNED", "OPEN"): Approved(),
     ("PLANNED", "CANCELLED"): Declined(),
     ("OPEN", "CLAIMED"): Claimed("w"),
-    ("OPEN", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("OPEN", "WAITING_FOR_SUBTASKS"): Decomposed(0),
     ("OPEN", "CANCELLED"): Cancelled("no"),
     ("CLAIMED", "IN_PROGRESS"): Started(2),
     ("CLAIMED", "OPEN"): Released(2, "given back"),
@@ -80,10 +81,10 @@ TRIGGERS: Final[dict[tuple[str, str], Event]] = {
     ("CLAIMED", "FAILED"): Failed(2, "broken"),
     ("CLAIMED", "CANCELLED"): Cancelled("no"),
     ("CLAIMED", "WAITING_FOR_SUBTASKS"): Decomposed(2),
-    ("CLAIMED", "BLOCKED"): Blocked("no key"),
+    ("CLAIMED", "BLOCKED"): Blocked("no key", 2),
     ("IN_PROGRESS", "DONE"): Completed(2),
     ("IN_PROGRESS", "FAILED"): Failed(2, "broken"),
-    ("IN_PROGRESS", "BLOCKED"): Blocked("no key"),
+    ("IN_PROGRESS", "BLOCKED"): Blocked("no key", 2),
     ("IN_PROGRESS", "WAITING_FOR_SUBTASKS"): Decomposed(2),
     ("IN_PROGRESS", "OPEN"): Released(2, "given back"),
     ("IN_PROGRESS", "CANCELLED"): Cancelled("no"),
@@ -108,6 +109,8 @@ CHANGES: Final[dict[str, dict[str, object]]] = {
     "Failed": {"owner": ""},
     "Rejected": {"owner": "", "reason": "tests fail", "failure": "tests fail"},
     "Blocked": {"owner": "", "reason": "no key"},
+    "Unblocked": {"reason": ""},
+    "SubtasksOverdue": {"owner": "", "reason": "its subtasks take too long"},
     "Verified": {"owner": "", "reason": "", "commit": "c0ffee"},
     "Retried": {"retries": 1},
 }
@@ -150,12 +153,13 @@ def test_each_trigger_leads_where_the_document_says_and_changes_what_it_must(sou
 
 def test_what_is_not_in_the_table_is_illegal() -> None:
     """All other pairs of a state and an event (E15, E16, E17)."""
-    legal = {(source, type(event)) for (source, _), event in TRIGGERS.items()}
+    fitting = {(source, type(event)): event for (source, _), event in TRIGGERS.items()}
+    legal = set(fitting)
     events = {type(event): event for event in TRIGGERS.values()}
     assert set(events) == set(machine.events)
     for state in State:
         for kind, event in events.items():
-            answer = machine.step(in_state(state), event)
+            answer = machine.step(in_state(state), fitting.get((state.value, kind), event))
             assert isinstance(answer, Step) is ((state.value, kind) in legal), (state, event)
 
 
@@ -170,17 +174,47 @@ def test_the_states_that_the_document_calls_terminal_take_nothing() -> None:
 
 @pytest.mark.parametrize(("source", "target"), OWNED, ids=lambda word: word)
 def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> None:
-    """Ownership is an epoch: a worker that was given up for dead can complete nothing (E12)."""
+    """Ownership is an epoch: a worker that was given up for dead can complete nothing, and block nothing (E12)."""
     event = TRIGGERS[source, target]
-    for epoch in (0, 1, 3):
+    for epoch in (1, 3) if isinstance(event, Blocked) else (0, 1, 3):
         assert isinstance(machine.step(in_state(source), replace(event, epoch=epoch)), IllegalTransition)
     assert isinstance(machine.step(in_state(source), event), Step)
 
 
-def test_only_the_decomposition_of_an_open_task_needs_no_owner() -> None:
-    """Nobody has claimed it. All other reports with an epoch are guarded."""
-    unguarded = [row for row in machine.rows if "epoch" in row.event.__struct_fields__ and row.unguarded]
-    assert [str(row) for row in unguarded] == ["row(OPEN, Decomposed(epoch), WAITING_FOR_SUBTASKS)"]
+def test_everything_that_carries_an_epoch_is_fenced() -> None:
+    """In the fleet's profile, too (E12)."""
+    assert [row for row in in_fleet.rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
+
+
+@pytest.mark.parametrize("event", [Decomposed(1), Blocked("no key", 1)], ids=lambda event: type(event).__name__)
+def test_who_has_given_a_task_back_can_neither_split_nor_block_it(event: Decomposed | Blocked) -> None:
+    """Only who says it as no owner can: a planner, or whoever gives tasks out (E12)."""
+    given_back = taken(taken(replace(Task(id="T1"), state=State.OPEN), Claimed("a")), Released(1, "slow"))
+    assert isinstance(in_fleet.step(given_back, event), IllegalTransition)
+    assert isinstance(in_fleet.step(given_back, replace(event, epoch=0)), Step)
+
+
+@pytest.mark.parametrize("state", ["CLAIMED", "IN_PROGRESS"])
+def test_whoever_is_no_owner_can_block_a_task_that_is_worked_on(state: str) -> None:
+    """What is not there may be known to others first; they say so with no claim's number."""
+    after = taken(in_state(state), Blocked("no key"))
+    assert (after.state, after.reason, after.owner) == (State.BLOCKED, "no key", "")
+
+
+def test_work_that_waits_for_a_persons_word_is_blocked_and_goes_on_when_it_is_said() -> None:
+    """That is no approval of finished work, which PENDING_APPROVAL is for; why it waited is over then (E4)."""
+    waiting = taken(in_state("IN_PROGRESS"), Blocked("ada is to approve the migration", 2))
+    assert (waiting.state, waiting.reason) == (State.BLOCKED, "ada is to approve the migration")
+    after = taken(waiting, Unblocked())
+    assert (after.state, after.reason, after.failure) == (State.OPEN, "", "")
+
+
+def test_what_an_orphan_has_left_counts_only_when_it_was_verified() -> None:
+    """No report of success leads from ORPHANED to DONE, an empty one least of all; else it is open or lost (E40)."""
+    orphaned = in_state("ORPHANED")
+    assert isinstance(machine.step(orphaned, Completed(2)), IllegalTransition)
+    assert [row.event for row in machine.rows if row.source_label == "ORPHANED"] == [Salvaged, Failed, Released]
+    assert taken(orphaned, Salvaged(2)).state is State.DONE
 
 
 def test_each_claim_has_an_epoch_of_its_own() -> None:
@@ -237,7 +271,7 @@ def test_settled_is_not_a_state(state: State) -> None:
 
 def test_in_a_fleet_a_task_that_nobody_claimed_can_be_blocked() -> None:
     """One row more than the document (E19), ahead of the others."""
-    assert [str(row) for row in in_fleet.rows[:1]] == ["row(OPEN, Blocked(reason), BLOCKED)"]
+    assert [str(row) for row in in_fleet.rows[:1]] == ["row(OPEN, Blocked(reason, epoch), BLOCKED when is_of_no_claim)"]
     assert in_fleet.rows[1:] == machine.rows
     assert (in_fleet.name, in_fleet.final) == (machine.name, machine.final)
     step = in_fleet.step(in_state("OPEN"), Blocked("depends on T0"))
@@ -260,10 +294,16 @@ def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: l
 
 
 def test_every_event_has_examples_of_its_own_type() -> None:
-    """An owner's report has one of the first claim and one of a claim that never was."""
+    """An owner's report has one of the first claim, one of a claim that never was, and one of the second."""
     for event in machine.events:
         assert {type(example) for example in event.examples()} == {event}
-    assert Started.examples() == (Started(1), Started(0))
+    assert Started.examples() == (Started(1), Started(0), Started(2))
+    assert Blocked.examples() == (Blocked(), Blocked(epoch=1), Blocked(epoch=-1))
+
+
+def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
+    """Logs that were written before can be read."""
+    assert msgspec.json.decode(b'{"type":"Blocked","reason":"no key"}', type=Blocked) == Blocked("no key", 0)
 
 
 def test_a_brief_says_what_a_worker_needs_to_know() -> None:

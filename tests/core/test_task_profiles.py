@@ -29,12 +29,14 @@ from lifefold.core.task import (
     Completed,
     Decomposed,
     Failed,
+    Orphaned,
     Released,
     Retried,
+    Salvaged,
     Started,
     State,
 )
-from lifefold.core.task_profiles import GivenUp, GovernedTask, LeaseExpired, bernstein_1_9, governed
+from lifefold.core.task_profiles import STRICTER, GivenUp, GovernedTask, LeaseExpired, bernstein_1_9, governed
 from lifefold.effects import AbortSession, Effect, KeepDeadLetter
 
 MORE: Final = [
@@ -78,6 +80,12 @@ def test_the_governed_profile_has_the_documents_edges() -> None:
     assert edges(governed) == edges(task.machine)
     assert governed.final == task.machine.final
     assert governed.detached == task.machine.detached
+
+
+def test_every_stricter_row_has_taken_the_place_of_a_literal_one() -> None:
+    """None is lost, and none stands beside the one that it replaces."""
+    replaced = {(row.sources, row.event) for row in STRICTER}
+    assert [row for row in governed.rows if (row.sources, row.event) in replaced] == list(STRICTER)
 
 
 SECOND: Final = 1_000
@@ -131,10 +139,12 @@ def test_a_failure_that_cannot_pass_is_not_retried() -> None:
     """Others are, three times, on the same id (E5)."""
     entity, _ = told(opened(), Claimed("w"), Failed(1, "permission denied"))
     assert isinstance(say(entity, Retried()), Refusal)
+    assert task.settled(entity.record)
     patient = opened(retry_policy=RetryPolicy(backoff_base_ms=0))
     for attempt in (1, 2, 3, 4):
         patient, _ = told(patient, Claimed("w"), Failed(attempt, "tests fail"))
         assert isinstance(say(patient, Retried()), Advance) is (attempt < 4)
+        assert task.settled(patient.record) is (attempt == 4)
         patient = told(patient, Retried())[0] if attempt < 4 else patient
     assert patient.record.id == "T1"
 
@@ -147,14 +157,38 @@ def test_a_claim_that_nobody_works_at_runs_out() -> None:
     assert entity.record.reason == "w has not begun within its lease"
 
 
-def test_work_whose_lease_was_not_renewed_is_orphaned() -> None:
-    """Not given away as if nothing had been done (E11)."""
+def test_only_a_claim_that_was_not_begun_runs_out() -> None:
+    """Who has begun is watched by its heartbeats, and is orphaned under its own claim's number (E11, E12)."""
     entity, _ = told(opened(), Claimed("w"), Started(1))
     assert entity.running == ()
-    entity, _ = told(entity, LeaseExpired())
-    assert (entity.state, entity.record.reason) == (State.ORPHANED, "w has not renewed its lease")
-    for state in set(State) - {State.CLAIMED, State.IN_PROGRESS}:
+    for state in set(State) - {State.CLAIMED}:
         assert isinstance(governed.step(GovernedTask(state=state), LeaseExpired()), IllegalTransition)
+    assert isinstance(say(entity, Orphaned(2)), Refusal)
+    assert told(entity, Orphaned(1))[0].state is State.ORPHANED
+
+
+def orphaned() -> Entity[Any]:
+    """Return a task whose owner w was given up for dead while it worked."""
+    return told(opened(), Claimed("w"), Started(1), Orphaned(1))[0]
+
+
+ORPHANS: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"), Decomposed(1), Blocked("x", 1))
+
+
+@pytest.mark.parametrize("report", ORPHANS, ids=lambda event: type(event).__name__)
+def test_the_word_of_an_owner_that_was_given_up_for_dead_is_kept_and_changes_nothing(report: Event) -> None:
+    """Neither its success nor its failure: the work belongs to whoever recovers it (E12; majiayu000/harness#1878)."""
+    now, effects = told(orphaned(), report)
+    assert now.record == orphaned().record
+    assert effects == (KeepDeadLetter("T1", type(report).__name__, 1, 2),)
+
+
+@pytest.mark.parametrize("way", [Salvaged(2), Failed(2, "lost"), Released(2, "again")], ids=str)
+def test_whoever_recovers_orphaned_work_speaks_under_the_next_epoch(way: Event) -> None:
+    """All three ways out of ORPHANED are its own (E12, E40)."""
+    entity, _ = told(orphaned(), way)
+    assert entity.state in {State.DONE, State.FAILED, State.OPEN}
+    assert isinstance(say(orphaned(), Salvaged(1)), Refusal)
 
 
 def test_subtasks_have_a_limit_of_time() -> None:
@@ -165,6 +199,7 @@ def test_subtasks_have_a_limit_of_time() -> None:
 
 def test_a_lost_subtask_blocks_its_parent_with_the_reason() -> None:
     """At once (E7)."""
+    assert isinstance(say(told(opened(), Decomposed(0))[0], Blocked("S1 is FAILED", 1)), Refusal)
     entity, _ = told(opened(), Decomposed(0), Blocked("S1 is FAILED"))
     assert (entity.state, entity.record.reason, entity.running) == (State.BLOCKED, "S1 is FAILED", ())
 
@@ -178,12 +213,15 @@ def test_cancelling_a_task_ends_the_session_that_works_at_it(events: tuple[Event
     assert told(opened(), Cancelled("no"))[1] == ()
 
 
-LATE: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"))
+LATE: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"), Decomposed(1), Blocked("x", 1))
 
 
 @pytest.mark.parametrize("report", LATE, ids=lambda event: type(event).__name__)
 def test_a_report_of_a_claim_that_is_over_changes_nothing_and_is_kept(report: Event) -> None:
-    """The former owner's word is neither obeyed nor lost (E12; majiayu000/harness#1878, aegra/aegra#502)."""
+    """The former owner's word is neither obeyed nor lost, and takes nothing from the next one.
+
+    E12; majiayu000/harness#1878, aegra/aegra#502, aegra/aegra#547.
+    """
     entity, _ = told(opened(), Claimed("w"), Released(1, "slow"), Claimed("v"), Started(2))
     now, effects = told(entity, report)
     assert now.record == entity.record
@@ -202,7 +240,9 @@ def test_a_report_of_a_claim_that_never_was_is_refused() -> None:
     """There is nobody whose letter it could be (E12)."""
     entity, _ = told(opened(), Claimed("w"))
     assert isinstance(say(entity, Completed(2)), Refusal)
+    assert isinstance(say(entity, Completed(0)), Refusal)
     assert isinstance(say(opened(), Completed(1)), Refusal)
+    assert isinstance(say(opened(), Completed(0)), Refusal)
 
 
 def test_a_second_completion_of_the_present_owner_is_refused_and_changes_nothing() -> None:
@@ -247,7 +287,7 @@ def test_whatever_is_reported_the_fence_holds(moves: list[tuple[Event, int]]) ->
         step = governed.step(record, event)
         if isinstance(step, IllegalTransition):
             continue
-        assert step.record.epoch - record.epoch == isinstance(event, Claimed)
+        assert step.record.epoch - record.epoch == isinstance(event, Claimed | Orphaned)
         assert step.record.retries <= step.record.max_retries
         if any(isinstance(effect, KeepDeadLetter) for effect in step.effects):
             assert step.record == record

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.policy.visual import Classification, Observation, Thresholds, VisualState, classify, last_sign_ms
+from lifefold.core.policy.silence import last_sign_ms
+from lifefold.core.policy.visual import Classification, Observation, Thresholds, VisualState, classify
+from lifefold.core.task import State
 
 LOOKS: Final = """
 SPAWNING ◔ yellow
@@ -36,12 +38,12 @@ def test_every_state_looks_as_the_document_says() -> None:
 
 
 WORDS: Final = {
-    "dead done completed failed cancelled killed": VisualState.DEAD,
-    "idle waiting paused": VisualState.IDLE,
+    "dead done completed closed failed cancelled killed orphaned": VisualState.DEAD,
+    "idle waiting paused planned blocked waiting_for_subtasks pending_approval": VisualState.IDLE,
     "starting claimed spawning": VisualState.SPAWNING,
     "merging committing pushing": VisualState.MERGING,
     "working in_progress running": VisualState.RUNNING,
-    "open sleeping RUNNING": VisualState.UNKNOWN,
+    "open sleeping": VisualState.UNKNOWN,
 }
 
 
@@ -50,6 +52,13 @@ def test_the_words_of_both_vocabularies_are_understood(words: str, state: Visual
     """Those of the agent's lifecycle, and those of tasks and monitors (E30)."""
     for word in words.split():
         assert shown(word).state is state
+
+
+@pytest.mark.parametrize("state", set(State) - {State.OPEN}, ids=str)
+def test_every_state_of_a_task_is_understood_in_either_spelling(state: State) -> None:
+    """``IN_PROGRESS`` is ``in_progress``; only of an open task nothing is known of whoever runs beside it (E30)."""
+    assert shown(state.value) == shown(state.value.lower())
+    assert shown(state.value).state is not VisualState.UNKNOWN
 
 
 def test_without_a_process_only_a_launch_and_the_agents_own_word_stand() -> None:
@@ -80,7 +89,8 @@ def test_who_was_never_heard_of_is_measured_from_the_start() -> None:
     """It does not run for ever (E32); nor does a heartbeat from before the start count."""
     assert shown("working", age_s=300).state is VisualState.RUNNING
     assert shown("working", age_s=301).state is VisualState.STALLED
-    assert last_sign_ms(Observation("working", START, START - 5)) == START
+    assert last_sign_ms(START, START - 5) == last_sign_ms(START, None) == START
+    assert last_sign_ms(START, START + 5) == START + 5
 
 
 def test_a_merge_is_never_stalled_but_flagged() -> None:

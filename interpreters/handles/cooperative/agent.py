@@ -13,6 +13,7 @@ import itertools
 import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final, cast
 
@@ -35,14 +36,18 @@ __all__ = ["Agent", "AgentRetiredError", "AgentState", "HookError", "StateTransi
 LONGEST_DEADLINE_MS: Final = 366 * 24 * 3_600_000
 """The longest limit that a critical section may declare: a year."""
 
+default_machine: Final[ContextVar[Machine[Runtime]]] = ContextVar("default_machine", default=runtime.machine)
+"""The machine of an agent that is made without one; whoever runs agents that others write may set another profile."""
+
 Audit = Callable[[LifecycleEvent], None]
 
 
 class Agent:
     """A cooperative agent. Override its hooks; call its methods where its work gets to the point.
 
-    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime.graceful``. With ``auto_run``, ``resume``
-    goes on to RUNNING (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` says what the integers mean.
+    ``machine`` is ``runtime.machine`` or a profile of it, such as ``runtime.graceful``; without it, it is the default:
+    ``runtime.machine``, and ``runtime.graceful`` in a fleet (A4). With ``auto_run``, ``resume`` goes on to RUNNING
+    (A10). ``clock`` returns Unix time in milliseconds. ``numbering`` says what the integers mean.
     ``audit`` is given the journal's entry for every transition and for the retirement.
 
     Every method that moves the agent raises ``StateTransitionError`` if it may not, ``HookError`` if a hook prevents
@@ -55,7 +60,7 @@ class Agent:
         agent_id: str,
         name: str = "",
         *,
-        machine: Machine[Runtime] = runtime.machine,
+        machine: Machine[Runtime] | None = None,
         limits: Limits | None = None,
         auto_run: bool = False,
         clock: Callable[[], int] = wall_ms,
@@ -74,7 +79,8 @@ class Agent:
         self.__sections: Final = itertools.count(1)
         self.__retiring: Final = Lock()
         self.__retired = False
-        born = replace(machine.initial, agent_id=agent_id, limits=limits or machine.initial.limits)
+        profile = machine or default_machine.get()
+        born = replace(profile.initial, agent_id=agent_id, limits=limits or profile.initial.limits)
         performers: Mapping[Any, Callable[[Any], None]] = {
             CallHook: self.__call_hook,
             LogFailure: lambda e: self.logger.error("%s: %s", e.error_code, e.reason),
@@ -83,7 +89,7 @@ class Agent:
             ReportTaskFailed: lambda e: self.on_task_failed(e.task_id, e.reason),
             SignalPreemption: lambda e: self.on_preempt_overdue(e.reason, e.grace_ms),
         }
-        lived = runtime.auto_running(machine) if auto_run else machine
+        lived = runtime.auto_running(profile) if auto_run else profile
         self.__life: Final = Driver(lived, born, performers, observer=self.__observe, clock=clock)
 
     # What it is
@@ -138,7 +144,7 @@ class Agent:
         return target_state in [self.__numbering.number(target) for target in targets]
 
     def restore(self, record: Runtime) -> None:
-        """Go on as the agent that this record is of, in another process; its hooks are not called for that.
+        """Go on as the agent that this record is of, in another process; no hook is called, ``on_startup`` neither.
 
         Raises ``ValueError`` if the record is another agent's, or if this one has been started already.
         """
@@ -146,7 +152,9 @@ class Agent:
         if record.agent_id != self.agent_id or present.state is not State.INITIALIZING:
             message = f"{self.agent_id} in {present.state} cannot go on as {record.agent_id}"
             raise ValueError(message)
-        self.__life.restore(record)
+        # Sections belong to threads of that process, limits to the class.
+        waiting = replace(record.preemption, sections=())
+        self.__life.restore(replace(record, preemption=waiting, limits=present.limits))
 
     # What moves it
 
@@ -228,7 +236,9 @@ class Agent:
         if self.__audit is not None:
             task = {} if record.task_id is None else {"task_id": record.task_id}
             kind, at_s = self.__life.machine.name, self.__clock() / 1_000
-            self.__audit(LifecycleEvent(at_s, kind, self.agent_id, record.state, "RETIRED", "", reason, metadata=task))
+            told = LifecycleEvent(at_s, kind, self.agent_id, record.state, "RETIRED", "", reason, metadata=task)
+            with self.__kept():
+                self.__audit(told)
 
     # Preemption
 
@@ -328,11 +338,21 @@ class Agent:
 
     def __observe(self, transition: Transition) -> None:
         if self.__audit is not None:
-            self.__audit(journal(f"agent/{self.agent_id}", transition))
+            with self.__kept():
+                self.__audit(journal(f"agent/{self.agent_id}", transition))
         old, new = transition.before, transition.after
         if old is not None and old.state is not new.state:
             number = self.__numbering.number
             self.__call(self.on_state_change, number(State(old.state)), number(State(new.state)))
+
+    @contextmanager
+    def __kept(self) -> Generator[None, None, None]:
+        """Keep what the audit raises, and go on: what it is told of has happened."""
+        try:
+            yield
+        except Exception as error:
+            self.logger.exception("audit failed")
+            self.__life.failures.append(error)
 
     def __call_hook(self, hook: CallHook) -> None:
         try:

@@ -5,6 +5,9 @@ schedules the task, runs it, and calls its ``process_work()``. The task is over 
 has not said how it ended, and is RUNNING, is completed. The exit status is 0 for COMPLETED, ``SUSPENDED_STATUS`` for
 SUSPENDED, and 1 for everything else, with the reason on stderr.
 
+*An agent that shuts down may complete as well* (A4): unless it is made with another machine, it has the profile
+``graceful``.
+
 *Preemption is cooperative.* TERM and INT become a request; the agent yields at its next safe point with ``suspend()``.
 What the machine knows of it is kept in ``LIFEFOLD_STATE_FILE``, and the process of the next session with this task goes
 on there: it resumes the agent, whose ``on_resume`` loads what ``on_suspend`` saved, and runs it. An agent that does not
@@ -28,8 +31,8 @@ from typing import Final, NoReturn, Protocol, cast
 
 import msgspec
 
-from lifefold.core.runtime import Runtime, State
-from lifefold.interpreters.handles.cooperative.agent import Agent
+from lifefold.core.runtime import Runtime, State, graceful
+from lifefold.interpreters.handles.cooperative.agent import Agent, default_machine
 
 SUSPENDED_STATUS: Final = 75
 """The exit status of a suspended agent: try again later (``EX_TEMPFAIL`` of sysexits)."""
@@ -56,6 +59,7 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
     """Let the agent do its task; return the exit status of the process."""
     folder, target = arguments
     sys.path.insert(0, folder)
+    default_machine.set(graceful)
     try:
         agent = agent_of(target, env["LIFEFOLD_AGENT"])
     except TargetError as error:
@@ -63,12 +67,12 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
     wishes: SimpleQueue[str] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _frame: wishes.put(signal.Signals(number).name))
-    Thread(target=supervise, args=(agent, wishes), daemon=True).start()
     state_file = Path(env["LIFEFOLD_STATE_FILE"])
     try:
         begin(agent, env["LIFEFOLD_TASK"], state_file)
+        Thread(target=supervise, args=(agent, wishes), daemon=True).start()  # what was asked meanwhile is told now
         work(agent)
-    except Exception:  # noqa: BLE001 - the agent's own code: whatever it raises is how the task ended
+    except (Exception, SystemExit):  # noqa: BLE001 - the agent's own code: whatever it raises is how the task ended
         fail(agent, traceback.format_exc())
     return finish(agent, state_file)
 
@@ -78,7 +82,7 @@ def agent_of(target: str, name: str) -> Agent:
     module, _, path = target.partition(":")
     try:
         made = attrgetter(path)(import_module(module))(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         message = f"{target}: {type(error).__name__}: {error}"
         raise TargetError(message) from error
     if not isinstance(made, Agent) or not callable(getattr(made, "process_work", None)):
@@ -88,7 +92,10 @@ def agent_of(target: str, name: str) -> Agent:
 
 
 def begin(agent: Agent, task: str, state_file: Path) -> None:
-    """Bring the agent to RUNNING: from the start, or from where it was suspended."""
+    """Bring the agent to RUNNING: from the start, or from where it was suspended.
+
+    Raises what a hook on the way has raised: who could not prepare, or not load what was saved, must not work.
+    """
     if state_file.exists():
         agent.restore(msgspec.json.decode(state_file.read_bytes(), type=Runtime))
         agent.resume()
@@ -97,6 +104,8 @@ def begin(agent: Agent, task: str, state_file: Path) -> None:
         agent.schedule(task)
     if agent.record.state is not State.RUNNING:
         agent.run()
+    for failure in agent.failures:
+        raise failure
 
 
 def work(agent: Agent) -> None:
@@ -152,4 +161,6 @@ def supervise(agent: Agent, wishes: "SimpleQueue[str]", leave: Callable[[int], N
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], os.environ))
+    status = main(sys.argv[1:], os.environ)
+    sys.stdout.flush()
+    os._exit(status)  # the task is over, whatever threads of the agent's are still at

@@ -1,11 +1,9 @@
 """Document 004's abort chain: who is sent SHUTDOWN when a tool, siblings or a session are aborted."""
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from threading import RLock
 from typing import Final
-
-from pyrsistent import PMap, pmap
 
 from lifefold.core.policy.abort import AbortPolicy, AbortScope, Target, affected, descendants
 from lifefold.core.policy.reasons import AbortReason
@@ -19,8 +17,9 @@ Shutdown = Callable[[str, AbortReason, str], None]
 class AbortChain:
     """A family of sessions. ``shutdown`` is called once for every session that an abort takes along.
 
-    If it raises for one of them, the others are told nevertheless, and the error is kept in ``failures``. A session is
-    named by a text; whatever else is given raises ``TypeError`` or ``ValueError``.
+    The nearest are told first, and among them who was spawned first. If ``shutdown`` raises for one of them, the others
+    are told nevertheless, and the error is kept in ``failures``. A session is named by a text; whatever else is given
+    raises ``TypeError`` or ``ValueError``.
     """
 
     def __init__(self, policy: AbortPolicy = AbortPolicy(), shutdown: Shutdown | None = None) -> None:  # noqa: B008 - an immutable value
@@ -29,14 +28,14 @@ class AbortChain:
         self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
         self._shutdown: Final = shutdown
         self._lock: Final = RLock()
-        self._parents: PMap[str, str] = pmap()
+        self._parents: Mapping[str, str] = {}
 
     def register_child(self, parent_id: str, child_id: str) -> None:
         """Record whose child a session is; the first word about it counts."""
         parent, child = text("parent_id", parent_id), text("child_id", child_id)
         with self._lock:
             if child not in self._parents:
-                self._parents = self._parents.set(child, parent)
+                self._parents = {**self._parents, child: parent}
 
     def children_of(self, parent_id: str) -> list[str]:
         """Return everybody below a session, the nearest first."""
@@ -68,8 +67,7 @@ class AbortChain:
         """Forget a session: whose child it is, and who are its children."""
         gone = text("session_id", session_id)
         with self._lock:
-            left = {child: parent for child, parent in self._parents.items() if gone not in (child, parent)}
-            self._parents = pmap(left)
+            self._parents = {child: of for child, of in self._parents.items() if gone not in (child, of)}
 
     def _abort(
         self, session_id: str, scope: AbortScope, reason: str, cause: AbortReason = AbortReason.SIBLING_ABORTED

@@ -76,7 +76,7 @@ class Said(msgspec.Struct, frozen=True):
 
     def about(self, subject: Subject) -> dict[str, Any]:
         """Return it by the names that the events of the core have for it."""
-        epoch = getattr(subject.record, "epoch", 0) if self.token is None else self.token
+        epoch = subject.claim_of(self.actor) if self.token is None else self.token
         words = {"owner": self.actor or "anybody", "reason": self.reason, "epoch": epoch}
         return words | {"transition_reason": self.transition_reason, "abort_reason": self.abort_reason}
 
@@ -86,6 +86,8 @@ TIMER: Final = Said(actor="timer")
 
 class Governance:
     """A kernel of one's own. ``gates`` says which transitions need which level, and ``level_of`` who has which (E34).
+
+    ``level_of`` is asked while the subject is held, so it must not wait for anybody who moves it.
 
     ``perform`` is called with the effects that a task's profile asks for, as ``AbortSession``, after the transition and
     in the order of transitions; late reports are in ``dead_letters`` (E12). Without it, such an effect is a failure.
@@ -114,7 +116,8 @@ class Governance:
         return self._calls.failures
 
     def add_listener(self, listener: Listener) -> None:
-        """Tell this function of every transition from now on."""
+        """Tell this function of every transition from now on. Raises ``TypeError`` for what cannot be called."""
+        _must_be_callable(listener)
         with self._lock:
             self._listeners = (*self._listeners, listener)
 
@@ -134,7 +137,10 @@ class Governance:
         *,
         token: int | None = None,
     ) -> LifecycleEvent:
-        """Move a task. ``token`` is the claim that is reported of, if the caller can prove it (E12)."""
+        """Move a task. ``token`` is the claim that is reported of, if the caller can prove it (E12).
+
+        Without it, an actor who has claimed the task speaks of its own claim, and anybody else of the present one.
+        """
         _must_be(Task, task)
         said = _said(actor, reason, transition_reason, None, token)
         return self._move(task, new_status, said, transition_id)
@@ -223,13 +229,17 @@ class Governance:
         event = subject.event_towards(status, said.about(subject))
         if event is None:
             raise self._illegal(subject, status)
+        self._must_be_admitted(subject, status, said)
+        moved = self._take(subject, event, status, said)
+        if moved is None:
+            over = subject.claim_of(said.actor) if said.token is None else said.token
+            raise self._illegal(subject, status, f"claim {over} is over")
+        return moved
+
+    def _must_be_admitted(self, subject: Subject, status: str, said: Said) -> None:
         source = subject.spelled(subject.record.state)
         if not may(self._level_of(said.actor), source, status, self._gates):
             raise AccessDeniedError(f"{said.actor or 'nobody'} may not move {subject.id} from {source} to {status}")
-        moved = self._take(subject, event, status, said)
-        if moved is None:
-            raise self._illegal(subject, status, f"claim {said.token} is over")
-        return moved
 
     def _take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
         try:
@@ -259,8 +269,12 @@ class Governance:
 
     def _approval(self, subject: Task, event: Event, status: TaskStatus, said: Said) -> LifecycleEvent:
         _must_be(Task, subject)
-        told = self._settle(subject, lambda: self._take(subject, event, status, said))
+        told = self._settle(subject, lambda: self._admitted_take(subject, event, status, said))
         return cast("LifecycleEvent", told)  # what it enters is another state
+
+    def _admitted_take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
+        self._must_be_admitted(subject, status, said)
+        return self._take(subject, event, status, said)
 
     def _plan(
         self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, status: TaskStatus, said: Said
@@ -279,6 +293,8 @@ class Governance:
                 if isinstance(decided, Failure):
                     raise PlanConflictError(decided.failure())
                 planned = [each for each in tasks if each.status is TaskStatus.PLANNED]
+                for each in planned:
+                    self._must_be_admitted(each, status, said)
                 return [event for each in planned if (event := self._take(each, decision, status, said))]
         finally:
             self._calls.flush()
@@ -309,6 +325,12 @@ def _lifecycle_event(subject: Subject, transition: Transition, said: Said) -> Li
         abort_reason=said.abort_reason or getattr(event, "abort_reason", None),
         metadata={"event": type(event).__name__, "version": transition.after.version, **kept},
     )
+
+
+def _must_be_callable(listener: object) -> None:
+    if not callable(listener):
+        message = f"a listener must be callable, not {type(listener).__name__}"
+        raise TypeError(message)
 
 
 def _said(

@@ -61,12 +61,21 @@ class Subject:
         self.taken: Final[list[Transition]] = []
         self.asked: Final[list[Effect]] = []
         performers = {effect: self.asked.append for row in machine.rows for effect in row.effects}
-        self.driver: Final = Driver(machine, record, performers, observer=self.taken.append, clock=clock)
+        self.driver: Final = Driver(machine, record, performers, observer=self.note, clock=clock)
 
     @property
     def record(self) -> Any:
         """The record as it is now."""
         return self.driver.record
+
+    def note(self, transition: Transition) -> None:
+        """Keep a transition until it is told."""
+        self.taken.append(transition)
+
+    def claim_of(self, actor: str) -> int:
+        """Return the number of the claim that this actor's words are about; 0 for none."""
+        del actor
+        return 0
 
     def spelled(self, state: State) -> str:
         """Return a state as this interface spells it."""
@@ -111,6 +120,7 @@ class Task(Subject):
         """Make a task that is in this state."""
         state = task.State[TaskStatus(status).name]
         record = replace(machine.initial, **{"id": id, "state": state, **fields})
+        self._claims: Final[dict[str, int]] = {record.owner: record.epoch} if record.owner else {}
         super().__init__(id, machine, approval.with_approval(machine, machine.name), record, clock)
 
     @property
@@ -123,9 +133,27 @@ class Task(Subject):
         """The number of the present claim, which its owner can prove itself with (E12)."""
         return int(self.record.epoch)
 
+    def note(self, transition: Transition) -> None:
+        """Keep a transition until it is told, and whose claim it was if it was one."""
+        super().note(transition)
+        if isinstance(transition.event, task.Claimed):
+            self._claims[transition.after.record.owner] = transition.after.record.epoch
+
+    def claim_of(self, actor: str) -> int:
+        """Return the number of this actor's own claim, be it over; of whoever never claimed, that of the present one.
+
+        Nobody's words can be taken for those of the next owner, therefore (E12). Where nobody has claimed it is 0.
+        """
+        present = 0 if self.record.state in _UNCLAIMED else self.token
+        return self._claims.get(actor, present)
+
     def spelled(self, state: State) -> str:
         """Return a state as this interface spells it."""
         return TaskStatus[state.name].value
+
+
+_UNCLAIMED: Final = {task.State.PLANNED, task.State.OPEN, task.State.BLOCKED, task.State.WAITING_FOR_SUBTASKS}
+"""In these a task has no owner who could report."""
 
 
 class AgentSession(Subject):

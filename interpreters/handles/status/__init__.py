@@ -1,5 +1,6 @@
 """The interface of document 001: a ``Runtime`` that spawns and stops agents, over a store that loses no update."""
 
+from lifefold.interpreters.handles.arguments import AgentConfig
 from lifefold.interpreters.handles.status.errors import (
     AgentBusy,
     AgentError,
@@ -9,6 +10,7 @@ from lifefold.interpreters.handles.status.errors import (
     NotFound,
     NotReserved,
     NotRunning,
+    RefreshRefused,
     StoreError,
     StoreUnavailable,
     TaskRefused,
@@ -25,6 +27,7 @@ from lifefold.interpreters.handles.status.store import (
 
 __all__ = [
     "AgentBusy",
+    "AgentConfig",
     "AgentError",
     "AgentFailed",
     "AgentState",
@@ -34,6 +37,7 @@ __all__ = [
     "NotFound",
     "NotReserved",
     "NotRunning",
+    "RefreshRefused",
     "Runtime",
     "SqliteStateManager",
     "StateManager",

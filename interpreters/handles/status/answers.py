@@ -1,17 +1,21 @@
 """What a stored agent answers to those who ask: what is due, who holds what, and why something is refused."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from lifefold.core.budget import lease
 from lifefold.core.budget.agent import lease_ref
 from lifefold.core.kernel import Elapsed, Entity, Event
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.errors import AgentError, AgentFailed, BudgetRefused, NotRunning, TaskRefused
+from lifefold.interpreters.handles.status.errors import (
+    AgentError,
+    AgentFailed,
+    BudgetRefused,
+    NotRunning,
+    RefreshRefused,
+    TaskRefused,
+)
 from lifefold.interpreters.handles.status.store import AgentState
-
-NOTHING: Final = lease.Reserve("", 0)
-"""A reservation of nothing."""
 
 
 def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event]]:
@@ -58,7 +62,18 @@ def denied(state: AgentState, asked: lease.Reserve) -> AgentError:
     """Return why an agent may not reserve: it does not run, or the gate says no."""
     if state.status is not State.RUNNING:
         return not_running(state)
-    found = next((each.record for each in state.leases if each.ref == lease_ref(state.incarnation)), None)
-    of = found or lease.Lease()
+    of = _present_lease(state) or lease.Lease()
     verdict = lease.verdict(of, asked.name, asked.amount_microusd)
     return BudgetRefused(state.agent_id, asked.name, asked.amount_microusd, verdict, of.account.free_microusd)
+
+
+def not_refreshed(state: AgentState) -> AgentError:
+    """Return why an agent's lease is not refreshed: it does not run, or the lease need or can not be."""
+    if state.status is not State.RUNNING:
+        return not_running(state)
+    found = _present_lease(state)
+    return RefreshRefused(state.agent_id, found.state if found else None)
+
+
+def _present_lease(state: AgentState) -> lease.Lease | None:
+    return next((each.record for each in state.leases if each.ref == lease_ref(state.incarnation)), None)

@@ -1,6 +1,7 @@
 """What the runtime of document 001 raises, and nothing else but ``TypeError`` and ``ValueError`` for odd arguments."""
 
 from lifefold.core.budget.account import Verdict
+from lifefold.core.budget.lease import State as LeaseState
 
 
 class AgentError(Exception):
@@ -56,6 +57,16 @@ class BudgetRefused(AgentError):
             agent_id, f"cannot reserve {amount_microusd} microusd as {name!r}: {verdict}; {free_microusd} are free"
         )
         self.verdict, self.free_microusd = verdict, free_microusd
+
+
+class RefreshRefused(AgentError):
+    """The agent's lease has not expired, or has nothing left. ``lease`` is its state, None if there is no lease."""
+
+    def __init__(self, agent_id: str, lease: LeaseState | None) -> None:
+        """Take how the lease stands."""
+        rule = f"its lease is {lease}; only one that has expired, with something left, is refreshed"
+        super().__init__(agent_id, "has no lease; a restart opens one" if lease is None else rule)
+        self.lease = lease
 
 
 class NotReserved(AgentError):

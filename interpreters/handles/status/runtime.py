@@ -22,22 +22,21 @@ from typing import Final
 from lifefold.core import status
 from lifefold.core.budget import agent as agent_budget
 from lifefold.core.budget import lease
-from lifefold.core.budget.agent import agent_type, lease_ref
+from lifefold.core.budget.agent import STATUS, agent_type, lease_ref
 from lifefold.core.kernel import Aggregate, Asked, Envelope, Event, Opened, Reaction, Refusal, react
 from lifefold.core.status import State, Status
 from lifefold.effects import CallHook, Effect, EmitTelemetry, ReturnBudget
 from lifefold.interpreters.handles import arguments as agent_arguments
-from lifefold.interpreters.handles.arguments import EXIT_CODES, AgentConfig
+from lifefold.interpreters.handles.arguments import EXIT_CODES, MOST_MICROUSD, AgentConfig
 from lifefold.interpreters.handles.driver import wall_ms
 from lifefold.interpreters.handles.outbox import Outbox
 from lifefold.interpreters.handles.status.answers import (
-    NOTHING,
     denied,
     due_timers,
     holder_of,
     is_same_run,
     must_not_have_failed,
-    not_running,
+    not_refreshed,
     refused_task,
 )
 from lifefold.interpreters.handles.status.errors import (
@@ -49,6 +48,7 @@ from lifefold.interpreters.handles.status.errors import (
     NotFound,
     NotReserved,
     NotRunning,
+    RefreshRefused,
     TaskRefused,
     VersionConflict,
 )
@@ -66,12 +66,16 @@ __all__ = [
     "NotFound",
     "NotReserved",
     "NotRunning",
+    "RefreshRefused",
     "Runtime",
     "State",
     "StateManager",
     "TaskRefused",
     "VersionConflict",
 ]
+
+SOME_MICROUSD: Final = range(1, MOST_MICROUSD + 1)
+"""What may be reserved at once."""
 
 Telemetry = Callable[[str, str, dict[str, str | int | None]], None]
 """Told of an agent's id, the event, and what else is known of it."""
@@ -186,14 +190,14 @@ class Runtime:
     def end_task(self, agent_id: str, task: str) -> AgentState:
         """Say that the agent is done with a task; the last one of an agent that drains stops it.
 
-        Raises ``NotRunning``, ``TaskRefused``; of an agent that has failed it changes nothing.
+        Raises ``TaskRefused``. Of an agent that has stopped or failed it changes nothing: the task was cut off.
         """
         event = status.TaskEnded(agent_arguments.text("task", task, empty=False))
         return self._of_status(agent_id, event, lambda state: refused_task(state, event.task))
 
     def record_pii_detection(self, agent_id: str) -> AgentState:
-        """Count personal data that was found. Raises ``NotRunning``; of a failed agent it changes nothing."""
-        return self._of_status(agent_id, status.PiiDetected(), not_running)
+        """Count personal data that was found, before a stop included; of a failed agent it changes nothing."""
+        return self._of_status(agent_id, status.PiiDetected())
 
     def get_agent(self, agent_id: str) -> AgentState:
         """Return an agent's state, as it was saved last."""
@@ -225,7 +229,8 @@ class Runtime:
         Raises ``NotRunning`` or ``AgentFailed`` (I2), ``BudgetRefused``.
         """
         asked = lease.Reserve(
-            agent_arguments.text("name", name, empty=False), agent_arguments.amount("amount_microusd", amount_microusd)
+            agent_arguments.text("name", name, empty=False),
+            agent_arguments.whole("amount_microusd", amount_microusd, SOME_MICROUSD),
         )
         return self._change(
             agent_id,
@@ -248,11 +253,11 @@ class Runtime:
         return self._of_reservation(agent_id, lease.Refund(agent_arguments.text("name", name, empty=False)))
 
     def refresh(self, agent_id: str) -> AgentState:
-        """Go on with an expired lease, if its grace is not over. Raises ``NotRunning``, ``BudgetRefused``."""
+        """Go on with an expired lease, if its grace is not over. Raises ``NotRunning``, ``RefreshRefused``."""
         return self._change(
             agent_id,
             lambda state: (lease_ref(state.incarnation), lease.Refresh()),
-            lambda state: denied(state, NOTHING),
+            not_refreshed,
         )
 
     # How a call becomes a transition
@@ -260,7 +265,7 @@ class Runtime:
     def _of_status(
         self, agent_id: str, event: Event, refused: Callable[[AgentState], AgentError] | None = None
     ) -> AgentState:
-        return self._change(agent_id, lambda _state: ("status", event), refused)
+        return self._change(agent_id, lambda _state: (STATUS, event), refused)
 
     def _of_reservation(self, agent_id: str, event: lease.Settle | lease.Refund) -> AgentState:
         return self._change(
@@ -315,7 +320,7 @@ class Runtime:
         born = react(agent_type, agent_type.start(f"{agent_budget.KIND}/{record.agent_id}"), opened)
         assert isinstance(born, Reaction)  # noqa: S101 - a new aggregate is opened with records of its own machines
         with Launching(self._launch, self._release, self.failures) as launching:
-            launching.prepare(tuple(Asked("status", effect) for effect in step.effects))
+            launching.prepare(tuple(Asked(STATUS, effect) for effect in step.effects))
             if self._saved(None, born.aggregate, list(step.effects)) is None:
                 raise AlreadyRunning(record.agent_id, "there is an agent of this id")
             launching.succeed()
@@ -323,7 +328,7 @@ class Runtime:
         return record.agent_id
 
     def _successor(self, state: AgentState) -> str:
-        record: Status = state.aggregate().record("status")
+        record: Status = state.aggregate().record(STATUS)
         if not status.is_replaceable(record):
             raise AlreadyRunning(state.agent_id, "runs; stop it before another one takes its place")
         return self._born(status.successor(record, agent_arguments.text("the new id", self._new_id(), empty=False)))
@@ -336,7 +341,7 @@ class Runtime:
             self.failures.append(error)
             return False
         event = status.FatalError(status.ORPHANED)
-        now = self._change(state.agent_id, lambda found: ("status", event) if is_same_run(found, state) else None)
+        now = self._change(state.agent_id, lambda found: (STATUS, event) if is_same_run(found, state) else None)
         return now.status is State.FAILED
 
     def _perform(self, effect: Effect) -> None:

@@ -52,6 +52,7 @@ class AgentState(msgspec.Struct, frozen=True):
     budget_microusd: int = 0
     lease_ms: int | None = None
     cost_microusd: int | None = None
+    added_microusd: int = 0
     leases: tuple[Entity[Lease], ...] = ()
 
     @property
@@ -91,14 +92,14 @@ class AgentState(msgspec.Struct, frozen=True):
         if record.state is status.State.FAILED and not record.reason:
             record = msgspec.structs.replace(record, reason="unknown")
         entities: dict[str, Entity[Any]] = {each.ref: each for each in self.leases}
-        entities["status"] = Entity("status", record, self.version, self.since_ms)
-        views = pmap({agent_budget.COST: self.spent_microusd})
+        entities[agent_budget.STATUS] = Entity(agent_budget.STATUS, record, self.version, self.since_ms)
+        views = pmap({agent_budget.COST: self.spent_microusd, agent_budget.ADDED: self.added_microusd})
         return Aggregate(f"{agent_budget.KIND}/{self.agent_id}", self.version, pmap(entities), views)
 
     @classmethod
     def of(cls, agent: Aggregate, version: int) -> Self:
         """Return what is to be stored of an agent; leases that are over for good are not."""
-        entity: Entity[Status] = agent.entities["status"]
+        entity: Entity[Status] = agent.entities[agent_budget.STATUS]
         record, cost = entity.record, int(agent.views[agent_budget.COST])
         kept = tuple(
             each
@@ -111,6 +112,7 @@ class AgentState(msgspec.Struct, frozen=True):
             version=version,
             since_ms=entity.entered_ms,
             cost_microusd=cost,
+            added_microusd=int(agent.views[agent_budget.ADDED]),
             leases=kept,
             **{name: getattr(record, name) for name in _SHARED},
         )

@@ -156,12 +156,21 @@ def test_a_rejected_result_is_a_failure() -> None:
 
 
 def test_what_depends_on_an_exhausted_task_is_blocked_with_the_reason() -> None:
-    """And what depends on that, in turn (E19)."""
+    """And what depends on that, in turn; nobody is given it again and again (E19, sipyourdrink-ltd/bernstein#3621)."""
     of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2"), make("T4")))
     fail(of, "T1")
     assert [of.state(f"task:T{n}") for n in range(1, 5)] == ["FAILED", "BLOCKED", "BLOCKED", "OPEN"]
     assert of.record("task:T2").reason == "depends on T1, which is FAILED"
     assert of.record("task:T3").reason == "depends on T2, which is BLOCKED"
+
+
+def test_what_depends_on_a_task_that_is_retried_waits_for_it_and_is_done_after_it() -> None:
+    """The retry has the same id, so nothing that waits is left behind (E5, sipyourdrink-ltd/bernstein#4376)."""
+    of = ask(opened(make("T1", max_retries=1), make("T2", "T1")))
+    ask(fail(of, "T1"))
+    assert (of.state("task:T1"), of.record("task:T1").retries, of.state("task:T2")) == ("CLAIMED", 1, "OPEN")
+    ask(close(of, "T1"))
+    assert of.state("task:T2") == "CLAIMED"
 
 
 def test_what_depends_on_a_cancelled_task_is_blocked() -> None:
@@ -185,7 +194,10 @@ def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
 
 @pytest.mark.parametrize("lost", ["cancelled", "failed", "blocked"])
 def test_a_task_that_is_opened_while_it_waits_for_what_will_not_be_done_is_blocked_again(lost: str) -> None:
-    """Nobody could ever take it, and the fleet would never end (E19)."""
+    """Nobody could ever take it, and the fleet would never end.
+
+    E19; what a task depends on is asked whenever it is opened, not only when it is made (777genius/agent-teams-ai#618).
+    """
     of = ask(opened(make("T1"), make("T2", "T1"), make("T3", "T2")))
     if lost == "failed":
         fail(of, "T1")
@@ -358,7 +370,10 @@ def test_when_every_task_is_settled_everybody_who_is_there_is_sent_home() -> Non
 
 @pytest.mark.parametrize("last", ["closed", "exhausted", "cancelled", "blocked"])
 def test_any_way_to_settle_the_last_task_ends_the_fleet(last: str) -> None:
-    """Done, failed for good, not wanted, or waiting for somebody (E18)."""
+    """Done, failed for good, not wanted, or waiting for somebody; all of them are transitions.
+
+    E18; sipyourdrink-ltd/bernstein#5967.
+    """
     of = ask(opened(make("T1")))
     match last:
         case "closed":

@@ -112,7 +112,7 @@ def test_a_notice_stands_above_the_agents_with_its_remedy(tmp_path: Path, width:
     anyio.run(drawing, ground, act)
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize(("width", "height"), [(120, 40), (60, 20)])
 def test_a_line_of_what_has_happened_says_where_it_led_and_why(tmp_path: Path, width: int, height: int) -> None:
     """Before anything else is cut."""
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)

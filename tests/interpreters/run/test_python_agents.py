@@ -58,6 +58,16 @@ def test_an_agent_of_ones_own_class_does_a_task(ground: Ground) -> None:
     assert ground.processes() == []
 
 
+def test_an_agent_that_shuts_down_and_completes_has_done_its_task(ground: Ground) -> None:
+    """In a fleet a graceful shutdown is no failure (A4)."""
+    (ground.folder / "counts" / "T1.gate").unlink()
+    with (ground.folder / "craft.py").open("a") as craft:
+        craft.write("        self.shutdown()\n        self.complete()\n")
+    ground.run()
+    assert ground.git("show", "main:T1.txt") == "item 1\nitem 2\nitem 3\n"
+    assert ground.processes() == []
+
+
 def test_an_urgent_message_preempts_it_at_a_safe_point_and_it_goes_on_where_it_was(ground: Ground) -> None:
     """Nothing is done twice: the next session resumes what the interrupted one has suspended."""
     with ground.running() as run:

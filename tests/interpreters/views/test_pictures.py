@@ -37,7 +37,7 @@ def readable(text: str) -> str:
 
 def event_of(label: str) -> str:
     """Return the event of an inscription, without its condition and its effects."""
-    return re.sub(r"( \[[^\[]*\])?( / [\w, ]+)?$", "", label)
+    return re.sub(r"( \[[^\[]*\])?( / [\w, ()]+)?$", "", label)
 
 
 def mermaid_titles(text: str) -> dict[str, str]:

@@ -74,6 +74,45 @@ class Deaf(Craft):
         while True:
             pass
 
+class Graceful(Craft):
+    def process_work(self):
+        self.shutdown()
+        self.complete()
+
+class Literal(Graceful):
+    def __init__(self, name):
+        from lifefold.core.runtime import machine
+        Agent.__init__(self, name, machine=machine)
+
+class Quitter(Craft):
+    def process_work(self):
+        raise SystemExit(0)
+
+class Unprepared(Craft):
+    def on_scheduled(self, task_id):
+        raise ValueError("no such disk")
+
+class Busy(Craft):
+    """Leaves a thread that never ends."""
+
+    def process_work(self):
+        import threading
+        threading.Thread(target=threading.Event().wait).start()
+
+class Slow(Craft):
+    """Is asked to yield before it runs."""
+
+    def on_startup(self):
+        with open("gate-0") as gate:
+            gate.read()
+        with open("gate-1") as gate:
+            gate.read()
+
+    def process_work(self):
+        while not self.safe_point():
+            pass
+        self.suspend()
+
 class Idle(Agent):
     pass
 '''
@@ -172,10 +211,40 @@ def test_an_agent_that_does_not_yield_is_ended_by_force(bench: Bench) -> None:
     assert said.startswith("ended in FAILED: ")
 
 
+def test_an_agent_that_shuts_down_gracefully_has_completed_its_task(bench: Bench) -> None:
+    """Agents that a fleet runs have the profile in which a shutdown need not end as a failure (A4)."""
+    assert ended(bench.start("craft:Graceful")) == (0, "")
+
+
+def test_an_agent_that_was_made_with_a_machine_keeps_it(bench: Bench) -> None:
+    """By the document's own table it cannot complete once it shuts down."""
+    status, said = ended(bench.start("craft:Literal"))
+    assert status == 1
+    assert said.startswith("ended in FAILED: ")
+    assert "SHUTTING_DOWN -> COMPLETED" in said
+
+
+def test_a_request_during_the_start_is_told_when_the_agent_runs(bench: Bench) -> None:
+    """It is not lost, and not taken for one about something else."""
+    process = bench.start("craft:Slow")
+    bench.open_gate(0)
+    process.send_signal(signal.SIGTERM)
+    bench.open_gate(1)
+    assert ended(process)[0] == SUSPENDED_STATUS
+    assert bench.kept()
+
+
+def test_a_process_ends_with_its_task(bench: Bench) -> None:
+    """Whatever threads of the agent's go on."""
+    assert ended(bench.start("craft:Busy")) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [
         ("craft:Broken", "ended in FAILED: ValueError: no such file"),
+        ("craft:Quitter", "ended in FAILED: SystemExit: 0"),
+        ("craft:Unprepared", "ended in FAILED: ValueError: no such disk"),
         ("craft:Waiting", "ended in WAITING: process_work() returned"),
         ("craft:Idle", "craft:Idle: it must be a subclass of"),
         ("craft:Nobody", "craft:Nobody: AttributeError: "),

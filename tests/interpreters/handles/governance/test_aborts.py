@@ -35,6 +35,17 @@ def test_siblings_are_told_to_shut_down_and_the_parent_is_not() -> None:
     assert told == [("b", AbortReason.SIBLING_ABORTED, "broken"), ("b1", AbortReason.PARENT_ABORTED, "broken")]
 
 
+def test_who_was_spawned_first_is_told_first() -> None:
+    """In every process; a family that has lost somebody keeps its order."""
+    chain = AbortChain()
+    names = [f"s{number}" for number in range(50)]
+    for name in names:
+        chain.register_child("root", name)
+    assert chain.propagate_abort("root") == names
+    chain.cleanup("s7")
+    assert chain.propagate_abort("root") == [name for name in names if name != "s7"]
+
+
 def test_an_abort_of_a_session_reaches_all_descendants() -> None:
     """Document 004, "Abort Chain Hierarchy": SESSION, by propagate_abort(); with itself by abort_session (E36)."""
     chain = family()

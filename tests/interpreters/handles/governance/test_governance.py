@@ -139,6 +139,27 @@ def test_transitions_can_be_gated_by_trust() -> None:
     assert governance.transition_task(task, "closed", actor="janitor").to_status == "closed"
 
 
+def test_approvals_and_plans_pass_the_same_gates() -> None:
+    """No operation is a way around them, and a plan that is refused has moved nothing (E34, E43)."""
+    gates = {
+        ("planned", "open"): AccessLevel.TRUSTED,
+        ("done", "pending_approval"): AccessLevel.TRUSTED,
+    }
+    governance = Governance(gates=gates, level_of=GraduatedAccess().level)
+    planned, done = [Task("T1", "planned"), Task("T2", "planned")], Task("T3", "done")
+    with pytest.raises(AccessDeniedError, match="ann may not move T1 from planned to open"):
+        governance.approve_plan(planned, "ann")
+    with pytest.raises(AccessDeniedError, match="ann may not move T3 from done to pending_approval"):
+        governance.request_approval(done, "ann")
+    assert [each.status for each in (*planned, done)] == ["planned", "planned", "done"]
+
+
+def test_what_cannot_be_called_is_no_listener() -> None:
+    """It is refused when it is given, not when the first transition has happened."""
+    with pytest.raises(TypeError, match="a listener must be callable, not int"):
+        Governance().add_listener(5)  # type: ignore[arg-type]
+
+
 # Agents and timers
 
 

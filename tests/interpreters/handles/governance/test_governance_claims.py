@@ -2,11 +2,13 @@
 
 import threading
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from lifefold.core import task as tasks
 from lifefold.core import task_profiles
+from lifefold.core.kernel import Machine
 from lifefold.effects import AbortSession, Effect, KeepDeadLetter
 from lifefold.interpreters.handles.governance.kernel import (
     AgentSession,
@@ -84,6 +86,68 @@ def test_a_token_proves_whose_claim_it_is() -> None:
     assert "Completed is not possible in CLAIMED" in raised.value.detail
     governance.transition_task(task, "done", actor="v", token=task.token)
     assert (task.status, task.record.owner) == (TaskStatus.DONE, "v")
+
+
+ENDS: Final = ["in_progress", "done", "failed", "blocked", "waiting_for_subtasks", "open"]
+
+
+@pytest.mark.parametrize("machine", [tasks.machine, task_profiles.governed], ids=str)
+@pytest.mark.parametrize("status", ENDS)
+def test_without_a_token_an_actor_speaks_of_its_own_claim(status: str, machine: Machine[Any]) -> None:
+    """A former owner neither begins nor ends the next one's work (E12; zenml-io/kitaru#743, camunda/camunda#57335)."""
+    governance = Governance()
+    task = claimed(governance, "a", machine=machine)
+    governance.transition_task(task, "open", actor="janitor", reason="slow")
+    governance.transition_task(task, "claimed", actor="b")
+    with pytest.raises(IllegalTransitionError) as raised:
+        governance.transition_task(task, status, actor="a")
+    assert raised.value.detail
+    assert (task.status, task.record.owner) == (TaskStatus.CLAIMED, "b")
+    assert len(governance.dead_letters) == (machine is task_profiles.governed)
+    governance.transition_task(task, status, actor="b")
+    assert task.status == status
+
+
+def test_who_claims_again_speaks_of_its_new_claim() -> None:
+    """And so does whoever owns a task from the beginning; others speak of the present claim."""
+    governance = Governance()
+    task = Task("T1", "claimed", owner="a", epoch=4)
+    governance.transition_task(task, "open", actor="a")
+    governance.transition_task(task, "claimed", actor="b")
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(task, "in_progress", actor="a")
+    governance.transition_task(task, "open", actor="janitor")
+    governance.transition_task(task, "claimed", actor="a")
+    governance.transition_task(task, "in_progress", actor="a")
+    assert governance.transition_task(task, "done", actor="gate").to_status == "done"
+
+
+def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
+    """By its token or by its name; anybody else may split a task that nobody has claimed (E12)."""
+    governance = Governance()
+    task = claimed(governance, "a")
+    token = task.token
+    governance.transition_task(task, "open", actor="a")
+    for proof in (token, None):
+        with pytest.raises(IllegalTransitionError):
+            governance.transition_task(task, "waiting_for_subtasks", actor="a", token=proof)
+    governance.transition_task(task, "waiting_for_subtasks", actor="planner")
+
+
+def test_who_was_given_up_for_dead_cannot_end_what_others_recover() -> None:
+    """In the governed profile; its word is kept (E12, E40)."""
+    governance = Governance()
+    task = claimed(governance, "a", machine=task_profiles.governed)
+    governance.transition_task(task, "in_progress", actor="a")
+    governance.transition_task(task, "orphaned", actor="janitor")
+    for status in ("failed", "open"):
+        with pytest.raises(IllegalTransitionError, match=f"'orphaned' -> '{status}'") as raised:
+            governance.transition_task(task, status, actor="a")
+        assert raised.value.detail == "claim 1 is over"
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(task, "done", actor="a")
+    assert [letter.report for letter in governance.dead_letters] == ["Failed", "Released"]
+    governance.transition_task(task, "done", actor="janitor")
 
 
 def test_in_the_governed_profile_a_late_report_is_kept() -> None:

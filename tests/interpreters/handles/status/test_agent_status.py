@@ -22,7 +22,6 @@ from lifefold.interpreters.handles.status.runtime import (
 )
 from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
 
-SUPPORT: Final = Path(__file__).parents[2] / "support"
 CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
 
 
@@ -253,7 +252,7 @@ def test_a_failure_after_a_stop_is_recorded_and_ignored(house: AgentHouse) -> No
 
 
 def test_a_restarted_runner_finds_the_dead(house: AgentHouse) -> None:
-    """RUNNING in the store and dead in fact is FAILED, and told (B17; openonion/connectonion#545, OpenSRE#57)."""
+    """RUNNING in the store, dead in fact: FAILED, and told (B17; connectonion#545, OpenSRE#57, vibe-kanban#1571)."""
     dead, living, stopped = (house.runtime.spawn_agent() for _ in range(3))
     house.runtime.stop_agent(stopped)
     runtime = house.another(liveness=lambda state: state.agent_id == living)
@@ -305,7 +304,8 @@ def test_a_call_from_telemetry_is_taken_and_told_afterwards(house: AgentHouse) -
         ("fail", ("agent_1", None), TypeError, "reason must be a str, not NoneType"),
         ("begin_task", ("agent_1", ""), ValueError, "task must not be empty"),
         ("begin_task", ("agent_1", "\ud800"), ValueError, "task has half a surrogate pair"),
-        ("reserve", ("agent_1", "w", -1), ValueError, "amount_microusd must be between 0 and"),
+        ("reserve", ("agent_1", "w", -1), ValueError, "amount_microusd must be between 1 and"),
+        ("reserve", ("agent_1", "w", 0), ValueError, "amount_microusd must be between 1 and"),
         ("reserve", ("agent_1", "w", 0.5), TypeError, "amount_microusd must be an int, not float"),
     ],
 )
@@ -336,11 +336,20 @@ def test_tasks_are_begun_and_ended_once(house: AgentHouse) -> None:
     with pytest.raises(TaskRefused, match="has no task 'u'"):
         house.runtime.end_task(agent_id, "u")
     house.runtime.stop_agent(agent_id, force=True)
-    for call in (house.runtime.begin_task, house.runtime.end_task):
-        with pytest.raises(NotRunning, match="has stopped; restart it first"):
-            call(agent_id, "t")
+    with pytest.raises(NotRunning, match="has stopped; restart it first"):
+        house.runtime.begin_task(agent_id, "t")
     with pytest.raises(AgentFailed):
         house.runtime.begin_task(failed(house), "t")
+
+
+def test_what_is_reported_after_a_forced_stop_is_taken(house: AgentHouse) -> None:
+    """The task that it cut off ends now, and personal data that was found before counts (B2, B15)."""
+    agent_id = house.runtime.spawn_agent()
+    house.runtime.begin_task(agent_id, "t")
+    stopped = house.runtime.stop_agent(agent_id, force=True)
+    assert house.runtime.end_task(agent_id, "t") == stopped
+    now = house.runtime.record_pii_detection(agent_id)
+    assert (now.status, now.pii_detections) == (State.STOPPED, 1)
 
 
 def test_a_conflict_names_the_agent_and_the_version() -> None:

@@ -15,6 +15,7 @@ from lifefold.interpreters.handles.status.runtime import (
     BudgetRefused,
     NotReserved,
     NotRunning,
+    RefreshRefused,
     Runtime,
     StateManager,
 )
@@ -72,8 +73,50 @@ def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -
     house.runtime.tick()
     assert house.runtime.get_agent(agent_id).leases[0].state is LeaseState.CLOSED
     assert house.told[-1] == f"{agent_id} returns 99"
-    with pytest.raises(BudgetRefused):
+    with pytest.raises(RefreshRefused, match="its lease is CLOSED; only one that has expired, with something left,"):
         house.runtime.refresh(agent_id)
+
+
+def test_a_lease_that_need_not_be_refreshed_is_not(house: AgentHouse) -> None:
+    """The refusal is about the lease, and says how it stands; no reservation was asked for."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    with pytest.raises(RefreshRefused, match="agent_1: its lease is ACTIVE; only one") as caught:
+        house.runtime.refresh(agent_id)
+    assert caught.value.lease is LeaseState.ACTIVE
+    house.runtime.reserve(agent_id, "w", 1_000)
+    house.runtime.settle(agent_id, "w", 1_000)
+    with pytest.raises(RefreshRefused) as caught:
+        house.runtime.refresh(agent_id)
+    assert caught.value.lease is LeaseState.EXPIRED
+    house.runtime.stop_agent(agent_id)
+    with pytest.raises(NotRunning):
+        house.runtime.refresh(agent_id)
+
+
+def test_what_an_earlier_incarnation_cost_above_its_reservation_is_not_there_for_a_later_one(house: AgentHouse) -> None:
+    """However late it becomes known: the budget is that of all of them (B7, I2)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 500)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.restart(agent_id)
+    now = house.runtime.settle(agent_id, "w", 900)
+    assert (now.spent_microusd, now.free_microusd) == (900, 100)
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "v", 101)
+    house.runtime.reserve(agent_id, "v", 100)
+    assert house.runtime.settle(agent_id, "v", 100).spent_microusd == 1_000
+
+
+def test_a_debt_outlives_the_lease_that_made_it(house: AgentHouse) -> None:
+    """It is known from the cost alone when the lease is not kept any more (B7)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 500)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.settle(agent_id, "w", 1_200)
+    house.runtime.restart(agent_id)
+    (lease,) = house.runtime.get_agent(agent_id).leases
+    assert (lease.record.account.free_microusd, lease.record.account.overrun_microusd) == (0, 200)
+    assert house.another().get_agent(agent_id).spent_microusd == 1_200
 
 
 def test_timers_outlive_the_runner(house: AgentHouse) -> None:
@@ -85,7 +128,7 @@ def test_timers_outlive_the_runner(house: AgentHouse) -> None:
 
 
 def test_a_budget_is_a_ceiling_and_a_reservation_is_one(house: AgentHouse) -> None:
-    """By its name; the refusal says why, and what is free (NousResearch/hermes-agent#91713)."""
+    """By its name; the refusal says why, and what is free (NousResearch/hermes-agent#91713, sortie-ai/sortie#240)."""
     agent_id = house.runtime.spawn_agent(CONFIG)
     assert house.runtime.reserve(agent_id, "w", 600) == house.runtime.reserve(agent_id, "w", 600)
     with pytest.raises(BudgetRefused, match="cannot reserve 401 microusd as 'v': more than is free; 400 are free") as e:
@@ -113,3 +156,6 @@ def test_an_agent_of_four_fields_spends_nothing() -> None:
     store.save_agent_state(AgentState("agent_1", State.RUNNING), 0)
     with pytest.raises(BudgetRefused):
         Runtime(store).reserve("agent_1", "w", 1)
+    with pytest.raises(RefreshRefused, match="has no lease; a restart opens one"):
+        Runtime(store).refresh("agent_1")
+    assert Runtime(store).stop_agent("agent_1").status is State.STOPPED

@@ -23,7 +23,7 @@ from lifefold.interpreters.handles.status.runtime import (
 )
 from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
 
-SUPPORT: Final = Path(__file__).parents[2] / "support"
+SUPPORT: Final = Path(__file__).parents[3] / "support"
 CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
 
 
