@@ -15,14 +15,13 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any, Final, cast
-
-import msgspec
+from typing import Any, Final
 
 from lifefold.core import runtime
 from lifefold.core.kernel import Event, LifecycleEvent, Machine, Transition, journal, replace
 from lifefold.core.runtime import SEED, Limits, Numbering, Runtime, State
 from lifefold.effects import CallHook, LogFailure, LogFatal, ReportStuck, ReportTaskFailed, SignalPreemption
+from lifefold.interpreters.handles.cooperative.requests import duration_ms, preempt_request
 from lifefold.interpreters.handles.cooperative.states import (
     AgentRetiredError,
     AgentState,
@@ -32,9 +31,6 @@ from lifefold.interpreters.handles.cooperative.states import (
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
 
 __all__ = ["Agent", "AgentRetiredError", "AgentState", "HookError", "StateTransitionError"]
-
-LONGEST_DEADLINE_MS: Final = 366 * 24 * 3_600_000
-"""The longest limit that a critical section may declare: a year."""
 
 default_machine: Final[ContextVar[Machine[Runtime]]] = ContextVar("default_machine", default=runtime.machine)
 """The machine of an agent that is made without one; whoever runs agents that others write may set another profile."""
@@ -254,7 +250,7 @@ class Agent:
         Sections may be nested; the earliest of their deadlines counts (A18).
         """
         key = next(self.__sections)
-        self.__send(runtime.SectionEntered(key, _duration(deadline_ms)), None)
+        self.__send(runtime.SectionEntered(key, duration_ms(deadline_ms)), None)
         try:
             yield
         finally:
@@ -274,7 +270,7 @@ class Agent:
         Its payload may be ``{"type": "PREEMPT_REQUEST", "reason": ...}``, the reason being optional; whatever else
         comes is ignored.
         """
-        reason = _preempt_request(message)
+        reason = preempt_request(message)
         if reason is not None:
             self.request_preemption(reason)
 
@@ -375,37 +371,3 @@ def _text(name: str, value: object) -> str:
         message = f"{name} must be a str, not {type(value).__name__}"
         raise TypeError(message)
     return value
-
-
-def _duration(deadline_ms: object) -> int | None:
-    if deadline_ms is None:
-        return None
-    if not isinstance(deadline_ms, int) or isinstance(deadline_ms, bool):
-        message = f"deadline_ms must be an int or None, not {type(deadline_ms).__name__}"
-        raise TypeError(message)
-    if not 0 <= deadline_ms <= LONGEST_DEADLINE_MS:
-        message = f"deadline_ms must be between 0 and {LONGEST_DEADLINE_MS}, not {deadline_ms}"
-        raise ValueError(message)
-    return deadline_ms
-
-
-class _Control(msgspec.Struct):
-    """The payload of a control message, as far as it is understood."""
-
-    type: str
-    reason: str | None = None
-
-
-def _preempt_request(message: object) -> str | None:
-    """Return the reason of a preemption request; None for any other message."""
-    if not isinstance(message, Mapping):
-        return None
-    fields = cast("Mapping[object, object]", message)
-    payload = fields.get("payload")
-    if fields.get("content_type") != "application/json" or not isinstance(payload, bytes | str):
-        return None
-    try:
-        control = msgspec.json.decode(payload, type=_Control)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
-    return (control.reason or "") if control.type == "PREEMPT_REQUEST" else None

@@ -17,7 +17,7 @@ from lifefold.interpreters.handles.cooperative import (
     HookError,
     StateTransitionError,
 )
-from lifefold.interpreters.handles.cooperative.agent import LONGEST_DEADLINE_MS
+from lifefold.interpreters.handles.cooperative.requests import LONGEST_DEADLINE_MS
 from recording_agent import Recording, running
 from virtual_clock import VirtualClock
 
