@@ -194,8 +194,7 @@ class Session(Record, frozen=True):
 
     def after_error(self) -> "Session":
         """Return the record with one more error counted."""
-        consecutive, total = self.counted()
-        return replace(self, consecutive_errors=consecutive, total_errors=total)
+        return replace(self, consecutive_errors=self.consecutive_errors + 1, total_errors=self.total_errors + 1)
 
 
 # Guards
@@ -305,15 +304,16 @@ def grace(s: Session) -> int:
 
 def backoff(s: Session) -> int:
     """Return ``min(2000 * 2^(n-1), 60000)`` milliseconds for n consecutive errors, less the jitter, if there is any."""
-    delay_ms = exponential_ms(s.consecutive_errors, base_ms=s.limits.backoff_base_ms, cap_ms=s.limits.backoff_cap_ms)
-    return spread_ms(delay_ms, s.limits.jitter, s.name, s.total_errors) if s.limits.jitter else delay_ms
+    limits = s.limits
+    delay_ms = exponential_ms(s.consecutive_errors, base_ms=limits.backoff_base_ms, cap_ms=limits.backoff_cap_ms)
+    return spread_ms(delay_ms, limits.jitter, s.name, s.total_errors) if limits.jitter else delay_ms
 
 
 # The table
 
-SUCCESS = Pattern(SessionExited, "Success", lambda e: isinstance(e.outcome, Success))
-ERROR = Pattern(SessionExited, "Error", lambda e: isinstance(e.outcome, Error))
-TIMEOUT = Pattern(SessionExited, "Timeout", lambda e: isinstance(e.outcome, Timeout))
+SUCCESS = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)
+ERROR = Pattern(SessionExited, "Error", lambda e: type(e.outcome) is Error)
+TIMEOUT = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is Timeout)
 ANY_OUTCOME = Pattern(SessionExited, "*", lambda _e: True)
 
 ROWS: tuple[Row[Session], ...] = (

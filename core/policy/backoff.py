@@ -8,8 +8,11 @@ def exponential_ms(n: int, *, base_ms: int, cap_ms: int) -> int:
 
     It saturates instead of overflowing; before the first failure (n = 0) it is what it is for the first.
     """
-    doublings = max(0, n - 1)
-    return cap_ms if base_ms and doublings >= cap_ms.bit_length() else min(base_ms << doublings, cap_ms)
+    doublings = n - 1 if n > 1 else 0
+    if base_ms and doublings >= cap_ms.bit_length():
+        return cap_ms
+    delay_ms = base_ms << doublings
+    return min(cap_ms, delay_ms)
 
 
 def spread_ms(delay_ms: int, fraction: float, *parts: str | int) -> int:
