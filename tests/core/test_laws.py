@@ -37,7 +37,7 @@ NEAR: dict[str, Record] = {
 }
 """Initial records whose limits are near, for machines that would need many events to come to theirs."""
 
-EXPLORED = 3_000
+EXPLORED = 1_500
 """How many records of a machine are visited at most, nearest first."""
 
 

@@ -91,7 +91,7 @@ def test_a_token_proves_whose_claim_it_is() -> None:
 ENDS: Final = ["in_progress", "done", "failed", "blocked", "waiting_for_subtasks", "open"]
 
 
-@pytest.mark.parametrize("machine", [tasks.machine, task_profiles.governed], ids=str)
+@pytest.mark.parametrize("machine", [tasks.machine, task_profiles.governed], ids=lambda each: each.name)
 @pytest.mark.parametrize("status", ENDS)
 def test_without_a_token_an_actor_speaks_of_its_own_claim(status: str, machine: Machine[Any]) -> None:
     """A former owner neither begins nor ends the next one's work (E12; zenml-io/kitaru#743, camunda/camunda#57335)."""
