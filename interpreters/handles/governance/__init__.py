@@ -1,5 +1,9 @@
 """The interface of document 004: transitions of tasks, agents and turns, abort chains, and judgements about agents."""
 
+from lifefold.core.kernel import LifecycleEvent
+from lifefold.core.policy.abort import AbortPolicy, AbortScope
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.handles.governance.aborts import AbortChain
 from lifefold.interpreters.handles.governance.appraisal import (
     AgentStateThresholds,
@@ -19,24 +23,31 @@ from lifefold.interpreters.handles.governance.kernel import (
     transition_agent,
     transition_task,
 )
-from lifefold.interpreters.handles.governance.tasks import AgentSession, Task, TaskStatus
+from lifefold.interpreters.handles.governance.tasks import AgentSession, AgentStatus, Task, TaskStatus
 from lifefold.interpreters.handles.governance.turns import AgentTurnEvent, AgentTurnStateMachine, TurnChange
 
 __all__ = [
     "AbortChain",
+    "AbortPolicy",
+    "AbortReason",
+    "AbortScope",
     "AccessDeniedError",
+    "AccessLevel",
     "AgentSession",
     "AgentStateThresholds",
+    "AgentStatus",
     "AgentTurnEvent",
     "AgentTurnStateMachine",
     "DuplicateTransitionError",
     "Governance",
     "GraduatedAccess",
     "IllegalTransitionError",
+    "LifecycleEvent",
     "PlanConflictError",
     "Task",
     "TaskStatus",
     "TimeoutEstimate",
+    "TransitionReason",
     "TurnChange",
     "add_listener",
     "classify_agent_state",
