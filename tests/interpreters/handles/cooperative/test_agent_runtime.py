@@ -420,3 +420,33 @@ def test_every_transition_is_audited_timeouts_included() -> None:
         ("runtime", "agent-1", "INITIALIZING", "FAILED", "timer", 60.0),
         ("runtime", "agent-1", "FAILED", "RECOVERING", "", 60.0),
     ]
+
+
+def test_an_audit_that_fails_takes_no_hook_with_it() -> None:
+    """What it is told of has happened: its error is kept, also that of a retirement (A14)."""
+
+    def full(_event: LifecycleEvent) -> None:
+        raise OSError("disk full")
+
+    agent = Recording(audit=full)
+    agent.start()
+    assert ("INITIALIZING", "RUNNABLE") in agent.heard
+    agent.retire("moved away")
+    assert agent.is_retired
+    assert [str(error) for error in agent.failures] == ["disk full", "disk full"]
+
+
+def test_an_agent_that_is_restored_has_neither_the_sections_nor_the_limits_of_the_old_process() -> None:
+    """Sections belong to threads that are gone, limits to the class; the task and the state come along."""
+    old = running(limits=Limits(suspend_timeout_ms=1))
+    section = old.non_preemptible()
+    with section:
+        old.suspend()
+        record = old.record
+        assert record.preemption.sections
+    new = Recording()
+    new.restore(record)
+    assert (new.state_name, new.current_task_id) == ("SUSPENDED", record.task_id)
+    assert (new.record.preemption.sections, new.record.limits) == ((), Limits())
+    with pytest.raises(ValueError, match="cannot go on as"):
+        new.restore(record)
