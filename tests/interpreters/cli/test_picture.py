@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fleet_ground import Ground
 from lifefold.core import session
+from lifefold.core.kernel import Reaction, Refusal
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.engine import Interpreter, Ongoing
@@ -39,23 +40,33 @@ async def drawing(ground: Ground, act: Callable[[Draw, Runner], None], *, crashi
     interpreter = Interpreter(activities={RunSession: crash if crashing else hang})
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
     picture = Picture(runner)
+    begun = anyio.Event()
+    runner.observers.append(Begun(len(runner.fleet.agents), begun).observe)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runner.run)
-        await settled(runner)
+        with anyio.fail_after(60):
+            await begun.wait()
         act(partial(lines, picture), runner)
         tasks.cancel_scope.cancel()
     runner.close()
 
 
-async def settled(runner: Runner) -> None:
-    """Wait until every agent has had a session, or has one."""
-    with anyio.fail_after(60):
-        while True:
-            workers = [each for name, each in runner.aggregates.items() if name.startswith("worker")]
-            begun = [each for each in workers if each.record("session").state in {"Running", "CoolingDown"}]
-            if len(begun) == len(runner.fleet.agents):
-                return
-            await anyio.sleep(0.01)
+class Begun:
+    """Waits, as the picture does, to be told of what is durable: until every agent has a session, or has had one."""
+
+    def __init__(self, agents: int, begun: anyio.Event) -> None:
+        self.agents = agents
+        self.begun = begun
+        self.workers: set[str] = set()
+
+    def observe(self, name: str, outcome: Reaction | Refusal) -> None:
+        working = {"Running", "CoolingDown"}
+        if not isinstance(outcome, Reaction) or not name.startswith("worker"):
+            return
+        if outcome.aggregate.record("session").state in working:
+            self.workers.add(name)
+        if len(self.workers) == self.agents:
+            self.begun.set()
 
 
 def lines(picture: Picture, width: int, height: int) -> list[str]:
