@@ -1,11 +1,12 @@
 # Everything below works from a clean clone; it needs git, make and Python 3.11 or newer.
 # The first target that needs it makes .venv. `make clean`, then `make PYTHON=/path/to/python3 ...`, chooses another Python.
-# ARGS=... is passed on to the demo and to pytest.
+# ARGS=... is passed on to the demo and to pytest; ARGS='-n 0 ...' runs the tests in one process, as -s and --pdb need it.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test xstate coverage lint format types contracts pages bench wheel ci clean
+.PHONY: help demo test xstate spin coverage lint format types contracts pages certificates bench wheel ci clean
 
+PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 PARTS := core effects interpreters
@@ -13,19 +14,23 @@ PROGRAMS := $(foreach d,tests benchmarks examples,$(if $(wildcard $d/*.py $d/*/*
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.has-runtime ## run the demonstration
 	@$(BIN)/lifefold demo $(ARGS)
 
 test: .venv/.has-test ## run the tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund
 
+spin: ## install SPIN, the checker's witness in the tests and its peer in the benchmarks (needs apt and root; skipped without)
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends spin gcc libc6-dev >/dev/null
+
 coverage: .venv/.has-test ## run the tests; fail unless every branch of core/ and effects/ was taken
-	$(BIN)/coverage run -m pytest $(ARGS)
+	$(PYTEST) --cov --cov-report= $(ARGS)
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='core/*,effects/*' --fail-under=100
 
@@ -47,6 +52,9 @@ contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that
 
 pages: .venv/.has-runtime ## write the pages of docs/lifecycles anew
 	$(BIN)/python docs/write_lifecycles.py
+
+certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
+	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') --certificate docs/certificates/ $(ARGS)
 
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -17,12 +17,28 @@ recycled. Both ask for the end of the session (``AbortSession``), so that no pro
 dead. It also takes ``Died`` in every state, over the edges that the document has.
 """
 
-from typing import Never
+from typing import Any, ClassVar, Final, Never
 
 import msgspec
 
-from lifefold.core.kernel import STAY, Event, Machine, Record, Step, after, replace, row
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    after,
+    always,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.limits import at_least
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.silence import last_sign_ms
 from lifefold.effects import AbortSession, EscalateSilence, KillOverdue
@@ -105,11 +121,7 @@ class Limits(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
-        for field in self.__struct_fields__:
-            value = getattr(self, field)
-            if isinstance(value, int) and value < 1:
-                message = f"{field} must be at least 1, not {value}"
-                raise ValueError(message)
+        at_least(1, self, "spawn_timeout_ms", "idle_ms", "wall_clock_ms", "fresh_ms", "extension_ms", "longest_ms")
         if self.silence_ms[0] < 1 or list(self.silence_ms) != sorted(set(self.silence_ms)):
             message = f"silence_ms must be positive and grow from step to step, not {self.silence_ms}"
             raise ValueError(message)
@@ -125,6 +137,8 @@ class Agent(Record, frozen=True):
     ``overdue`` says that it has taken longer and that its end was asked for.
     """
 
+    moments: ClassVar[tuple[str, ...]] = ("at_ms", "started_at_ms", "task_at_ms", "heartbeat_at_ms")
+
     state: State = State.STARTING
     id: str = ""
     parent: str = ""
@@ -139,6 +153,14 @@ class Agent(Record, frozen=True):
     abort_reason: AbortReason | None = None
     limits: Limits = Limits()
     at_ms: int = 0
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, the time to the first step of the ladder, and that which a task may take."""
+        return 0, self.limits.silence_ms[0], self.limits.wall_clock_ms
+
+    def horizon_ms(self) -> int:
+        """Return how long a task may take at most, and an agent may be silent."""
+        return max(self.limits.longest_ms, self.limits.silence_ms[-1], self.limits.fresh_ms)
 
 
 def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", limits: Limits | None = None) -> Agent:
@@ -201,7 +223,7 @@ def _hold_to_time(a: Agent, silent: int) -> tuple[Agent, tuple[KillOverdue, ...]
     allowed_ms = a.allowed_ms or limits.wall_clock_ms
     if worked_ms < allowed_ms or a.overdue:
         return a, ()
-    if silent < limits.fresh_ms and allowed_ms < limits.longest_ms:
+    if silent < limits.fresh_ms and worked_ms < limits.longest_ms:
         return replace(a, allowed_ms=min(allowed_ms + limits.extension_ms, limits.longest_ms)), ()
     return replace(a, overdue=True), (KillOverdue(a.id, worked_ms),)
 
@@ -217,6 +239,89 @@ def ends_with_a_reason_only_when_dead(a: Agent) -> bool:
 def is_idle_without_a_task(a: Agent) -> bool:
     """Who is idle has no task, and is not held to its time."""
     return a.state is not State.IDLE or not (a.task or a.overdue)
+
+
+# What holds of every step
+
+
+def dies_of_its_process(step: Transition) -> bool:
+    """An agent is dead when its process has ended or was never there, and not because somebody has lost patience."""
+    return step.entered is not State.DEAD or isinstance(step.event, SpawnFailed | SpawnOverdue | Died | Recycled)
+
+
+def is_silent_for_its_steps(step: Transition) -> bool:
+    """Who watches takes exactly the steps of the ladder that are due and were not taken, in their order."""
+    if step.before is None or not isinstance(step.event, Watched):
+        return True
+    a: Agent = step.after.record
+    taken = [effect.tier for effect in step.effects if isinstance(effect, EscalateSilence)]
+    reached = sum(silent_ms(a, a.at_ms) >= limit_ms for limit_ms in a.limits.silence_ms)
+    return taken == list(LADDER[step.before.record.escalated : a.escalated]) and a.escalated >= reached
+
+
+def only_life_resets_the_ladder(step: Transition) -> bool:
+    """The ladder starts again for whoever was heard of or is done with its task, and for nobody else."""
+    if isinstance(step.event, Heartbeat | TaskFinished):
+        return bool(step.after.record.escalated == 0)
+    return step.before is None or bool(step.after.record.escalated >= step.before.record.escalated)
+
+
+def overdue_is_ended_once(step: Transition) -> bool:
+    """The end of a task that takes too long is asked for when it becomes overdue, and once."""
+    if step.before is None:
+        return True
+    became: bool = step.after.record.overdue and not step.before.record.overdue
+    return sum(isinstance(effect, KillOverdue) for effect in step.effects) == became
+
+
+def time_is_bounded(step: Transition) -> bool:
+    """Whoever watches a task that takes longer than the longest time finds it overdue."""
+    a: Agent = step.after.record
+    over = isinstance(step.event, Watched) and a.at_ms - a.task_at_ms >= a.limits.longest_ms
+    return not over or a.overdue
+
+
+def is_allowed_within_limits(a: Agent) -> bool:
+    """A task is given no more time than the longest."""
+    return a.allowed_ms <= a.limits.longest_ms
+
+
+def given_up_is_aborted(step: Transition) -> bool:
+    """No process is left behind an agent that is given up: its session is ended (profile ``supervised``)."""
+    given_up = step.entered is State.DEAD and isinstance(step.event, SpawnOverdue | Recycled)
+    return not given_up or any(isinstance(effect, AbortSession) for effect in step.effects)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always("no task is given more time than the longest", lambda e: is_allowed_within_limits(e.record)),
+    always_step("an agent is dead only when its process has ended", dies_of_its_process),
+    always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps),
+    always_step(
+        "the ladder starts again with a sign of life or with the end of a task, and never else",
+        only_life_resets_the_ladder,
+    ),
+    always_step("the end of an overdue task is asked for, once", overdue_is_ended_once),
+    always_step("a task that takes longer than the longest time is overdue", time_is_bounded),
+    sometimes("an agent dies", lambda e: e.state is State.DEAD),
+    sometimes("an agent is idle", lambda e: e.state is State.IDLE),
+    sometimes("the last step of the ladder is taken", lambda e: e.record.escalated == len(LADDER)),
+    sometimes("a task is overdue", lambda e: e.record.overdue),
+    sometimes("a task gets more time", lambda e: e.record.allowed_ms > e.record.limits.wall_clock_ms),
+)
+
+SUPERVISED_PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("whoever is given up has its session ended", given_up_is_aborted),
+    leads_to(
+        "whoever is launched works at last, or is dead",
+        lambda e: e.state is State.STARTING,
+        lambda e: e.state is not State.STARTING,
+    ),
+    leads_to(
+        "whoever is idle is given work at last, or is dead",
+        lambda e: e.state is State.IDLE,
+        lambda e: e.state is not State.IDLE,
+    ),
+)
 
 
 machine = Machine(
@@ -235,6 +340,7 @@ machine = Machine(
     ),
     final={State.DEAD},
     invariants=(ends_with_a_reason_only_when_dead, is_idle_without_a_task),
+    properties=PROMISES,
 )
 
 
@@ -248,14 +354,18 @@ def idle_timeout(a: Agent) -> int:
     return a.limits.idle_ms
 
 
-supervised = machine.without_rows((State.IDLE, Recycled)).with_rows(
-    row(State.STARTING, SpawnOverdue, State.DEAD, expire),
-    row(State.IDLE, Recycled, State.DEAD, recycle),
-    row((State.STARTING, State.IDLE), Died, State.DEAD, die),
-    during={
-        State.STARTING: after(spawn_timeout, SpawnOverdue),
-        State.IDLE: after(idle_timeout, Recycled),
-    },
-    name="agent-supervised",
+supervised = (
+    machine.without_rows((State.IDLE, Recycled))
+    .with_rows(
+        row(State.STARTING, SpawnOverdue, State.DEAD, expire),
+        row(State.IDLE, Recycled, State.DEAD, recycle),
+        row((State.STARTING, State.IDLE), Died, State.DEAD, die),
+        during={
+            State.STARTING: after(spawn_timeout, SpawnOverdue),
+            State.IDLE: after(idle_timeout, Recycled),
+        },
+        name="agent-supervised",
+    )
+    .promising(*SUPERVISED_PROMISES)
 )
 """The profile that keeps time by itself, and in which a process may die in any state."""

@@ -13,13 +13,28 @@ decided about yet, in one step; if there is none left, the plan was decided befo
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final, Never
 
 import msgspec
 from returns.result import Failure, Result, Success
 
 from lifefold.core import task
-from lifefold.core.kernel import Event, IllegalTransition, Machine, Row, Step, after, replace, row
+from lifefold.core.kernel import (
+    Event,
+    IllegalTransition,
+    Machine,
+    Property,
+    Row,
+    Step,
+    Transition,
+    after,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+)
 from lifefold.core.task import State, Task
 
 APPROVAL_TIMEOUT_MS: Final = 3_600_000
@@ -62,6 +77,33 @@ ROWS: Final[tuple[Row[Task], ...]] = (
     row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
 )
 
+
+def agreed_by_a_person(step: Transition) -> bool:
+    """Work that waits for a person takes effect by that person's word and by nothing else (E2, E41)."""
+    waited = step.before is not None and step.before.state is State.PENDING_APPROVAL and step.entered is not None
+    expected = State.DONE if isinstance(step.event, ApprovalGranted) else State.FAILED
+    return not waited or step.entered is expected
+
+
+def waits_only_when_done(step: Transition) -> bool:
+    """A person is asked about what is done, and about nothing else (E2)."""
+    asked = step.entered is State.PENDING_APPROVAL and step.before is not None
+    return not asked or (step.before is not None and step.before.state is State.DONE)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("what waits for a person is done again by that person's word only", agreed_by_a_person),
+    always_step("a person is asked about what is done only", waits_only_when_done),
+    leads_to(
+        "nobody is waited for for ever",
+        lambda e: e.state is State.PENDING_APPROVAL,
+        lambda e: e.state is not State.PENDING_APPROVAL,
+    ),
+    sometimes("a person is asked", lambda e: e.state is State.PENDING_APPROVAL),
+    sometimes("the work is refused", lambda e: e.state is State.FAILED),
+)
+
+
 machine = Machine(
     "task-approval",
     Task(state=State.DONE),
@@ -70,11 +112,13 @@ machine = Machine(
     final={State.FAILED},
     detached=frozenset(State) - {State.DONE, State.PENDING_APPROVAL, State.FAILED},
     during={State.PENDING_APPROVAL: after(APPROVAL_TIMEOUT_MS, ApprovalExpired)},
+    properties=PROMISES,
 )
 
 
+@lru_cache
 def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
-    """Return a profile of a machine of tasks that has the rows of the approval behind its own."""
+    """Return a profile of a machine of tasks that has the rows of the approval behind its own, built once."""
     during: dict[Any, Any] = {**tasks.during, **machine.during}
     postpone: dict[Any, Any] = {**tasks.postpone}
     return Machine(
@@ -86,6 +130,8 @@ def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
         postpone=postpone,
         served=tasks.served,
         invariants=tasks.invariants,
+        properties=(*tasks.properties, *PROMISES),
+        rests=tasks.rests,
         detached=tasks.detached - {State.PENDING_APPROVAL},
         about=f"{tasks.about}; and what a person's approval does to it",
     )
@@ -107,14 +153,16 @@ def decide_plan(
     tasks: Iterable[Task],
     decision: task.Approved | task.Declined,
     tasks_machine: Machine[Any] = task.machine,
-) -> Result[tuple[Task, ...], PlanConflict]:
-    """Approve or decline a plan: return its tasks that were still PLANNED as they are now, all or none (E43)."""
+) -> Result[tuple[Task | None, ...], PlanConflict]:
+    """Approve or decline a plan, all of it or nothing (E43).
+
+    Return for each task what it becomes; None for one that was decided before, which stays as it is.
+    """
     every = tuple(tasks)
-    open_ones = [each for each in every if each.state is State.PLANNED]
-    if every and not open_ones:
+    steps = [tasks_machine.step(each, decision) if each.state is State.PLANNED else None for each in every]
+    if every and not any(steps):
         return Failure(PlanConflict(tuple(each.id for each in every), "the plan was decided before"))
-    steps = [tasks_machine.step(each, decision) for each in open_ones]
-    refused = tuple(each.id for each, step in zip(open_ones, steps, strict=True) if isinstance(step, IllegalTransition))
+    refused = tuple(each.id for each, step in zip(every, steps, strict=True) if isinstance(step, IllegalTransition))
     if refused:
         return Failure(PlanConflict(refused, f"{type(decision).__name__} is refused"))
-    return Success(tuple(step.record for step in steps if isinstance(step, Step)))
+    return Success(tuple(step.record if isinstance(step, Step) else None for step in steps))

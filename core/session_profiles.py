@@ -1,16 +1,27 @@
-"""Profiles of the session: in one, errors of long ago are forgotten; in the other, writing a prompt may fail."""
+"""Profiles of the session: errors of long ago are forgotten; writing a prompt may fail; a session may suspend itself.
 
-from typing import Any, Never
+*A suspended session is no error* (``in_fleet``, D28). The next one goes on with the same work in the same place, after
+a pause that grows as that after errors does. Nobody can go on for ever like that: the session by which an agent has
+suspended itself ``max_total_errors`` times in a row, without having been asked, is an error like any.
+"""
 
-from lifefold.core.kernel import Event, Machine, Step, does, replace, row
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import Event, Machine, Pattern, Step, after, does, replace, row
 from lifefold.core.session import (
+    BackoffElapsed,
     Error,
     FatalError,
+    Outcome,
     PromptReady,
     Session,
     SessionExited,
     State,
+    Suspended,
+    backoff,
     build_prompt,
+    count_error,
+    describe,
     give_up,
     machine,
     threshold_reached,
@@ -21,8 +32,18 @@ from lifefold.effects import LogFatal
 class WindowedSession(Session, frozen=True):
     """A session whose ``total_errors`` are those of the last ``total_errors_window_ms`` only (D22)."""
 
+    moments: ClassVar[tuple[str, ...]] = ("at_ms", "errors_at_ms")
+
     at_ms: int = 0
     errors_at_ms: tuple[int, ...] = ()
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, and half a window: two of them, and what was is forgotten."""
+        return 0, (self.limits.total_errors_window_ms + 1) // 2
+
+    def horizon_ms(self) -> int:
+        """Return the window: who errs after a longer pause has forgotten all that was before."""
+        return self.limits.total_errors_window_ms
 
     def recent(self) -> tuple[int, ...]:
         """Return when the errors within the window happened, one more at ``at_ms`` included."""
@@ -71,3 +92,38 @@ prompt_failures = machine.with_rows(
     name="session-prompt-failures",
 )
 """The profile in which writing a prompt can fail and be tried again (D6)."""
+
+
+SUSPENDED: Final = Pattern(SessionExited, "Suspended", lambda e: type(e.outcome) is Suspended)
+
+
+def may_go_on(s: Session, e: SessionExited) -> bool:
+    """The agent was asked to suspend, or has not done it too often by itself."""
+    return isinstance(e.outcome, Suspended) and (e.outcome.asked or s.suspensions + 1 < s.limits.max_total_errors)
+
+
+def failure(outcome: Outcome) -> str:
+    """Say why a session has failed."""
+    said = describe(outcome)
+    return f"{said}, too often in a row" if isinstance(outcome, Suspended) else said
+
+
+def count_suspension(s: Session, e: SessionExited) -> Step[Session, Never]:
+    """Count it, if nobody had asked for it."""
+    unasked = isinstance(e.outcome, Suspended) and not e.outcome.asked
+    return Step(replace(s, suspensions=s.suspensions + unasked))
+
+
+def pause(s: Session) -> int:
+    """Return how many milliseconds to wait after an error, or after so many suspensions in a row."""
+    return backoff(replace(s, consecutive_errors=s.suspensions) if s.suspensions else s)
+
+
+in_fleet = prompt_failures.with_rows(
+    row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
+    row(State.RUNNING, SUSPENDED, State.STOPPED, give_up, when=threshold_reached),
+    row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_error),
+    during={State.COOLING_DOWN: after(pause, BackoffElapsed)},
+    name="session-in-fleet",
+)
+"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28)."""

@@ -25,9 +25,24 @@ transition by keeping it, so what cannot be kept has not happened (B11). The hoo
 Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for what the two do together.
 """
 
-from typing import Final, Never
+from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.kernel import STAY, Event, Machine, Record, Row, Step, replace, row
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Row,
+    Step,
+    Transition,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+    weakly,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
 
@@ -111,6 +126,8 @@ class Status(Record, frozen=True):
 
     ``budget_microusd`` is what all incarnations together may spend, ``lease_ms`` how long the lease of one lasts.
     """
+
+    serials: ClassVar[tuple[str, ...]] = ("incarnation", "pii_detections", "late_reports")
 
     state: State = State.RUNNING
     agent_id: str = ""
@@ -272,6 +289,88 @@ def failure_is_explained(a: Status) -> bool:
     return bool(a.reason) is (a.state is State.FAILED)
 
 
+# What holds of every step
+
+
+def failure_is_immutable(step: Transition) -> bool:
+    """What has failed stays as it is, whatever comes (B4, B20)."""
+    before = step.before
+    return before is None or before.state is not State.FAILED or (before.record == step.after.record)
+
+
+def stop_waits_for_work(step: Transition) -> bool:
+    """An agent with tasks stops at once only if somebody forces it (B2)."""
+    if step.before is None or step.entered is not State.STOPPED:
+        return True
+    tasks = step.before.record.tasks
+    last = isinstance(step.event, TaskEnded) and tasks == (step.event.task,) and step.before.record.draining
+    return last or (isinstance(step.event, Stop) and (not tasks or step.event.force))
+
+
+def restart_keeps_everything(step: Transition) -> bool:
+    """A restart counts the incarnation and changes nothing else (B6, B7)."""
+    if step.before is None or step.entered is not State.RUNNING:
+        return True
+    before: Status = step.before.record
+    restarted: bool = step.after.record == replace(before, state=State.RUNNING, incarnation=before.incarnation + 1)
+    return restarted
+
+
+def draining_takes_no_task(step: Transition) -> bool:
+    """Who is to stop when its tasks are done gets no other one (B2)."""
+    before = step.before
+    return before is None or not before.record.draining or set(step.after.record.tasks) <= set(before.record.tasks)
+
+
+def drain_ends_only_with_the_agent(step: Transition) -> bool:
+    """A stop that waits is not forgotten: nothing but the agent's end takes it back."""
+    before = step.before
+    return before is None or not before.record.draining or step.after.record.draining or step.entered is not None
+
+
+def end_releases(step: Transition) -> bool:
+    """The work of every agent that stops or fails is ended, and of every one that starts it is launched."""
+    if step.before is None or step.entered is None:
+        return True
+    hook = LAUNCH if step.entered is State.RUNNING else RELEASE
+    return [each.name for each in step.effects if isinstance(each, CallHook)] == [hook]
+
+
+def change_is_kept_then_told(step: Transition) -> bool:
+    """What changes is kept, and told only after that; what changes nothing is not told (B3, B10)."""
+    if step.before is None:
+        return True
+    kinds = [type(each) for each in step.effects if isinstance(each, SaveState | EmitTelemetry)]
+    changed = step.before.record != step.after.record
+    return kinds in ([SaveState], [SaveState, EmitTelemetry]) if changed else EmitTelemetry not in kinds
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("what has failed stays as it is", failure_is_immutable),
+    always_step("nobody's tasks are cut off by a stop that is not forced", stop_waits_for_work),
+    always_step("a restart counts the incarnation and changes nothing else", restart_keeps_everything),
+    always_step("every start launches the agent's work, and every end releases it, once", end_releases),
+    always_step(
+        "what changes is kept before it is told, and what changes nothing is not told", change_is_kept_then_told
+    ),
+    sometimes("an agent stops", lambda e: e.state is State.STOPPED),
+    sometimes("an agent fails, and says why", lambda e: e.state is State.FAILED and bool(e.record.reason)),
+    sometimes("an agent that has stopped fails too late", lambda e: e.record.late_reports > 0),
+)
+
+DRAINING_PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("who is to stop when its tasks are done gets no other one", draining_takes_no_task),
+    always_step("a stop that waits is not forgotten", drain_ends_only_with_the_agent),
+    leads_to(
+        "whoever is to stop when its tasks are done stops, if they end",
+        lambda e: e.record.draining,
+        lambda e: e.state is not State.RUNNING,
+        given=weakly(TaskEnded),
+    ),
+    sometimes("a stop waits for tasks", lambda e: e.record.draining),
+)
+
+
 EVENTS: Final[tuple[type[Event], ...]] = (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected)
 
 ROWS: tuple[Row[Status], ...] = (
@@ -295,11 +394,12 @@ machine = Machine(
     rows=ROWS,
     final={State.FAILED},
     invariants=(works_only_while_running, drains_for_something, failure_is_explained),
+    properties=PROMISES,
 )
 
 draining = machine.with_rows(
     row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
     row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
     name="status-draining",
-)
+).promising(*DRAINING_PROMISES)
 """The profile in which a stop may wait for the active tasks: the agent stops with the last of them (B2)."""

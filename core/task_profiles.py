@@ -14,10 +14,26 @@ and are left out.
 - a report of a claim that is over changes nothing and is kept as a dead letter (E12).
 """
 
-from typing import Any, Final, Never
+from typing import Any, ClassVar, Final, Never
 
 from lifefold.core import task
-from lifefold.core.kernel import ANY, STAY, Event, Machine, Row, Step, after, replace, row
+from lifefold.core.kernel import (
+    ANY,
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Row,
+    Step,
+    Transition,
+    after,
+    always_step,
+    replace,
+    row,
+    sometimes,
+)
+from lifefold.core.policy.limits import at_least
+from lifefold.core.policy.promises import passes
 from lifefold.core.policy.retry import RetryPolicy, not_before_ms, retry_limit
 from lifefold.core.task import (
     Blocked,
@@ -61,6 +77,8 @@ bernstein_1_9 = task.machine.with_rows(
 class GovernedTask(Task, frozen=True):
     """A task that may be claimed from ``not_before_ms`` on; its limits in milliseconds."""
 
+    moments: ClassVar[tuple[str, ...]] = ("at_ms", "not_before_ms")
+
     at_ms: int = 0
     not_before_ms: int = 0
     retry_policy: RetryPolicy = RetryPolicy()
@@ -69,10 +87,15 @@ class GovernedTask(Task, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse limits that could never work. Raises ``ValueError`` naming the field."""
-        for field in ("lease_ms", "subtasks_ms"):
-            if getattr(self, field) < 1:
-                message = f"{field} must be at least 1, not {getattr(self, field)}"
-                raise ValueError(message)
+        at_least(1, self, "lease_ms", "subtasks_ms")
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, and what a task may have to rest at most."""
+        return 0, max(1, self.retry_policy.backoff_cap_ms)
+
+    def horizon_ms(self) -> int:
+        """Return that it does not matter for how long a task may be claimed already."""
+        return 1
 
     @property
     def allowed_retries(self) -> int:
@@ -133,6 +156,48 @@ def subtasks_limit(t: GovernedTask) -> int:
     return t.subtasks_ms
 
 
+def claims_wait(step: Transition) -> bool:
+    """Nobody claims a task that has to rest (E6)."""
+    waited: bool = step.before is None or step.at_ms >= step.before.record.not_before_ms
+    return waited or not isinstance(step.event, Claimed)
+
+
+def cancelled_is_ended(step: Transition) -> bool:
+    """The session of whoever works at a cancelled task is ended (E20)."""
+    before = step.before
+    worked_at = before is not None and before.state in {State.CLAIMED, State.IN_PROGRESS}
+    asked = [each.owner for each in step.effects if isinstance(each, AbortSession)]
+    return (
+        step.entered is not State.CANCELLED or not worked_at or (before is not None and asked == [before.record.owner])
+    )
+
+
+def late_is_kept(step: Transition) -> bool:
+    """A report that changes nothing is kept for people (E12)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    unchanged: bool = step.after.record == replace(step.before.record, at_ms=step.at_ms)
+    return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
+
+
+def hopeless_is_not_retried(step: Transition) -> bool:
+    """A failure that cannot pass is not tried again (E5)."""
+    if step.before is None or not isinstance(step.event, Retried):
+        return True
+    before: GovernedTask = step.before.record
+    return before.retries < retry_limit(before.max_retries, before.failure, before.retry_policy)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("nobody claims a task that has to rest", claims_wait),
+    always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
+    always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
+    always_step("a failure that cannot pass is not tried again", hopeless_is_not_retried),
+    passes(State.CLAIMED),
+    passes(State.WAITING_FOR_SUBTASKS),
+    sometimes("a task has to rest", lambda e: e.record.not_before_ms > e.record.at_ms),
+)
+
 STRICTER: Final[tuple[Row[Any], ...]] = (
     row(State.OPEN, Claimed, State.CLAIMED, task.claim, when=is_due),
     row(State.CLAIMED, Cancelled, State.CANCELLED, cancel),
@@ -159,6 +224,8 @@ governed: Machine[Any] = Machine(
         row(ANY, Blocked, STAY, keep_letter, when=is_late),
     ),
     final=task.machine.final,
+    properties=(*task.PROMISES, *PROMISES),
+    rests=task.rests,
     detached=task.machine.detached,
     during={
         State.CLAIMED: after(lease, LeaseExpired),

@@ -12,9 +12,24 @@ changes nothing, in whatever state, also when the turn is over. The last ``SEEN_
 earlier turn still says is refused.
 """
 
-from typing import Final, Never
+from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.kernel import ANY, STAY, Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import (
+    ANY,
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+    weakly,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
@@ -106,6 +121,8 @@ EVENTS: Final = (
 class Turn(Record, frozen=True):
     """A turn. ``seen`` has the ids of its reports, the oldest first."""
 
+    serials: ClassVar[tuple[str, ...]] = ("tool_calls", "compactions")
+
     state: State = State.IDLE
     agent: str = ""
     number: int = 1
@@ -181,6 +198,59 @@ def remembers_within_bounds(t: Turn) -> bool:
     return len(t.seen) <= SEEN_LIMIT and len(set(t.seen)) == len(t.seen) and "" not in t.seen
 
 
+def repetitions_change_nothing(step: Transition) -> bool:
+    """A report that comes again, and one of another turn, changes nothing (E26, E27)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    before: Turn = step.before.record
+    old = step.event.turn != before.number or step.event.id in before.seen
+    return not old or bool(before == step.after.record)
+
+
+def reports_are_remembered(step: Transition) -> bool:
+    """A report that can come again is recognised when it does (E26)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    return not step.event.id or step.event.id in step.after.record.seen
+
+
+def is_verified_first(step: Transition) -> bool:
+    """A turn completes only from its verification."""
+    return step.entered is not State.COMPLETING or _came_from(step, State.VERIFYING)
+
+
+def is_reaped_at_the_end(step: Transition) -> bool:
+    """A turn is reaped when it has completed or failed, so what is cleaned up is not at work."""
+    return step.entered is not State.REAPED or _came_from(step, State.COMPLETING, State.FAILED)
+
+
+def failure_is_reaped(step: Transition) -> bool:
+    """What has failed is cleaned up, and comes to nothing else."""
+    return step.entered is None or not _came_from(step, State.FAILED) or step.entered is State.REAPED
+
+
+def _came_from(step: Transition, *states: State) -> bool:
+    return step.before is not None and step.before.state in states
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("a report that comes again, or of another turn, changes nothing", repetitions_change_nothing),
+    always_step("every report that can come again is remembered", reports_are_remembered),
+    always_step("a turn completes only from its verification", is_verified_first),
+    always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
+    always_step("a turn that has failed is reaped, and nothing else", failure_is_reaped),
+    leads_to(
+        "every turn that began is reaped, if what cannot go on is said to fail and what is over is cleaned up",
+        lambda e: e.state is not State.IDLE,
+        lambda e: e.state is State.REAPED,
+        given=weakly(TaskFailed, AgentReaped),
+    ),
+    sometimes("a turn completes", lambda e: e.state is State.COMPLETING),
+    sometimes("a turn fails", lambda e: e.state is State.FAILED),
+    sometimes("a turn is reaped", lambda e: e.state is State.REAPED),
+)
+
+
 machine = Machine(
     "turn",
     Turn(),
@@ -208,6 +278,7 @@ machine = Machine(
     ),
     final={State.REAPED},
     invariants=(failed_only_with_a_reason, remembers_within_bounds),
+    properties=PROMISES,
 )
 
 completing_fails = machine.with_rows(

@@ -1,10 +1,20 @@
 """What every effect and every activity is: a frozen record that can be written to a log and read back."""
 
+from typing import ClassVar
+
 import msgspec
 
 
 class Effect(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """A command as data, performed once per committed transition. A reducer returns it, an interpreter performs it."""
+    """A command as data, performed once per committed transition. A reducer returns it, an interpreter performs it.
+
+    Whoever performs it may die before it is recorded, and then it is performed again, under the same identity. An
+    effect is ``idempotent`` if that comes to the same as performing it once: it says what is to be the case, or it is
+    news of which hearing it twice tells nothing more. What adds something each time is not, nor is what does something
+    that we do not know.
+    """
+
+    idempotent: ClassVar[bool] = False
 
 
 class Activity(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -22,12 +22,16 @@ class Begin(Effect, frozen=True):
 class End(Effect, frozen=True):
     """End the activity of this slot and generation, and confirm with ``Ended`` once nothing of it is left."""
 
+    idempotent = True
+
     slot: str
     generation: int = 0
 
 
 class StartTimer(Effect, frozen=True):
     """Report ``Elapsed`` at ``deadline_ms`` (Unix epoch). A reducer without a clock knows only ``delay_ms``."""
+
+    idempotent = True
 
     slot: str
     delay_ms: int
@@ -37,6 +41,8 @@ class StartTimer(Effect, frozen=True):
 
 class CancelTimer(Effect, frozen=True):
     """The timer of this slot and generation is not wanted any more. Needs no confirmation: a late one is inert."""
+
+    idempotent = True
 
     slot: str
     generation: int = 0
@@ -53,6 +59,8 @@ class Tell(Effect, frozen=True):
 
     ``ordinal`` counts the messages from the sender to this receiver from 1; the receiver takes each number once.
     """
+
+    idempotent = True
 
     aggregate: str
     entity: str

@@ -14,6 +14,8 @@ class NotifyProcess(Effect, frozen=True):
     ``restart_count`` says how often it was restarted since its last successful run.
     """
 
+    idempotent = True
+
     kind: ProcessNews
     reason: str = ""
     restart_count: int = 0
@@ -22,9 +24,13 @@ class NotifyProcess(Effect, frozen=True):
 class PauseTriggers(Effect, frozen=True):
     """Begin no more runs. One in flight goes on to its end; triggers are queued in order, and still reported."""
 
+    idempotent = True
+
 
 class ResumeTriggers(Effect, frozen=True):
     """Begin runs again with what is queued; if nothing is, report that."""
+
+    idempotent = True
 
 
 class StartProcess(Activity, frozen=True):

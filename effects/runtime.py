@@ -9,12 +9,16 @@ class LogFailure(Effect, frozen=True):
     ``error_code`` is for programs, ``reason`` for people.
     """
 
+    idempotent = True
+
     error_code: str
     reason: str
 
 
 class ReportStuck(Effect, frozen=True):
     """Tell an operator that an agent has been in ``state`` for ``after_ms`` and has no way out by itself (A8, A26)."""
+
+    idempotent = True
 
     state: str
     after_ms: int
@@ -23,6 +27,8 @@ class ReportStuck(Effect, frozen=True):
 class ReportTaskFailed(Effect, frozen=True):
     """Tell whoever gave this task out that the agent has lost it (A23)."""
 
+    idempotent = True
+
     task_id: str
     reason: str
     error_code: str = ""
@@ -30,6 +36,8 @@ class ReportTaskFailed(Effect, frozen=True):
 
 class SignalPreemption(Effect, frozen=True):
     """Tell the agent that it is overdue: it is failed unless it yields within ``grace_ms`` (A17)."""
+
+    idempotent = True
 
     reason: str
     grace_ms: int

@@ -6,25 +6,38 @@ from lifefold.effects.base import Activity, Effect
 class StorePrompt(Effect, frozen=True):
     """Keep the text of the prompt that the next session gets."""
 
+    idempotent = True
+
     prompt: str
 
 
 class CancelSession(Effect, frozen=True):
-    """Ask the running session to end by itself; it may take its grace period."""
+    """Ask the running session to end by itself; it may take its grace period.
+
+    Idempotent as long as the one that is asked is the one that ran when it was decided, and none after it.
+    """
+
+    idempotent = True
 
 
 class ForceStopSession(Effect, frozen=True):
     """The grace period is over: kill the session now."""
 
+    idempotent = True
+
 
 class LogFatal(Effect, frozen=True):
     """Report an error that no retry will mend."""
+
+    idempotent = True
 
     message: str
 
 
 class IncrementSession(Effect, frozen=True):
     """The session number went up to ``session_seq``. A notification: the reducer has counted already."""
+
+    idempotent = True
 
     session_seq: int
 

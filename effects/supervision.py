@@ -9,7 +9,10 @@ Tier = Literal["warn", "usr1", "term", "kill"]
 
 
 class EscalateSilence(Effect, frozen=True):
-    """The agent has been silent for ``silent_ms``: take this step of the escalation, once."""
+    """The agent has been silent for ``silent_ms``: take this step of the escalation, once.
+
+    Not idempotent: an agent may take a second signal for the next step.
+    """
 
     agent: str
     tier: Tier
@@ -19,6 +22,8 @@ class EscalateSilence(Effect, frozen=True):
 class KillOverdue(Effect, frozen=True):
     """The agent has worked at its task for ``worked_ms``, which is longer than it may: end it."""
 
+    idempotent = True
+
     agent: str
     worked_ms: int
 
@@ -26,12 +31,16 @@ class KillOverdue(Effect, frozen=True):
 class AbortSession(Effect, frozen=True):
     """End the session of ``owner``, whose work at ``task`` nobody wants any more; ``task`` is empty if it has none."""
 
+    idempotent = True
+
     owner: str
     task: str
 
 
 class KeepDeadLetter(Effect, frozen=True):
     """Keep a report that came too late: of claim ``epoch`` of ``task``, when ``current`` was the last one."""
+
+    idempotent = True
 
     task: str
     report: str

@@ -3,10 +3,12 @@
 import re
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lifefold.interpreters import views
+from lifefold.interpreters.check import Bounds, check
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -35,10 +37,22 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 def test_the_rows_in_the_readme_are_rows_of_the_session() -> None:
     """The README shows the real table."""
     readme = (ROOT / "README.md").read_text()
-    source = (ROOT / "core" / "session.py").read_text()
+    source = (ROOT / "core" / "session" / "table.py").read_text()
     shown = [" ".join(line.split()) for line in readme.splitlines() if line.startswith("row(")]
     assert shown
     assert [line for line in shown if line not in source] == []
+
+
+def test_the_readme_shows_what_the_checker_says_of_a_forgotten_timer() -> None:
+    """The line that it leaves out is in the table, and the way is the one that is found."""
+    readme = (ROOT / "README.md").read_text()
+    forgotten = next(line for line in readme.splitlines() if line.strip().startswith("State.INTERRUPTING: after"))
+    source = (ROOT / "core" / "session" / "table.py").read_text()
+    assert f"{forgotten}\n" in source
+    copy: dict[str, Any] = {"__name__": "mine"}
+    exec(compile(source.replace(f"{forgotten}\n", ""), "mine.py", "exec"), copy)  # noqa: S102 - a copy of our own
+    (found,) = check(copy["machine"], bounds=Bounds(compared=1)).broken()
+    assert "\n".join(["```text", *found.lines(of="session"), "```"]) in readme
 
 
 def test_the_pages_of_the_lifecycles_are_what_the_commands_print() -> None:

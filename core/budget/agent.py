@@ -19,7 +19,20 @@ from typing import Any, Final
 from lifefold.core import status
 from lifefold.core.budget import lease
 from lifefold.core.budget.account import Account
-from lifefold.core.kernel import Aggregate, AggregateType, Create, Dispatch, Entity, Record, Transition, View, rule
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Create,
+    Dispatch,
+    Entity,
+    Property,
+    Record,
+    Transition,
+    View,
+    always,
+    rule,
+    sometimes,
+)
 
 KIND: Final = "agent"
 
@@ -130,9 +143,39 @@ def _with_added(added_microusd: int, transition: Transition) -> int:
     return added_microusd + after.cap_microusd - before.cap_microusd
 
 
+def keeps_the_ceiling(agent: Aggregate) -> bool:
+    """What all leases together have spent and hold is within the budget, and what was added to it (B7)."""
+    record: status.Status = agent.record(STATUS)
+    accounts: list[Account] = [each.record.account for each in leases(agent)]
+    used_microusd = sum(each.spent_microusd + each.reserved_microusd for each in accounts)
+    return used_microusd <= record.budget_microusd + int(agent.views[ADDED])
+
+
+def spends_only_while_running(agent: Aggregate) -> bool:
+    """A lease that is open is the present incarnation's, and its agent runs (I2)."""
+    record: status.Status = agent.record(STATUS)
+    opened = [each.ref for each in leases(agent) if each.record.state in lease.OPEN]
+    return not opened or (record.state is status.State.RUNNING and opened == [lease_ref(record.incarnation)])
+
+
+def accounts_agree(agent: Aggregate) -> bool:
+    """What may still be granted is what all leases have not cost and do not hold (B7)."""
+    accounts: list[Account] = [each.record.account for each in leases(agent)]
+    return int(agent.views[COST]) <= sum(each.cost_microusd for each in accounts)
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    always("no incarnation brings more than the budget", keeps_the_ceiling),
+    always("money is spent only while the agent runs, and from one lease", spends_only_while_running),
+    always("no cost is forgotten", accounts_agree),
+    sometimes("a second lease begins with less", lambda a: any(each.ref != lease_ref(1) for each in leases(a))),
+    sometimes("the budget is used up", lambda a: left_microusd(a) == 0),
+)
+
 agent_type = AggregateType(
     KIND,
     machines=(status.draining, lease.machine),
     rules=(lease_follows_agent, present_lease_pays_for_earlier_ones),
     views={COST: View(0, _with_cost), ADDED: View(0, _with_added)},
+    properties=PROMISES,
 )

@@ -14,13 +14,31 @@ reservation that only pays for another one. A lease of nothing is ACTIVE and adm
 equation and what a settlement above its reservation does, is ``budget.account.Account``.
 """
 
-from typing import Final, Never
+from typing import Any, Final, Never
 
 import msgspec
 
 from lifefold.core.budget.account import Account, Verdict
-from lifefold.core.kernel import ANY, STAY, Event, Machine, Record, Step, after, replace, row
+from lifefold.core.kernel import (
+    ANY,
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    after,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+    weakly,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.limits import at_least
+from lifefold.core.policy.promises import passes
 from lifefold.effects import ReturnBudget
 
 
@@ -130,12 +148,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
-        if self.duration_ms < 1:
-            message = f"duration_ms must be at least 1, not {self.duration_ms}"
-            raise ValueError(message)
-        if self.grace_ms < 0:
-            message = f"grace_ms must not be negative, not {self.grace_ms}"
-            raise ValueError(message)
+        at_least(1, self, "duration_ms")
+        at_least(0, self, "grace_ms")
 
 
 class Lease(Record, frozen=True):
@@ -261,6 +275,87 @@ def closed_with_the_lease(x: Lease) -> bool:
     return x.account.closed is (x.state not in OPEN)
 
 
+def is_over_when_used_up(x: Lease) -> bool:
+    """Of an active lease that was spent from, something is left: free, or reserved for work that is under way."""
+    left_microusd = x.account.free_microusd + x.account.reserved_microusd
+    return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent_microusd
+
+
+# What holds of every step
+
+
+def admits_only_while_active(step: Transition) -> bool:
+    """Nothing new is reserved unless the lease is ACTIVE, and then no more than was free (B12, B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    held = {each.name for each in before.reservations}
+    new_microusd: int = sum(each.amount_microusd for each in now.reservations if each.name not in held)
+    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free_microusd)
+
+
+def cost_is_what_was_said(step: Transition) -> bool:
+    """The cost grows by what a settlement or a charge says, and by nothing else."""
+    if step.before is None:
+        return True
+    grown: int = step.after.record.account.cost_microusd - step.before.record.account.cost_microusd
+    match step.event:
+        case Settle(cost_microusd=said) | Charge(amount_microusd=said):
+            return grown == said
+        case _:
+            return grown == 0
+
+
+def settles_once(step: Transition) -> bool:
+    """A settlement or a refund takes away the reservation that it names, which was there (B12)."""
+    if step.before is None or not isinstance(step.event, Settle | Refund):
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    return before.held(step.event.name) is not None and now.held(step.event.name) is None
+
+
+def reservations_stay(step: Transition) -> bool:
+    """What is reserved is neither forgotten nor changed but by its settlement, whatever becomes of the lease (B12)."""
+    if step.before is None:
+        return True
+    named = step.event.name if isinstance(step.event, Settle | Refund) else None
+    kept = {each for each in step.before.record.account.reservations if each.name != named}
+    return kept <= set(step.after.record.account.reservations)
+
+
+def returned_is_told(step: Transition) -> bool:
+    """What goes back is asked for, to the last of it, and when the lease is over nothing is left free (B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
+    over = step.after.state not in OPEN
+    return bool(told == now.returned_microusd - before.returned_microusd and not (over and now.free_microusd))
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
+    always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
+    always_step("a reservation is settled or refunded once", settles_once),
+    always_step("no reservation is forgotten", reservations_stay),
+    always_step("what goes back is told, and whoever ends keeps nothing", returned_is_told),
+    leads_to(
+        "every reservation is settled or refunded, if its work reports",
+        lambda e: bool(e.record.account.reservations),
+        lambda e: not e.record.account.reservations,
+        given=weakly(Settle),
+    ),
+    passes(State.EXPIRED),
+    sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent_microusd > 0),
+    sometimes("a lease is closed with money left", lambda e: e.record.account.returned_microusd > 0),
+    sometimes("more is spent than was granted", lambda e: e.record.account.overrun_microusd > 0),
+    sometimes(
+        "work reports after its lease is over",
+        lambda e: e.state not in OPEN and bool(e.record.account.reservations),
+    ),
+)
+
+
 machine = Machine(
     "lease",
     Lease(),
@@ -282,5 +377,6 @@ machine = Machine(
     ),
     final={State.CLOSED, State.REVOKED},
     during={State.ACTIVE: after(duration, Expire), State.EXPIRED: after(grace, GraceExceeded)},
-    invariants=(cap_is_kept, account_is_sound, closed_with_the_lease),
+    invariants=(cap_is_kept, account_is_sound, closed_with_the_lease, is_over_when_used_up),
+    properties=PROMISES,
 )

@@ -5,9 +5,20 @@ for, never more. An approval is a decision and moves no money: whoever carries i
 holder's lease (``lease.AddBudget``).
 """
 
-from typing import Never
+from typing import Any, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    replace,
+    row,
+    sometimes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
 
 
@@ -74,6 +85,26 @@ def granted_means_approved(q: BudgetRequest) -> bool:
     return (q.granted_microusd > 0) is (q.state is State.APPROVED)
 
 
+def is_decided_once(step: Transition) -> bool:
+    """A request that is decided is not decided again."""
+    return step.before is None or step.before.state is State.PENDING
+
+
+def grants_at_most_what_was_asked(step: Transition) -> bool:
+    """Less may be granted than was asked for, never more."""
+    q: BudgetRequest = step.after.record
+    return q.granted_microusd <= q.asked_microusd
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("a request is decided once", is_decided_once),
+    always_step("no more is granted than was asked for", grants_at_most_what_was_asked),
+    sometimes("something is granted", lambda e: e.record.granted_microusd > 0),
+    sometimes("a request is rejected", lambda e: e.state is State.REJECTED),
+    sometimes("a request is withdrawn", lambda e: e.state is State.CANCELLED),
+)
+
+
 machine = Machine(
     "budget-request",
     BudgetRequest(),
@@ -85,4 +116,5 @@ machine = Machine(
     ),
     final={State.APPROVED, State.REJECTED, State.CANCELLED},
     invariants=(granted_means_approved,),
+    properties=PROMISES,
 )

@@ -9,9 +9,21 @@ The work itself is done by the session; this machine says what surrounds it. Thr
   Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
 """
 
-from typing import Any, Never
+from typing import Any, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Record, Step, does, replace, row
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    does,
+    replace,
+    row,
+    sometimes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.task import Brief
 from lifefold.effects import CheckOutWork, MergeWork, VerifyWork
@@ -104,7 +116,7 @@ class Recalled(Event, frozen=True):
 
 
 class Assignment(Record, frozen=True):
-    """The task in hand: its brief. ``sessions`` counts the prompts written for it."""
+    """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more."""
 
     state: State = State.IDLE
     brief: Brief = Brief()
@@ -123,8 +135,8 @@ def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
 
 
 def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
-    """Count the session."""
-    return Step(replace(a, sessions=a.sessions + 1))
+    """Count the session, as far as it matters: the first one is different."""
+    return Step(replace(a, sessions=min(a.sessions + 1, 2)))
 
 
 def check_out(a: Assignment) -> CheckOutWork:
@@ -141,6 +153,37 @@ def merge(a: Assignment) -> MergeWork:
     """Return what goes on in Merging."""
     return MergeWork(a.brief.task, a.brief.epoch, a.brief.prompt.partition("\n")[0][:72])
 
+
+def rests(a: Assignment) -> bool:
+    """Nothing is in hand."""
+    return a.state is State.IDLE
+
+
+def merges_what_is_verified(step: Transition) -> bool:
+    """Only what was verified is merged."""
+    verified = step.before is not None and step.before.state is State.VERIFYING and isinstance(step.event, Verified)
+    return step.entered is not State.MERGING or verified
+
+
+def drops_what_is_recalled(step: Transition) -> bool:
+    """What is taken from its owner is not in hand any more; another task that is, stays (E20)."""
+    return step.before is None or not isinstance(step.event, Recalled) or step.entered is State.IDLE
+
+
+def ends_one_task_before_another(step: Transition) -> bool:
+    """The task in hand is exchanged for another one only when it is not in hand any more."""
+    if step.before is None:
+        return True
+    same: bool = step.before.record.brief == step.after.record.brief
+    return same or step.before.state is State.WANTING
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("only what is verified is merged", merges_what_is_verified),
+    always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
+    always_step("there is one task in hand at a time", ends_one_task_before_another),
+    sometimes("work is merged", lambda e: e.state is State.MERGING),
+)
 
 machine: Machine[Any] = Machine(
     "assignment",
@@ -166,4 +209,6 @@ machine: Machine[Any] = Machine(
         State.VERIFYING: does(verify, last=(Verified, Rejected)),
         State.MERGING: does(merge, last=(Merged, Conflicted)),
     },
+    properties=PROMISES,
+    rests=rests,
 )

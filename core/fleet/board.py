@@ -15,7 +15,18 @@ from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core import task
 from lifefold.core.fleet import assignment, intent, seat
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, View, replace, rule
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Dispatch,
+    Property,
+    Transition,
+    View,
+    always,
+    replace,
+    rule,
+    sometimes,
+)
 from lifefold.effects import Tell
 
 NAME = "board"
@@ -119,7 +130,7 @@ def work_of(board: Aggregate) -> Work:
 
 def brief_of(record: task.Task) -> task.Brief:
     """Return what a worker gets to know of a task."""
-    return task.Brief(record.id, record.epoch, record.prompt, record.verify, record.failure)
+    return task.Brief(record.id, record.epoch, record.prompt, record.verify, record.failure, record.kept)
 
 
 def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -233,6 +244,55 @@ def finished(board: Aggregate) -> bool:
     return work.unsettled == 0 or work.present == 0
 
 
+def tasks_of(board: Aggregate) -> list[task.Task]:
+    """Return all tasks."""
+    return [entity.record for ref, entity in board.entities.items() if ref.startswith("task:")]
+
+
+def owners_sit_at_their_tasks(board: Aggregate) -> bool:
+    """Who owns a task is there and sits at it, and at no other one (E12, E21)."""
+    owned = [each for each in tasks_of(board) if each.state in _CLAIM]
+    seats = [board.entities[f"seat:{each.owner}"] for each in owned]
+    at_them = all(
+        sat.state is seat.State.WORKING and sat.record.task == each.id for each, sat in zip(owned, seats, strict=True)
+    )
+    return at_them and len({each.owner for each in owned}) == len(owned)
+
+
+def dependencies_are_closed(board: Aggregate) -> bool:
+    """What is worked at depends on nothing that is not in the branch."""
+    closed = {each.id for each in tasks_of(board) if each.state is task.State.CLOSED}
+    begun = [each for each in tasks_of(board) if each.state in _KEPT]
+    return all(closed.issuperset(each.depends_on) for each in begun)
+
+
+def view_agrees(board: Aggregate) -> bool:
+    """What the rules look up is what the tasks and seats are."""
+    work, tasks = work_of(board), tasks_of(board)
+    seats = {ref: entity.state for ref, entity in board.entities.items() if ref.startswith("seat:")}
+    return (
+        {each.id for each in tasks if each.state is task.State.OPEN} == set(work.open)
+        and {ref for ref, state in seats.items() if state is seat.State.WAITING} == set(work.waiting)
+        and sum(not task.settled(each) for each in tasks) == work.unsettled
+        and sum(state is not seat.State.GONE for state in seats.values()) == work.present
+    )
+
+
+def nobody_waits_beside_work(board: Aggregate) -> bool:
+    """While somebody waits for work, no task is ready."""
+    work = work_of(board)
+    return not (work.ready and work.waiting)
+
+
+PROMISES: tuple[Property[Aggregate], ...] = (
+    always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
+    always("nobody works at what depends on something that is not merged", dependencies_are_closed),
+    always("nobody waits while a task is ready", nobody_waits_beside_work),
+    always("what is looked up is what the tasks and seats are", view_agrees),
+    sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
+    sometimes("everybody is gone", lambda b: work_of(b).present == 0),
+)
+
 aggregate = AggregateType(
     NAME,
     machines=(task.in_fleet, seat.machine),
@@ -247,4 +307,6 @@ aggregate = AggregateType(
         send_home,
     ),
     views={"work": View(Work(), fold)},
+    commands={"task": (task.Cancelled, task.Unblocked), "seat": ()},
+    properties=PROMISES,
 )

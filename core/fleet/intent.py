@@ -4,9 +4,9 @@ Holding is for a runner that goes away for a while: sessions are interrupted, wh
 where it was when it is resumed. Stopping is for good: no restart of anything brings a stopped worker back.
 """
 
-from typing import Never
+from typing import Any, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
 
 
@@ -44,6 +44,18 @@ def explain(i: Intent, e: StopWanted) -> Step[Intent, Never]:
     return Step(replace(i, reason=e.reason))
 
 
+def rests(_i: Intent) -> bool:
+    """Nothing more need be asked for."""
+    return True
+
+
+def stop_is_final(step: Transition) -> bool:
+    """Nobody takes back that a worker is to stop."""
+    return step.before is None or step.before.state is not State.STOP
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (always_step("a wish to stop is never overridden", stop_is_final),)
+
 machine = Machine(
     "intent",
     Intent(),
@@ -54,4 +66,6 @@ machine = Machine(
         row((State.RUN, State.HOLD), StopWanted, State.STOP, explain),
     ),
     final={State.STOP},
+    properties=PROMISES,
+    rests=rests,
 )

@@ -7,7 +7,7 @@ comes meanwhile is for the next prompt. An agent may therefore be told something
 
 from typing import Any, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Record, Step, replace, row
+from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always, always_step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
 
 LETTERS_LIMIT: Final = 100
@@ -36,6 +36,11 @@ class LetterArrived(Event, frozen=True):
 
     text: str = ""
     urgent: bool = True
+
+    @classmethod
+    def examples(cls) -> tuple["LetterArrived", ...]:
+        """Return one of each kind; what they say decides nothing."""
+        return cls("a"), cls("a", urgent=False)
 
 
 class LettersTaken(Event, frozen=True):
@@ -89,6 +94,30 @@ def empty(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
     return Step(replace(m, letters=(), taken=0))
 
 
+def rests(_m: Mailbox) -> bool:
+    """Nobody need write; what becomes of a letter is for whoever reads it."""
+    return True
+
+
+def letters_end_by_delivery(step: Transition) -> bool:
+    """A letter goes when a session that was told completes, or nobody is left to read it (D14)."""
+    if step.before is None or isinstance(step.event, MailboxClosed):
+        return True
+    before, now = step.before.record, step.after.record
+    delivered = before.taken if isinstance(step.event, LettersDelivered) else 0
+    return bool(now.letters[: len(before.letters) - delivered] == before.letters[delivered:])
+
+
+def only_what_is_there_is_taken(m: Mailbox) -> bool:
+    """No prompt had letters that are not kept."""
+    return m.taken <= len(m.letters)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
+    always_step("a letter stays until a session that was told completes", letters_end_by_delivery),
+)
+
 machine: Machine[Any] = Machine(
     "mailbox",
     Mailbox(),
@@ -102,4 +131,6 @@ machine: Machine[Any] = Machine(
         row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, empty),
     ),
     final={State.CLOSED},
+    properties=PROMISES,
+    rests=rests,
 )

@@ -11,15 +11,27 @@ from collections.abc import Iterator
 from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import assignment, intent, mailbox, seat
 from lifefold.core.fleet.prompt import compose
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Phase, Transition, rule
-from lifefold.effects import Tell
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Dispatch,
+    Phase,
+    Property,
+    Transition,
+    always,
+    leads_to,
+    rule,
+    sometimes,
+    weakly,
+)
+from lifefold.effects import MergeWork, Tell, VerifyWork
 
 KIND = "worker"
 
-agent = session_profiles.prompt_failures.starting(session.Session(), session.machine.name).serving(
+agent = session_profiles.in_fleet.starting(session.Session(), session.machine.name).serving(
     "BuildPrompt", "RefreshWorktree"
 )
-"""The session as a worker runs it: its prompts can fail (D6)."""
+"""The session as a worker runs it: its prompts can fail (D6), and it may suspend itself (D28)."""
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -86,14 +98,19 @@ def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
 
 @rule(on=agent)
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What a session's end means for the work: finished, failed, or given up with the agent."""
+    """What a session's end means for the work: finished, failed, or given up with the agent.
+
+    A suspended session's work stays in hand, under the same claim and in the same place (D28).
+    """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
+    if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
+        return
     working = worker.record("assignment").state is assignment.State.WORKING
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
             yield Dispatch("assignment", assignment.WorkFinished())
         case session.State.COOLING_DOWN | session.State.STOPPED if exited and working:
-            yield Dispatch("assignment", assignment.WorkFailed(session.describe(exited.outcome)))
+            yield Dispatch("assignment", assignment.WorkFailed(session_profiles.failure(exited.outcome)))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
         case _:
@@ -179,6 +196,54 @@ def _ending(worker: Aggregate) -> bool:
     return any(part.phase is Phase.ENDING for entity in worker.entities.values() for part in entity.running)
 
 
+def _is_stopped(worker: Aggregate) -> bool:
+    return worker.record("session").state is session.State.STOPPED
+
+
+def wishes_are_obeyed(worker: Aggregate) -> bool:
+    """An agent that is to stop has stopped, and one that is to hold starts nothing."""
+    wanted, agent_now = worker.record("intent").state, worker.entities["session"]
+    return wanted is not intent.State.STOP or agent_now.state is session.State.STOPPED
+
+
+def stopped_has_no_work(worker: Aggregate) -> bool:
+    """An agent that has stopped has nothing in hand but work that is done and on its way home."""
+    return not _is_stopped(worker) or worker.record("assignment").state not in _GIVEN_UP
+
+
+def stopped_takes_no_letters(worker: Aggregate) -> bool:
+    """Whoever writes to an agent that has stopped is told so, and only then (D14)."""
+    return _is_stopped(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
+
+
+def sessions_have_a_task(worker: Aggregate) -> bool:
+    """A session that is not being interrupted works at the task in hand."""
+    at_work = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
+    recalled = bool(worker.entities["session"].postponed)
+    return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
+
+
+PROMISES: tuple[Property[Aggregate], ...] = (
+    always("an agent that is to stop stops at once", wishes_are_obeyed),
+    always("an agent that has stopped has no work to be done", stopped_has_no_work),
+    always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
+    always("no session is without a task", sessions_have_a_task),
+    leads_to(
+        "every wish to stop ends with nothing left, if work that is done is verified and merged at last",
+        lambda w: w.record("intent").state is intent.State.STOP,
+        settled,
+        given=weakly(VerifyWork, MergeWork),
+    ),
+    leads_to(
+        "whoever has stopped leaves nothing behind, if work that is done is verified and merged at last",
+        _is_stopped,
+        settled,
+        given=weakly(VerifyWork, MergeWork),
+    ),
+    sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and w.record("session").consecutive_errors > 1),
+    sometimes("letters wait to be delivered", lambda w: w.record("mailbox").taken > 0),
+)
+
 aggregate = AggregateType(
     KIND,
     machines=(agent, assignment.machine, mailbox.machine, intent.machine),
@@ -195,4 +260,11 @@ aggregate = AggregateType(
         close_mailbox,
         *(rule(on=each)(leave) for each in (agent, assignment.machine)),
     ),
+    commands={
+        agent.name: (),
+        "assignment": (),
+        "mailbox": (mailbox.LetterArrived,),
+        "intent": (intent.StopWanted, intent.HoldWanted, intent.RunWanted),
+    },
+    properties=PROMISES,
 )

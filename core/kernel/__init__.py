@@ -30,18 +30,33 @@ from lifefold.core.kernel.entity import (
     advance,
     create,
 )
+from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import Machine, Span
 from lifefold.core.kernel.problems import InvalidMachine
+from lifefold.core.kernel.property import (
+    Fairness,
+    Property,
+    Scene,
+    Temper,
+    always,
+    always_step,
+    eventually,
+    leads_to,
+    sometimes,
+    strongly,
+    weakly,
+)
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
 
 __all__ = [
-    "ANY", "STAY", "Advance", "After", "Aggregate", "AggregateType", "Asked", "Codec", "Create", "Created",
-    "Dispatch", "Does", "Elapsed", "Ended", "Entity", "Envelope", "Event", "IllegalTransition", "InvalidMachine",
-    "LifecycleEvent", "Machine", "Opened", "Pattern", "Phase", "Reaction", "Record", "Recovered", "Refusal",
-    "Row", "Rule", "Running", "Span", "State", "Step", "System", "Transition", "UnreadableEntry", "View",
-    "advance", "after", "create", "describe", "digest", "does", "encode", "journal", "react", "replace", "row",
-    "rule",
+    "ANY", "STAY", "Advance", "After", "Aggregate", "AggregateType", "Asked", "Cause", "Codec", "Create", "Created",
+    "Dispatch", "Does", "Elapsed", "Ended", "Entity", "Envelope", "Event", "Fairness", "IllegalTransition",
+    "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Pattern", "Phase", "Possible", "Property", "Reaction",
+    "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System", "Temper",
+    "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
+    "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "possible", "possible_of",
+    "react", "replace", "row", "rule", "sometimes", "strongly", "weakly",
 ]  # fmt: skip

@@ -36,6 +36,7 @@ from lifefold.core.kernel.entity import (
     create,
 )
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.property import Property, Scene
 from lifefold.core.kernel.record import Event, Record, replace
 from lifefold.effects import Effect, Tell
 
@@ -108,32 +109,43 @@ class View(msgspec.Struct, frozen=True, gc=False):
 
 
 class AggregateType:
-    """What the aggregates of one kind have in common: machines, rules in their order, views."""
+    """What the aggregates of one kind have in common: machines, rules in their order, views.
 
-    __slots__ = ("_peers", "_rules", "kind", "machines", "rules", "views")
+    ``commands`` are the events that people may send to entities of a machine, by its name; where it has no entry, all
+    that are nobody else's. ``properties`` hold of every aggregate of this kind; they are checked by the worlds.
+    """
 
-    def __init__(
+    __slots__ = ("_peers", "_rules", "commands", "kind", "machines", "properties", "rules", "views")
+
+    def __init__(  # noqa: PLR0913 - the parts of a type, each with its name
         self,
         kind: str,
         *,
         machines: Iterable[Machine[Any]],
         rules: Iterable[Rule] = (),
         views: Mapping[str, View] | None = None,
+        commands: Mapping[str, tuple[type[Event], ...]] | None = None,
+        properties: Iterable[Property[Aggregate]] = (),
         peers: Mapping[str, "AggregateType"] | None = None,
     ) -> None:
         """Put the parts together; ``peers`` are the types of its ``System``.
 
-        Raises ``ValueError`` for a rule on a machine that is not here, and for two machines of one name.
+        Raises ``ValueError`` for a rule on, or commands to, a machine that is not here, and for two of one name.
         """
         self.kind: Final = kind
         self.machines: Final = _by_name(f"{kind}: machine", ((machine.name, machine) for machine in machines))
         self._peers: Final = peers
         self.rules: Final = tuple(rules)
         self.views: Final = dict(views or {})
+        self.commands: Final = dict(commands or {})
+        self.properties: Final = tuple(properties)
         for each in self.rules:
             if each.on not in self.machines:
                 message = f"{kind}: rule {each.name} is on {each.on!r}; the machines are {', '.join(self.machines)}"
                 raise ValueError(message)
+        for name in self.commands.keys() - self.machines.keys():
+            message = f"{kind}: commands to {name!r}; the machines are {', '.join(self.machines)}"
+            raise ValueError(message)
         self._rules: Final = {name: tuple(each for each in self.rules if each.on == name) for name in self.machines}
 
     def start(self, name: str) -> Aggregate:
@@ -151,7 +163,13 @@ class AggregateType:
     def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
         """Return this type as one of these, to which alone it can send messages."""
         return AggregateType(
-            self.kind, machines=self.machines.values(), rules=self.rules, views=self.views, peers=peers
+            self.kind,
+            machines=self.machines.values(),
+            rules=self.rules,
+            views=self.views,
+            commands=self.commands,
+            properties=self.properties,
+            peers=peers,
         )
 
     def reads(self, ref: str, event: Event) -> bool:
@@ -208,13 +226,14 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
 
 
 class System:
-    """A set of aggregate types whose aggregates tell each other things."""
+    """A set of aggregate types whose aggregates tell each other things. ``properties`` hold of its every ``Scene``."""
 
-    __slots__ = ("aggregates", "name")
+    __slots__ = ("aggregates", "name", "properties")
 
-    def __init__(self, name: str, *aggregates: AggregateType) -> None:
+    def __init__(self, name: str, *aggregates: AggregateType, properties: Iterable[Property[Scene]] = ()) -> None:
         """Put the types together, each known by its kind. Raises ``ValueError`` for two of one kind."""
         self.name: Final = name
+        self.properties: Final = tuple(properties)
         self.aggregates: Final[dict[str, AggregateType]] = {}
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())

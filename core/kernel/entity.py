@@ -5,7 +5,8 @@
 - Every accepted transition raises ``version`` by one. The *generation* of an activity is the version that began it.
 - An activity or timer is *live*, *ending* (its end was asked for and is not confirmed) or *waiting* (it may begin when
   the one before it in its slot is confirmed gone, D13). An event of one that is not live is refused as stale
-  (D12), one that it does not yield as unsolicited.
+  (D12), one that it does not yield as unsolicited. What is begun later than its state, or again after a crash, is what
+  the record says by then.
 - An activity is over by itself only when it says so itself. If its last event comes from somewhere else (a timer,
   another activity, a rule, a person), its end is asked for like that of any other.
 - A timer's event is refused before its deadline (D20), which is the time of the transition that began it plus its
@@ -329,10 +330,12 @@ def _confirm(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
         return _stale(entity, envelope, event.slot, event.generation)
     running = [part for part in entity.running if part is not ended]
     effects: tuple[Effect, ...] = ()
+    during = machine.spans[event.slot].during
     for index, part in enumerate(running):
-        if part.slot == event.slot and part.phase is Phase.WAITING and part.activity is not None:
-            running[index] = replace(part, phase=Phase.LIVE)
-            effects = (Begin(part.slot, part.activity, part.generation),)
+        if part.slot == event.slot and part.phase is Phase.WAITING and isinstance(during, Does):
+            activity = during.make(entity.record)
+            running[index] = replace(part, activity=activity, phase=Phase.LIVE)
+            effects = (Begin(part.slot, activity, part.generation),)
     now = replace(entity, version=entity.version + 1, running=tuple(running))
     step = Transition(machine.name, entity, now, event, envelope.at_ms, envelope.actor, effects)
     return Advance(now, (step,), effects)
@@ -347,7 +350,9 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
         match part, machine.spans[part.slot].during:
             case Running(phase=Phase.ENDING), _:
                 effects.append(End(part.slot, part.generation))
-            case Running(phase=Phase.LIVE, activity=Activity() as activity), Does():
+            case Running(phase=Phase.LIVE), Does(make=make):
+                activity = make(entity.record)
+                restored = replace(part, activity=activity)
                 if part.slot not in machine.served:
                     effects.append(Begin(part.slot, activity, part.generation, resumed=True))
             case _, After(restore=policy, duration_ms=duration_ms):

@@ -20,6 +20,7 @@ from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer
 from lifefold.core.kernel.problems import InvalidMachine, problems
+from lifefold.core.kernel.property import Property
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
@@ -41,15 +42,17 @@ class Span(msgspec.Struct, Generic[R], frozen=True):
 class Machine(Generic[R]):
     """One lifecycle. ``final`` states cannot be left; ``postpone`` maps states to events that wait for the next state.
 
-    ``during`` maps a state, or several, to what goes on in them. ``invariants`` hold of every reachable record; they
-    are checked by the worlds, not by the reducer. ``detached`` states are outside the table: no row enters or leaves
-    them, and ``ANY`` does not mean them. ``reports`` are the events that are believed from an activity only.
+    ``during`` maps a state, or several, to what goes on in them. ``invariants`` hold of every reachable record, and
+    ``properties`` of every entity; both are checked by the worlds, not by the reducer. ``detached`` states are outside
+    the table: no row enters or leaves them, and ``ANY`` does not mean them. ``reports`` are the events that are
+    believed from an activity only, ``commands`` all others. A record is ``settled`` where nothing more need happen: in
+    final states, and where ``rests`` says so.
     """
 
     __slots__ = (
-        "_allowed", "_arms", "_waiting", "about", "clocked", "detached", "during", "events", "final", "initial",
-        "invariants", "last", "name", "postpone", "record", "reduce", "reports", "rows", "served", "spans", "states",
-        "step", "yielded",
+        "_allowed", "_arms", "_waiting", "about", "clocked", "commands", "detached", "during", "events", "final",
+        "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce", "reports",
+        "rests", "rows", "served", "spans", "states", "step", "yielded",
     )  # fmt: skip
 
     reduce: Callable[[R, Event], Result[Step[R, Effect], IllegalTransition]]
@@ -68,6 +71,8 @@ class Machine(Generic[R]):
         during: Mapping[Source, During[R] | tuple[During[R], ...]] | None = None,
         postpone: Mapping[Source, type[Event] | tuple[type[Event], ...]] | None = None,
         invariants: Iterable[Invariant[R]] = (),
+        properties: Iterable[Property[Any]] = (),
+        rests: Callable[[R], bool] | None = None,
         detached: Iterable[State] = (),
         served: Iterable[str] = (),
         about: str = "",
@@ -84,6 +89,8 @@ class Machine(Generic[R]):
         self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
         self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
         self.invariants: Final = tuple(invariants)
+        self.properties: Final = tuple(properties)
+        self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__
         self.spans: Final = MappingProxyType(
@@ -94,6 +101,7 @@ class Machine(Generic[R]):
         self.reports: Final = _yielded(self.spans.values(), Does) - {r.event for r in self.rows if r.sources is None}
         waiting = [event for events in self.postpone.values() for event in events]
         self.events: Final[tuple[type[Event], ...]] = tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
+        self.commands: Final = tuple(event for event in self.events if event not in self.reports)
         wrong = problems(self)
         if wrong:
             raise InvalidMachine(name, wrong)
@@ -133,6 +141,10 @@ class Machine(Generic[R]):
         """Return the events that wait while this state holds."""
         return self._waiting[state]
 
+    def settled(self, record: R) -> bool:
+        """Tell whether nothing more need happen to this record."""
+        return record.state in self.final or (self.rests is not None and self.rests(record))
+
     def entering(self, record: R) -> tuple[Effect, ...]:
         """Return what begins when an entity starts its life with this record."""
         return _begin_all((span.during for span in self.spans.values() if record.state in span.states), record)
@@ -166,6 +178,10 @@ class Machine(Generic[R]):
             if (left := self._left(r, gone))
         ]
         return self._but(rows=rows, name=name or self.name)
+
+    def promising(self, *properties: Property[Any]) -> "Machine[R]":
+        """Return this machine with these properties, too."""
+        return self._but(properties=(*self.properties, *properties))
 
     def serving(self, *slots: str) -> "Machine[R]":
         """Return this machine with these activities served, too: by the rules of its aggregate, not an interpreter."""
@@ -220,7 +236,8 @@ class Machine(Generic[R]):
 
 
 _PARTS = (
-    "name", "initial", "rows", "final", "during", "postpone", "invariants", "detached", "served", "about",
+    "name", "initial", "rows", "final", "during", "postpone", "invariants", "properties", "rests", "detached", "served",
+    "about",
 )  # fmt: skip
 
 

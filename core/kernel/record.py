@@ -1,7 +1,7 @@
 """The three kinds of data that a lifecycle is made of: its states, its events, its record."""
 
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -22,6 +22,15 @@ class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
         return (cls(),)
 
     @classmethod
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
+        """The examples that matter to this record: what an event must agree with, and what it may differ in.
+
+        Only events that refer to a number of the record need their own; by default they are those for any record.
+        """
+        del record
+        return cls.examples()
+
+    @classmethod
     def label(cls) -> str:
         """The name with its fields, as tables print it: ``PromptReady(prompt)``."""
         fields = ", ".join(cls.__struct_fields__)
@@ -33,6 +42,25 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     A record that needs the time declares ``at_ms: int = 0``; the kernel sets it to the event's time before any guard or
     action looks at it. There is no other clock.
+
+    What a record means does not depend on all of what is in it, which is what lets a world look at all of its states:
+    ``serials`` names numbers that only identify (they are counted on and compared for being equal; 0 is none), and
+    ``moments`` those that are points in time, of which only the distances matter.
     """
 
+    serials: ClassVar[tuple[str, ...]] = ()
+    moments: ClassVar[tuple[str, ...]] = ()
+
     state: Any
+
+    def normal_form(self) -> Self:
+        """Return the simplest record that means the same: without what no rule will look at any more, and texts."""
+        return self
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return how long it may take until the next event: a few durations, enough to take every branch."""
+        return (0,)
+
+    def horizon_ms(self) -> int:
+        """Return how far apart two moments may lie so that a longer time makes no difference: 0 if it always does."""
+        return 0

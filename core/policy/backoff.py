@@ -20,5 +20,7 @@ def spread_ms(delay_ms: int, fraction: float, *parts: str | int) -> int:
 
     ``parts`` name who waits and for which attempt, so that many who fail together do not come back together.
     """
+    if not fraction:
+        return delay_ms
     digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=8).digest()
     return delay_ms - int(delay_ms * fraction * int.from_bytes(digest) / 2**64)

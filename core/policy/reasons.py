@@ -72,6 +72,10 @@ def abort_reason_of(status: int | None, cause: AbortReason | None = None) -> Abo
     return AbortReason.UNKNOWN if status is None else _OF_STATUS.get(status, AbortReason.UNKNOWN)
 
 
+SUSPENDED_STATUS: Final = 75
+"""The exit status of a cooperative agent that has kept where it was: go on later (``EX_TEMPFAIL`` of sysexits)."""
+
+
 class Verdict(msgspec.Struct, frozen=True):
     """What an exit status means: the reasons that a transition carries, and whether another try makes sense."""
 

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import msgspec
 
 from lifefold.core.policy.backoff import exponential_ms, spread_ms
+from lifefold.core.policy.limits import at_least, between, one_of
 
 
 def fixed_ms(_attempt: int, *, base_ms: int) -> int:
@@ -36,16 +37,9 @@ class Retry(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
-        if self.strategy not in get_args(Strategy):
-            message = f"strategy must be one of {', '.join(get_args(Strategy))}, not {self.strategy!r}"
-            raise ValueError(message)
-        for field in ("base_ms", "cap_ms"):
-            if getattr(self, field) < 1:
-                message = f"{field} must be at least 1, not {getattr(self, field)}"
-                raise ValueError(message)
-        if not 0 <= self.jitter <= 1:
-            message = f"jitter must be between 0 and 1, not {self.jitter}"
-            raise ValueError(message)
+        one_of(get_args(Strategy), self, "strategy")
+        at_least(1, self, "base_ms", "cap_ms")
+        between(0, 1, self, "jitter")
 
     def delay_ms(self, attempt: int, who: str = "") -> int:
         """Return how long to wait before this attempt (1 is the first); ``who`` waits decides the jitter."""

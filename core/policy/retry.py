@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.policy.backoff import exponential_ms
+from lifefold.core.policy.limits import at_least
 
 
 class Trouble(StrEnum):
@@ -51,11 +52,8 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse negative numbers. Raises ``ValueError`` naming the field."""
-        for field in self.__struct_fields__:
-            value = getattr(self, field)
-            if isinstance(value, int) and value < 0:
-                message = f"{field} must not be negative, not {value}"
-                raise ValueError(message)
+        at_least(0, self, "max_retries", "transient_retries", "fatal_retries", "other_retries")
+        at_least(0, self, "backoff_base_ms", "backoff_cap_ms")
 
 
 DEFAULT: Final = RetryPolicy()

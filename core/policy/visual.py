@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 
+from lifefold.core.policy.limits import at_least
 from lifefold.core.policy.silence import last_sign_ms
 
 
@@ -73,10 +74,7 @@ class Thresholds(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse negative thresholds. Raises ``ValueError`` naming the field."""
-        for field in self.__struct_fields__:
-            if getattr(self, field) < 0:
-                message = f"{field} must not be negative, not {getattr(self, field)}"
-                raise ValueError(message)
+        at_least(0, self, "stall_ms", "spawn_timeout_ms")
 
 
 class Observation(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from lifefold.core.kernel import Event, Record
+from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.process.restart import Comeback, Limits
 
@@ -49,6 +49,12 @@ class MoveRequested(Event, frozen=True):
     def examples(cls) -> tuple["MoveRequested", ...]:
         """Return a request for every state, and one that expects what may not be so."""
         return (*(cls(target) for target in State), cls(State.STOPPING, expected_from=State.RUNNING))
+
+    @classmethod
+    def examples_for(cls, record: "Process") -> tuple["MoveRequested", ...]:
+        """Return a request for every state, and each by somebody who expects what is not so."""
+        wrong = State.STOPPED if record.state is State.CREATED else State.CREATED
+        return tuple(cls(target, expected_from=expected) for target in State for expected in (None, wrong))
 
 
 class StartRequested(Event, frozen=True):
@@ -160,6 +166,11 @@ class Process(Record, frozen=True):
     consecutive_failures: int = 0
     failure: str = ""
     limits: Limits = Limits()
+
+    def normal_form(self) -> "Process":
+        """Return it without texts, and without the failed runs of who is not up: he begins anew."""
+        failures = self.consecutive_failures if self.state in SERVING else 0
+        return replace(self, stop_reason="", failure="", consecutive_failures=failures)
 
 
 def found(state: State) -> Process:

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from lifefold.core.policy.backoff import exponential_ms, spread_ms
+from lifefold.core.policy.limits import at_least, between, one_of
 
 RestartPolicy = Literal["never", "on_failure", "always"]
 
@@ -40,33 +41,17 @@ class Limits(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
-        if self.restart_policy not in get_args(RestartPolicy):
-            allowed = ", ".join(get_args(RestartPolicy))
-            message = f"restart_policy must be one of {allowed}, not {self.restart_policy!r}"
-            raise ValueError(message)
-        for field in ("max_restarts", "idle_timeout_ms", "max_lifetime_ms", "drain_timeout_ms"):
-            _at_least(0, self, field)
-        for field in ("restart_backoff_ms", "restart_backoff_cap_ms", "max_consecutive_failures", "queue_limit"):
-            _at_least(1, self, field)
-        if not 1 <= self.concurrency <= _CONCURRENCY_LIMIT:
-            message = f"concurrency must be between 1 and {_CONCURRENCY_LIMIT}, not {self.concurrency}"
-            raise ValueError(message)
-        if not 0 <= self.jitter <= 1:
-            message = f"jitter must be between 0 and 1, not {self.jitter}"
-            raise ValueError(message)
+        one_of(get_args(RestartPolicy), self, "restart_policy")
+        at_least(0, self, "max_restarts", "idle_timeout_ms", "max_lifetime_ms", "drain_timeout_ms")
+        at_least(1, self, "restart_backoff_ms", "restart_backoff_cap_ms", "max_consecutive_failures", "queue_limit")
+        between(1, _CONCURRENCY_LIMIT, self, "concurrency")
+        between(0, 1, self, "jitter")
 
     def backoff_ms(self, restarts: int, name: str = "") -> int:
         """Return the pause before a restart: ``min(base * 2^restarts, cap)``, less the jitter, if there is any."""
         base_ms, cap_ms = self.restart_backoff_ms, self.restart_backoff_cap_ms
         delay_ms = exponential_ms(restarts + 1, base_ms=base_ms, cap_ms=cap_ms)
-        return spread_ms(delay_ms, self.jitter, name, restarts) if self.jitter else delay_ms
-
-
-def _at_least(least: int, limits: Limits, field: str) -> None:
-    value = getattr(limits, field)
-    if value < least:
-        message = f"{field} must be at least {least}, not {value}"
-        raise ValueError(message)
+        return spread_ms(delay_ms, self.jitter, name, restarts)
 
 
 _CONCURRENCY_LIMIT: Final = 100

@@ -29,6 +29,7 @@ from lifefold.core.process.model import (
     SuspendRequested,
     TriggerArrived,
 )
+from lifefold.core.process.promises import AT_ALL_TIMES, STEPS, WHEN_DRIVEN
 from lifefold.core.process.restart import Comeback
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
@@ -206,6 +207,7 @@ machine = Machine(
         DOWN: after(backoff_ms, BackoffElapsed),
     },
     invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, *WHEN_DRIVEN, *STEPS),
 )
 
 by_hand = Machine(
@@ -214,6 +216,7 @@ by_hand = Machine(
     about="process, but only somebody's requests move it: the document's own interface",
     rows=(*TABLE, ORPHANED),
     invariants=INVARIANTS,
+    properties=STEPS,
 )
 """The profile without timers and activities: nothing happens to the process but what is asked for."""
 

@@ -1,6 +1,6 @@
 """What happens to an agent, and what is asked of it: the methods of document 000, its timers, and preemption."""
 
-from typing import ClassVar
+from typing import Any, ClassVar, Final
 
 from lifefold.core.kernel import Event
 
@@ -118,6 +118,14 @@ class PreemptionForced(_Because, frozen=True):
     """Somebody cannot wait for a deadline, resources being critically low: the grace period begins now."""
 
 
+_SECTIONS: Final = 2
+"""How many sections at a time a world looks at: the earliest of two limits counts, and so does that of more."""
+
+
+def _keys(record: Any) -> tuple[int, ...]:
+    return tuple(section.key for section in record.preemption.sections)
+
+
 class SectionEntered(Event, frozen=True):
     """The agent begins work that is not to be interrupted, for ``within_ms`` at most if that is declared."""
 
@@ -129,6 +137,14 @@ class SectionEntered(Event, frozen=True):
         """Return a section without a limit, and one whose limit is reached at once."""
         return cls(1), cls(1, 0)
 
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["SectionEntered", ...]:
+        """Return a section with and without a limit in this one, up to two at a time, and one that is entered twice."""
+        keys = _keys(record)
+        inside = tuple(cls(key) for key in keys[:1])
+        new = max(keys, default=0) + 1
+        return inside if len(keys) == _SECTIONS else (*inside, cls(new), cls(new, record.limits.preemption_grace_ms))
+
 
 class SectionLeft(Event, frozen=True):
     """The work that was not to be interrupted is over."""
@@ -139,6 +155,12 @@ class SectionLeft(Event, frozen=True):
     def examples(cls) -> tuple["SectionLeft", ...]:
         """Return the end of the section that the examples enter."""
         return (cls(1),)
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["SectionLeft", ...]:
+        """Return the end of each section that is being executed, and of none."""
+        keys = _keys(record)
+        return (*map(cls, keys), cls(max(keys, default=0) + 1))
 
 
 class DeadlinePassed(Event, frozen=True):

@@ -99,6 +99,47 @@ class Preemption(msgspec.Struct, frozen=True):
         declared_ms = _declared_ms(deferring)
         return None if declared_ms is None else max(over_ms, declared_ms)
 
+    def without_deadlines(self, at_ms: int) -> "Preemption":
+        """Return it with what is asked for and what is being executed, as if all of that began at ``at_ms``."""
+        sections = tuple(Section(section.key, None, at_ms) for section in self.sections)
+        return Preemption(requested=self.requested, reason=self.reason, sections=sections)
+
+    def normal_form(self, at_ms: int, timeout_ms: int, grace_ms: int) -> "Preemption":
+        """Return the simplest one that means the same from ``at_ms`` on.
+
+        Of its times only the last one that a deadline counts from matters: the signal, or that it was taken back, or
+        since when the request could have been answered, or the request. It matters whether a section was entered by
+        then, and nothing matters any longer than until the deadline has passed.
+        """
+        if self.signalled_ms is not None:
+            from_ms = max(self.signalled_ms, at_ms - grace_ms - 1)
+            spared_ms = None if self.spared_ms is None else at_ms
+            same = replace(self, asked_ms=at_ms, since_ms=at_ms, signalled_ms=from_ms, spared_ms=spared_ms)
+            return same.with_sections(self.entered_by(self.signalled_ms), from_ms, at_ms)
+        if self.spared_ms is not None:
+            same = replace(self, asked_ms=at_ms, since_ms=at_ms, spared_ms=at_ms)
+            return same.with_sections(self.sections, at_ms, at_ms)
+        if self.since_ms is not None:
+            from_ms = max(self.since_ms, at_ms - timeout_ms - 1)
+            same = replace(self, asked_ms=from_ms, since_ms=from_ms)
+            return same.with_sections(self.entered_by(self.since_ms + timeout_ms), from_ms + timeout_ms, at_ms)
+        if self.asked_ms is not None:
+            from_ms = max(self.asked_ms, at_ms - 1)
+            return replace(self, asked_ms=from_ms).with_sections(self.entered_by(self.asked_ms), from_ms, at_ms)
+        return self.with_sections(self.sections, at_ms, at_ms)
+
+    def with_sections(self, before: tuple[Section, ...], from_ms: int, at_ms: int) -> "Preemption":
+        """Return it with these sections entered by ``from_ms``, the others now, and no limit that is long reached."""
+        sections = tuple(
+            Section(
+                section.key,
+                None if section.until_ms is None else max(section.until_ms, at_ms),
+                min(from_ms, at_ms) if section in before else at_ms,
+            )
+            for section in self.sections
+        )
+        return replace(self, sections=sections)
+
     def entered_by(self, at_ms: int) -> tuple[Section, ...]:
         """Return the sections that were entered by this time."""
         return tuple(section for section in self.sections if section.entered_ms <= at_ms)

@@ -2,8 +2,23 @@
 
 from typing import Final, Never
 
-from lifefold.core.kernel import STAY, Event, Machine, Row, Step, after, replace, row
-from lifefold.core.runtime.events import Complete, Ready, Recover, Run, Shutdown, TimedOut
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Row,
+    Step,
+    Transition,
+    after,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+)
+from lifefold.core.policy.promises import enters
+from lifefold.core.runtime.events import Complete, Ready, Recover, Resume, Run, Shutdown, TimedOut
+from lifefold.core.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS, answers
 from lifefold.core.runtime.record import Runtime, State
 from lifefold.core.runtime.table import (
     BESIDE,
@@ -57,6 +72,38 @@ def stuck_after_ms(a: Runtime) -> int:
     return a.limits.stuck_after_ms
 
 
+def is_over(a: Runtime) -> bool:
+    """Nothing more comes of an agent that has shut down and completed."""
+    return a.is_over
+
+
+def has_given_up(a: Runtime) -> bool:
+    """Nothing more comes by itself of an agent that has used up its budget."""
+    return a.state is State.FAILED and not may_recover(a)
+
+
+def takes_nothing_more(t: Transition) -> bool:
+    """Say: who has shut down and completed stays so."""
+    return t.before is None or not t.before.record.is_over or t.entered is None
+
+
+def recovers_within_the_budget(t: Transition) -> bool:
+    """Say: nobody recovers who has used up his budget."""
+    within = t.before is None or may_recover(t.before.record)
+    return within or not enters(t, State.RECOVERING)
+
+
+def gives_up_aloud(t: Transition) -> bool:
+    """Say: who is not going to recover is reported."""
+    gave_up = isinstance(t.event, RecoveryDue) and t.entered is None
+    return gave_up == any(isinstance(each, LogFatal) for each in t.effects)
+
+
+def reports_who_is_stuck(t: Transition) -> bool:
+    """Say: somebody hears of it, and nothing else happens."""
+    return not isinstance(t.event, Overdue) or (t.entered is None and len(t.effects) == 1)
+
+
 def _in_agentpy(of: Row[Runtime]) -> bool:
     aborts = of.event is Shutdown and State.RECOVERING in (of.sources or ())
     return not (aborts or of.event is Ready or issubclass(of.event, TimedOut))
@@ -69,6 +116,7 @@ agentpy: Final[Machine[Runtime]] = Machine(
     rows=(*(each for each in ROWS if _in_agentpy(each)), *BESIDE),
     final={State.COMPLETED},
     invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, answers(Run, Resume), *STEPS),
 )
 """The profile for what was written against that source (A1)."""
 
@@ -84,6 +132,15 @@ graceful: Final[Machine[Runtime]] = Machine(
     ),
     during=DURING,
     invariants=INVARIANTS,
+    rests=is_over,
+    properties=(
+        *AT_ALL_TIMES,
+        READY,
+        *ENDING,
+        *STEPS,
+        always_step("who is over takes nothing more", takes_nothing_more),
+        sometimes("an agent shuts down and completes", lambda e: e.record.is_over),
+    ),
 )
 """The profile in which a graceful shutdown need not end as a failure (A4)."""
 
@@ -100,6 +157,21 @@ supervised: Final[Machine[Runtime]] = Machine(
     ),
     during={**DURING, State.FAILED: after(retry_delay_ms, RecoveryDue)},
     invariants=INVARIANTS,
+    rests=has_given_up,
+    properties=(
+        *AT_ALL_TIMES,
+        READY,
+        *ENDING,
+        *STEPS,
+        always_step("nobody recovers beyond the budget", recovers_within_the_budget),
+        always_step("who gives up says so", gives_up_aloud),
+        leads_to(
+            "who has failed recovers by himself, within the budget",
+            lambda e: e.state is State.FAILED,
+            lambda e: e.state is not State.FAILED or not may_recover(e.record),
+        ),
+        sometimes("an agent gives up", lambda e: e.state is State.FAILED and not e.running),
+    ),
 )
 """The profile with a recovery budget (A24)."""
 
@@ -110,6 +182,7 @@ watched: Final[Machine[Runtime]] = Machine(
     rows=(*ROWS, row((State.SCHEDULED, State.WAITING), Overdue, STAY, report_stuck), *BESIDE),
     during={**DURING, (State.SCHEDULED, State.WAITING): after(stuck_after_ms, Overdue)},
     invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS, always_step("who is stuck is reported", reports_who_is_stuck)),
 )
 """The profile with a diagnostic for the states that have no timeout and no way out but the document's (A8, A26)."""
 

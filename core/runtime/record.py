@@ -1,12 +1,12 @@
 """An agent as data: its twelve states, what may be set, and its record."""
 
-from collections.abc import Mapping
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
 from lifefold.core.kernel import Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.limits import at_least
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.runtime.preemption import Preemption
 
@@ -34,6 +34,10 @@ AT_WORK: Final = (
 """The states in which the agent has a task in hand."""
 
 
+_BEYOND_DEADLINES: Final = (State.COMPLETED, State.FAILED, State.SHUTTING_DOWN, State.RECOVERING)
+"""The states that only lead to where nobody is asked to yield any more."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """What may be set. Times in milliseconds; those of states are the defaults of the document's system (A6)."""
 
@@ -50,23 +54,21 @@ class Limits(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Refuse what could never work. Raises ``ValueError`` naming the field."""
-        for field, least in _LEAST.items():
-            if getattr(self, field) < least:
-                message = f"{field} must be at least {least}, not {getattr(self, field)}"
-                raise ValueError(message)
+        at_least(1, self, "init_timeout_ms", "resource_timeout_ms", "suspend_timeout_ms", "shutdown_timeout_ms")
+        at_least(1, self, "recovery_timeout_ms", "stuck_after_ms")
+        at_least(0, self, "preemption_timeout_ms", "preemption_grace_ms", "max_recoveries")
 
+    def within(self, grace_ms: int) -> "Limits":
+        """Return limits by which an agent that is asked to yield has yielded or failed before ``grace_ms`` are over.
 
-_LEAST: Final[Mapping[str, int]] = {
-    "init_timeout_ms": 1,
-    "resource_timeout_ms": 1,
-    "suspend_timeout_ms": 1,
-    "shutdown_timeout_ms": 1,
-    "recovery_timeout_ms": 1,
-    "preemption_timeout_ms": 0,
-    "preemption_grace_ms": 0,
-    "stuck_after_ms": 1,
-    "max_recoveries": 0,
-}
+        For whoever is killed then. The agent is signalled after three fifths of the grace at the latest, and failed
+        after four fifths: the rest is for saying so.
+        """
+        return replace(
+            self,
+            preemption_timeout_ms=min(self.preemption_timeout_ms, grace_ms * 3 // 5),
+            preemption_grace_ms=min(self.preemption_grace_ms, grace_ms // 5),
+        )
 
 
 class Runtime(Record, frozen=True):
@@ -74,6 +76,11 @@ class Runtime(Record, frozen=True):
 
     ``is_over``: it has shut down and completed, and takes no further task (profile ``graceful``).
     """
+
+    serials: ClassVar[tuple[str, ...]] = ("key",)
+    moments: ClassVar[tuple[str, ...]] = (
+        "at_ms", "asked_ms", "since_ms", "signalled_ms", "spared_ms", "entered_ms", "until_ms",
+    )  # fmt: skip
 
     state: State = State.INITIALIZING
     agent_id: str = ""
@@ -85,6 +92,20 @@ class Runtime(Record, frozen=True):
     is_over: bool = False
     preemption: Preemption = Preemption()
     limits: Limits = Limits()
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, and those after which a deadline of preemption is reached."""
+        return tuple(sorted({0, self.limits.preemption_grace_ms, self.limits.preemption_timeout_ms}))
+
+    def normal_form(self) -> "Runtime":
+        """Return it without texts, and with its deadlines as near as they matter: not at all for who is not at work."""
+        timeout_ms, grace_ms = self.limits.preemption_timeout_ms, self.limits.preemption_grace_ms
+        if self.state in _BEYOND_DEADLINES:
+            preemption = self.preemption.without_deadlines(self.at_ms)
+        else:
+            preemption = self.preemption.normal_form(self.at_ms, timeout_ms, grace_ms)
+        reason = None if self.failure_reason is None else ""
+        return replace(self, preemption=preemption, failure_reason=reason)
 
     def relieved(self) -> "Runtime":
         """Return it without its task, and without what concerned only the task (A23)."""

@@ -32,6 +32,7 @@ from lifefold.core.runtime.events import (
     WaitResources,
 )
 from lifefold.core.runtime.preemption import Preemption, Section
+from lifefold.core.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS
 from lifefold.core.runtime.record import AT_WORK, Runtime, State, due_ms
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
 
@@ -313,4 +314,5 @@ machine: Machine[Runtime] = Machine(
     rows=(*ROWS, *BESIDE),
     during=DURING,
     invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS),
 )

@@ -1,8 +1,8 @@
 """The ``lifefold`` command: its words, and which module answers each.
 
 Only the standard library's argument parser is imported here, so that ``lifefold --help`` is there at once; a command
-imports what it needs when it is called. Exit codes are public: 0 all is well, 1 some tasks failed, 2 bad input, 3 an
-error of ours or of the machine, 130 left before the end.
+imports what it needs when it is called. Exit codes are public: 0 all is well, 1 something failed, 2 bad input,
+3 an error of ours or of the machine, 130 left before the end.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
-        epilog="Exit codes: 0 all is well, 1 some tasks failed, 2 bad input, 3 an unexpected error, 130 left early.",
+        epilog="Exit codes: 0 all is well, 1 something failed, 2 bad input, 3 an unexpected error, 130 left early.",
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
@@ -122,6 +122,8 @@ def parser() -> argparse.ArgumentParser:
     stop.add_argument("agent", metavar="AGENT", nargs="?", default="all", help="the agent's name (default: all)")
     _log_option(stop)
 
+    _add_check(commands)
+
     machines = _add(commands, "machines", "showing:machines", "the lifecycles and systems known")
     machines.add_argument("--json", action="store_true", help="print JSON")
     table = _add(commands, "table", "showing:table", "a lifecycle's transition table")
@@ -131,6 +133,42 @@ def parser() -> argparse.ArgumentParser:
     diagram.add_argument("machine", metavar="MACHINE")
     diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
     return top
+
+
+def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = _add(
+        commands,
+        "check",
+        "checking:check",
+        "look at every state that a lifecycle or a system can reach, and what it keeps",
+    )
+    check.add_argument(
+        "targets", metavar="TARGET", nargs="*", help="a name of `lifefold machines`, or module:attribute"
+    )
+    check.add_argument("--states", metavar="N", type=_positive, help="meet so many states at most")
+    check.add_argument("--depth", metavar="N", type=_positive, help="go so many steps from the beginning at most")
+    check.add_argument("--seconds", metavar="S", type=_positive, help="search so long at most")
+    check.add_argument("--memory", metavar="MIB", type=_positive, help="use so much memory at most")
+    check.add_argument("--commands", metavar="N", type=_natural, help="let people say something so often at most")
+    check.add_argument(
+        "--accept-truncated", action="store_true", help="be content with a search that a limit has ended"
+    )
+    check.add_argument("--certificate", metavar="PATH", help="the file, or the folder, for what was proven")
+    check.add_argument("--verify", action="store_true", help="tell whether the certificate still holds for this code")
+    check.add_argument("--emit-test", metavar="FILE", help="write what is broken as a test file for pytest")
+    check.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
 
 
 class _ShowVersion(argparse.Action):

@@ -7,7 +7,9 @@ performed, in the order in which transitions were committed.
 User code runs without any lock held, so it may call the handle again, from this thread or another one. Such a call
 decides and commits at once, and what it leads to is performed after what is being performed already, by the thread that
 is at it; so a call from another thread may return before its hooks have been called. When two calls meet, the later one
-decides again on what the earlier one has made of the entity; a hook that stands before both is not called twice.
+decides again on what the earlier one has made of the entity; it does not call a hook a second time that stands before
+both decisions. Of two calls that want the same, each may have called that hook, though only one of them is taken: to
+let the other one wait for it would be a lock that is held while user code runs.
 
 A hook that stands before its transition prevents it by raising. Whatever fails afterwards is kept in ``failures``, and
 the transition stands (A14, E42).
@@ -190,7 +192,7 @@ def _served(machine: Machine[R]) -> Machine[R]:
 
 
 @lru_cache
-def _asked(machine: Machine[Any]) -> frozenset[type[Effect]]:
+def asked_by(machine: Machine[Any]) -> frozenset[type[Effect]]:
     """Return the effects that the machine's rows can ask for."""
     return frozenset(effect for row in machine.rows for effect in row.effects)
 
@@ -204,7 +206,7 @@ def _hooks_before(decided: Advance) -> Iterator[Effect]:
 
 
 def _must_perform(machine: Machine[Any], performers: Mapping[type[Effect], Performer]) -> None:
-    missing = sorted(effect.__name__ for effect in _asked(machine) if effect not in performers)
+    missing = sorted(effect.__name__ for effect in asked_by(machine) if effect not in performers)
     if missing:
         message = (
             f"no performer for {', '.join(missing)}: the machine {machine.name!r} can ask for it; give one for each"

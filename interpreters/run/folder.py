@@ -32,9 +32,9 @@ class FleetFolder:
         """Return the file with the prompt of an agent's n-th session."""
         return self.session(agent, attempt) / "prompt.txt"
 
-    def state(self, agent: str, task: str, epoch: int) -> Path:
-        """Return the file in which an agent may keep what its next session with the same claim needs to go on."""
-        return self.root / "states" / agent / f"{task}-{epoch}.json"
+    def state(self, task: str, kept: int) -> Path:
+        """Return the file in which a session may keep what the next one with the task needs to go on."""
+        return self.root / "states" / f"{task}-{kept}.json"
 
     def verification(self, task: str, epoch: int) -> Path:
         """Return the folder with what the verification commands of a claim have printed."""

@@ -220,8 +220,10 @@ class Handlers:
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, ongoing)
-        directory = self._folder.last_start(ongoing.occasion.within.key, activity.attempt)
-        await ongoing.report(session.SessionExited(await outcome(ended, directory)))
+        agent = ongoing.occasion.within.key
+        directory = self._folder.last_start(agent, activity.attempt)
+        cooperative = bool(self._agents[agent].target)
+        await ongoing.report(session.SessionExited(await outcome(ended, directory, cooperative=cooperative)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
         """Return the session that an earlier runner has started; if none has, launch it."""
@@ -297,7 +299,8 @@ class Handlers:
             "LIFEFOLD_TASK": task,
             "LIFEFOLD_ATTEMPT": str(activity.attempt),
             "LIFEFOLD_PROMPT_FILE": str(prompt_file),
-            "LIFEFOLD_STATE_FILE": str(self._folder.state(agent.name, task, brief.epoch)),
+            "LIFEFOLD_STATE_FILE": str(self._folder.state(task, brief.kept)),
+            "LIFEFOLD_GRACE_MS": str(activity.grace_ms),
         }
         return SessionSpec(
             argv=tuple(argv),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.core import session
+from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.body import SessionExit, output_tail
 from lifefold.interpreters.body.command import plain
 
@@ -15,8 +16,12 @@ LINE_CHARS: Final = 300
 """How much of the last line an error quotes: it gets into prompts, and onto every screen."""
 
 
-async def outcome(ended: SessionExit, directory: Path) -> session.Success | session.Error | session.Timeout:
+async def outcome(
+    ended: SessionExit, directory: Path, *, cooperative: bool = False
+) -> session.Success | session.Error | session.Timeout | session.Suspended:
     """Return what the lifecycle calls the end of the session in a run directory.
+
+    ``cooperative``: it was one of an agent in Python, whose exit status may say that it is suspended.
 
     An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``.
     """
@@ -24,6 +29,8 @@ async def outcome(ended: SessionExit, directory: Path) -> session.Success | sess
         return session.Timeout()
     if ended.outcome == "exited" and ended.code == 0:
         return session.Success()
+    if cooperative and ended.code == SUSPENDED_STATUS:
+        return session.Suspended(asked=ended.outcome != "exited")
     said = await _last_line(directory)
     return session.Error(f"{ended.message}: {said}" if said else ended.message)
 

@@ -25,6 +25,7 @@ import anyio
 from anyio import to_thread
 
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
+from lifefold.interpreters.store.wal import is_busy, open_shared
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ class SqliteStore:
 
     @classmethod
     def open(cls, path: Path, *, patient: bool = True) -> Self:
-        """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``NotAStore``."""
+        """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
         _connect(path).close()
         lock = _take_lock(path)
         try:
@@ -122,7 +123,10 @@ class SqliteStore:
 
     @classmethod
     def peek(cls, path: Path) -> Self:
-        """Open an existing file to read it and to leave posts, whether or not somebody writes. Raises ``NotAStore``."""
+        """Open an existing file to read it and to leave posts, whether or not somebody writes.
+
+        Raises ``Busy``, ``NotAStore``.
+        """
         return cls(path, _connect(path), None, 0, patient=False)
 
     @classmethod
@@ -253,7 +257,7 @@ def _told(path: Path, work: Callable[[], T]) -> T:
     try:
         return work()
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        if is_busy(error):
             message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
             raise Busy(message) from error
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
@@ -280,15 +284,14 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 def _connect(path: Path) -> sqlite3.Connection:
     _must_be_ours(path)
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        return open_shared(path, BUSY_TIMEOUT_S)
     except sqlite3.Error as error:
-        connection.close()
+        if is_busy(error):
+            message = f"{path}: another program keeps the log busy ({error})"
+            raise Busy(message) from error
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
-    return connection
 
 
 def _next_epoch(connection: sqlite3.Connection) -> int:

@@ -49,11 +49,15 @@ class UnknownNameError(LookupError):
 
 
 _FLEET_TASK = task.in_fleet.starting(task.in_fleet.initial, "task-in-fleet")
-
 MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
     Entry("session-windowed", "session, but errors of long ago are forgotten", session_profiles.windowed),
     Entry("session-prompt-failures", "session, but writing a prompt may fail", session_profiles.prompt_failures),
+    Entry(
+        "session-in-fleet",
+        "session, but writing a prompt may fail, and a session may suspend itself",
+        session_profiles.in_fleet,
+    ),
     Entry("process", process.machine.about, process.machine),
     Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
     Entry("process-by-hand", process.by_hand.about, process.by_hand),

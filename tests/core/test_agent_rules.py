@@ -198,6 +198,17 @@ def test_a_launch_that_succeeded_is_not_ended_by_its_timer() -> None:
     assert answer.kind == "stale"
 
 
+def test_a_task_older_than_the_longest_time_is_overdue_at_the_first_look() -> None:
+    """Nobody may have looked for long: such a task is given no more time, however lively its agent is."""
+    entity = working()
+    entity, _ = told(machine, entity, Heartbeat(), 89 * MINUTE)
+    _, early = watched(entity, 89 * MINUTE)
+    assert early == []
+    entity, _ = told(machine, entity, Heartbeat(), 90 * MINUTE)
+    _, late = watched(entity, 90 * MINUTE)
+    assert late == ["overdue"]
+
+
 def test_an_idle_agent_is_recycled_by_itself() -> None:
     """After 300 s without a task, and its session with it; it is no abnormal end."""
     entity, _ = told(supervised, begun(supervised), Heartbeat(), 0)

@@ -75,7 +75,10 @@ def test_silence_is_a_refusal() -> None:
 
 
 def test_what_waits_for_a_person_is_parked_and_neither_settled_nor_finished() -> None:
-    """A run with parked tasks is not complete; which ones wait can be asked (E3, anthropics/claude-code#36885)."""
+    """A run with parked tasks is not complete; which ones wait can be asked.
+
+    E3; anthropics/claude-code#36885, apocohq/clawdboard#16.
+    """
     assert [state.value for state in State if is_parked(Task(state=state))] == ["PLANNED", "PENDING_APPROVAL"]
     assert not task.settled(Task(state=State.PENDING_APPROVAL))
 
@@ -87,6 +90,12 @@ def test_a_profile_with_approval_has_both_tables() -> None:
     assert both.detached == frozenset()
     assert both.final == task.machine.final
     assert list(both.spans) == ["ApprovalExpired"]
+
+
+def test_a_profile_with_approval_is_built_once() -> None:
+    """For every machine and name: whoever needs it often need not keep it."""
+    assert with_approval(task.machine, "one") is with_approval(task.machine, "one")
+    assert with_approval(task.machine, "one") is not with_approval(task.machine, "two")
 
 
 def test_a_profile_with_approval_keeps_whatever_else_its_machine_declares() -> None:
@@ -126,9 +135,7 @@ PLAN: Final = (Task(id="T1"), Task(id="T2"), Task(id="T3", state=State.CANCELLED
 @pytest.mark.parametrize(("decision", "state"), [(Approved(), State.OPEN), (Declined(), State.CANCELLED)], ids=str)
 def test_a_decision_about_a_plan_takes_every_task_nobody_has_decided_about(decision: Any, state: State) -> None:
     """In one step; what was decided task by task stays (E43)."""
-    decided = decide_plan(PLAN, decision)
-    assert isinstance(decided, Success)
-    assert [(each.id, each.state) for each in decided.unwrap()] == [("T1", state), ("T2", state)]
+    assert decide_plan(PLAN, decision) == Success((Task(id="T1", state=state), Task(id="T2", state=state), None))
 
 
 def test_a_plan_is_decided_once() -> None:

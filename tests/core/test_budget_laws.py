@@ -106,7 +106,10 @@ TestTheGateKeepsItsBooks = Ledger.TestCase
 
 @given(cap=st.integers(0, 1_000), costs=st.lists(st.integers(0, 300), max_size=20))
 def test_what_is_admitted_and_costs_no_more_than_reserved_never_overshoots(cap: int, costs: list[int]) -> None:
-    """However much is under way at a time (QuintinShaw/pi-dynamic-workflows#71: later gates overshoot)."""
+    """However much is under way at a time.
+
+    QuintinShaw/pi-dynamic-workflows#71: gates that look later overshoot. github/app#2591: no limit for a session.
+    """
     account, admitted = Account(cap_microusd=cap), 0
     for number, cost in enumerate(costs):
         account = account.reserve(str(number), cost)

@@ -27,6 +27,7 @@ NEAR: dict[str, Record] = {
     "session": session.Session(limits=SOON),
     "session-windowed": session_profiles.WindowedSession(limits=SOON),
     "session-prompt-failures": session.Session(limits=SOON),
+    "session-in-fleet": session.Session(limits=SOON),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{

@@ -130,5 +130,5 @@ def test_limits_refuse_what_could_never_work() -> None:
     assert Limits().grace_ms == 60_000
     with pytest.raises(ValueError, match="duration_ms must be at least 1, not 0"):
         Limits(duration_ms=0)
-    with pytest.raises(ValueError, match="grace_ms must not be negative, not -1"):
+    with pytest.raises(ValueError, match="grace_ms must be at least 0, not -1"):
         Limits(grace_ms=-1)

@@ -6,18 +6,20 @@ its test, and so is the public thread of somebody who suffered from the lack of 
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core import process
-from lifefold.core.kernel import Refusal, replace
+from lifefold.core.kernel import Entity, Refusal, encode, replace
 from lifefold.core.process import (
     Comeback,
     Crashed,
     Drained,
     Limits,
     MoveRequested,
+    Process,
     QueueEmptied,
     RunSucceeded,
     StartFailed,
@@ -75,7 +77,10 @@ def test_the_backoff_doubles_up_to_its_cap(restarts: int, base_ms: int, cap_ms: 
 
 
 def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_each_time() -> None:
-    """Many that fail together do not come back together, and a replay waits as long."""
+    """Many that fail together do not come back together, and a replay waits as long.
+
+    Supervisor/supervisor#1640: programs that fail at once are all restarted at once.
+    """
     limits = Limits(jitter=0.5, restart_backoff_ms=10_000)
     pauses = {name: limits.backoff_ms(0, name) for name in ("a", "b", "c", "d")}
     assert len(set(pauses.values())) == 4
@@ -127,6 +132,21 @@ def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
     assert (life.state, life.delay_ms("BackoffElapsed")) == (State.FAILED, 300)
     life.wait(300)
     assert (life.state, life.record.restart_count) == (State.STARTING, 1)
+
+
+def test_a_pause_is_kept_by_whoever_writes_a_process_down_and_reads_it_again() -> None:
+    """Also if he does nothing with it in between, and writes it down again: the timer is a part of the entity.
+
+    basiltt/xstate-statemachine#128, #213, #221: a timer that is not due is missing in what was read.
+    """
+    life = failed()
+    for _ in range(3):
+        life.entity = msgspec.json.decode(encode(life.entity), type=Entity[Process])
+        life.crash(100)
+    assert life.delay_ms("BackoffElapsed") == 700
+    life.wait(699)
+    assert life.state is State.FAILED
+    assert life.wait(1).state is State.STARTING
 
 
 def test_no_restarts_at_all_are_exhausted_at_once() -> None:

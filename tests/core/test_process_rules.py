@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lifefold.core import process
-from lifefold.core.kernel import Recovered, replace
+from lifefold.core.kernel import Advance, Ended, Envelope, Phase, Recovered, advance, replace
 from lifefold.core.process import (
     BackoffElapsed,
     Crashed,
@@ -30,7 +30,7 @@ from lifefold.core.process import (
     SuspendRequested,
     TriggerArrived,
 )
-from lifefold.effects import NotifyProcess, PauseTriggers, ResumeTriggers
+from lifefold.effects import Begin, NotifyProcess, PauseTriggers, ResumeTriggers, ServeTriggers
 from process_life import ALWAYS, ON_FAILURE, Life, failed, up, waiting
 
 NOT_IDLE = [why for why in SuspendReason if why is not SuspendReason.IDLE]
@@ -168,6 +168,49 @@ def test_a_pause_binds_on_every_path() -> None:
         assert (life.state, life.record.suspended_for) == (State.SUSPENDED, SuspendReason.BUDGET)
 
 
+@pytest.mark.parametrize("hours", [0, 5])
+def test_work_that_comes_while_a_quota_is_used_up_waits_until_somebody_says_that_it_is_reset(hours: int) -> None:
+    """Nothing is lost, refused or begun, whatever comes and however often the runner goes meanwhile.
+
+    anthropics/claude-code#1314, smtg-ai/claude-squad#114: what is to be done after the reset cannot be queued.
+    """
+    life = up(ON_FAILURE).give(SuspendRequested(SuspendReason.BUDGET), TriggerArrived("first")).wait(hours * 3_600_000)
+    life.crash(60_000)
+    life.wait(1_000).give(StartSucceeded()).wait(0).give(TriggerArrived("second"))
+    assert (life.state, life.record.suspended_for) == (State.SUSPENDED, SuspendReason.BUDGET)
+    begun = [each.activity for each in life.effects if isinstance(each, Begin)]
+    assert begun[-1] == ServeTriggers(1, 1_000, paused=True)
+    assert ResumeTriggers() not in life.effects
+    life.give(ResumeRequested("the quota is reset"))
+    assert (life.state, life.record.suspended_for) == (State.RUNNING, None)
+    assert life.effects[-2:] == [ResumeTriggers(), NotifyProcess("resumed", "the quota is reset", 1)]
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_pause_binds_what_begins_only_when_the_one_before_it_is_gone(*, paused: bool) -> None:
+    """The triggers of a new start wait for those of the failed one; what is said meanwhile is not forgotten."""
+    entity = up().entity
+    for event in (Crashed(), StartRequested(), StartSucceeded(), *[SuspendRequested()] * paused):
+        answer = advance(process.machine, entity, Envelope("process", event, 0))
+        assert isinstance(answer, Advance)
+        entity = answer.entity
+    [ending] = [part for part in entity.running if part.slot == "ServeTriggers" and part.phase is Phase.ENDING]
+    answer = advance(process.machine, entity, Envelope("process", Ended("ServeTriggers", ending.generation), 0))
+    assert isinstance(answer, Advance)
+    [begun] = [effect for effect in answer.effects if isinstance(effect, Begin)]
+    assert begun.activity == ServeTriggers(paused=paused)
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_a_pause_binds_what_is_asked_for_again_after_a_crash(*, paused: bool) -> None:
+    """The runner that comes back does not know of any pause but what it is told with the activity."""
+    life = up().give(*[SuspendRequested()] * paused)
+    answer = advance(process.machine, life.entity, Envelope("", Recovered(0), 0))
+    assert isinstance(answer, Advance)
+    [begun] = [effect for effect in answer.effects if isinstance(effect, Begin)]
+    assert begun.activity == ServeTriggers(paused=paused)
+
+
 def test_a_pause_that_is_to_come_can_be_called_off() -> None:
     """While the process starts, or is down and coming back."""
     starting = Life().give(StartRequested(), SuspendRequested(), ResumeRequested(), StartSucceeded()).wait(0)
@@ -259,9 +302,15 @@ def test_what_is_at_rest_is_no_orphan() -> None:
 
 
 def test_a_recovered_process_that_is_adopted_goes_on() -> None:
-    """``Recovered`` alone asks for the work again, with its own timers; only ``Orphaned`` says that it is gone."""
+    """``Recovered`` alone asks for the work again, with its own timers; only ``Orphaned`` says that it is gone.
+
+    statelyai/xstate#4627: what a state begins when it is entered is not begun when it is restored.
+    """
     life = up(Limits(max_lifetime_ms=60_000)).wait(10_000)
+    life.effects.clear()
     life.offer(Recovered(1_000))
+    asked = [effect for effect in life.effects if isinstance(effect, Begin)]
+    assert [(each.activity, each.resumed) for each in asked] == [(ServeTriggers(1, 1_000), True)]
     assert (life.state, life.delay_ms("LifetimeElapsed")) == (State.RUNNING, 50_000)
 
 

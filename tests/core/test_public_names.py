@@ -3,13 +3,14 @@
 from lifefold.core import fleet, kernel
 
 KERNEL = (
-    "ANY STAY Advance After Aggregate AggregateType Asked Codec Create Created Dispatch Does Elapsed Ended Entity"
-    " Envelope Event IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase Reaction Record"
-    " Recovered Refusal Row Rule Running Span State Step System Transition UnreadableEntry View advance after create"
-    " describe digest does encode journal react replace row rule"
+    "ANY STAY Advance After Aggregate AggregateType Asked Cause Codec Create Created Dispatch Does Elapsed Ended"
+    " Entity Envelope Event Fairness IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase"
+    " Possible Property Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper"
+    " Transition UnreadableEntry View advance after alone always always_step create describe digest does encode"
+    " eventually journal late leads_to possible possible_of react replace row rule sometimes strongly weakly"
 ).split()
 
-FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening seat status system worker".split()
+FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening promises seat status system worker".split()
 
 
 def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:

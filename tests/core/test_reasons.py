@@ -52,7 +52,7 @@ def test_an_exit_status_is_classified_by_a_pure_function(status: int | None, rea
 
 @given(st.none() | st.integers(-64, 255), st.sampled_from(AbortReason))
 def test_if_we_ended_the_process_our_cause_wins(status: int | None, cause: AbortReason) -> None:
-    """Whatever came of it, 0 included: what was stopped is no success (E39, BloopAI/vibe-kanban#2377)."""
+    """Whatever came of it, 0 included: what was stopped is no success (E39, BloopAI/vibe-kanban#2547)."""
     assert abort_reason_of(status, cause) is cause
 
 

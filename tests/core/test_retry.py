@@ -61,5 +61,5 @@ NEGATIVE: Final[list[dict[str, Any]]] = [{"max_retries": -1}, {"backoff_base_ms"
 def test_negative_numbers_are_refused(fields: dict[str, Any]) -> None:
     """The message names the field."""
     name, value = next(iter(fields.items()))
-    with pytest.raises(ValueError, match=f"{name} must not be negative, not {value}"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0, not {value}"):
         RetryPolicy(**fields)

@@ -512,3 +512,14 @@ def test_a_retry_that_could_never_work_is_refused_by_name(numbers: dict[str, flo
     """The message names the field."""
     with pytest.raises(ValueError, match=next(iter(numbers))):
         Retry(**numbers)  # type: ignore[arg-type] # a fraction or a count, by name
+
+
+@pytest.mark.parametrize(
+    ("grace_ms", "kept_to"),
+    [(5_000, (3_000, 1_000)), (36_000, (21_600, 5_000)), (60_000, (30_000, 5_000)), (0, (0, 0))],
+)
+def test_limits_within_a_grace_end_before_it_and_are_never_longer(grace_ms: int, kept_to: tuple[int, int]) -> None:
+    """Who does not yield is failed after four fifths of the grace at the latest, or after its own limits."""
+    limits = Limits().within(grace_ms)
+    assert (limits.preemption_timeout_ms, limits.preemption_grace_ms) == kept_to
+    assert limits.within(10**9) == limits

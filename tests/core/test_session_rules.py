@@ -24,11 +24,12 @@ from lifefold.core.session import (
     SessionStarted,
     State,
     Success,
+    Suspended,
     Timeout,
     UrgentMessage,
     WorktreeReady,
 )
-from lifefold.core.session_profiles import PromptFailed, WindowedSession, prompt_failures, windowed
+from lifefold.core.session_profiles import PromptFailed, WindowedSession, in_fleet, prompt_failures, windowed
 from lifefold.effects import (
     Begin,
     BuildPrompt,
@@ -179,6 +180,43 @@ def test_in_the_prompt_failures_profile_a_failed_prompt_counts_as_a_failed_spawn
     assert isinstance(session.machine.step(ready().record, PromptFailed()), IllegalTransition)
 
 
+def test_in_a_fleet_a_suspended_session_is_no_error_and_is_followed_by_an_ever_longer_pause() -> None:
+    """So an agent that does nothing else does not keep the machine busy; in the default it is no end at all (D28)."""
+    life, pauses_ms = ready(machine=in_fleet), list[int]()
+    for _ in range(3):
+        life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended()))
+        pauses_ms.append(life.part("BackoffElapsed").deadline_ms - life.now_ms)
+        life.elapse("BackoffElapsed")
+    assert pauses_ms == [2_000, 4_000, 8_000]
+    assert (life.record.suspensions, life.record.consecutive_errors, life.record.total_errors) == (3, 0, 0)
+    assert isinstance(session.machine.step(running().record, SessionExited(Suspended())), IllegalTransition)
+
+
+def test_a_session_that_was_asked_to_suspend_counts_nowhere() -> None:
+    """However often its runner goes: each time somebody has begun another one."""
+    life = ready(Session(limits=Limits(max_total_errors=1)), in_fleet)
+    for _ in range(3):
+        life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended(asked=True)))
+        assert (life.state, life.record.suspensions) == (State.COOLING_DOWN, 0)
+        assert life.part("BackoffElapsed").deadline_ms == life.now_ms + 2_000
+        life.elapse("BackoffElapsed")
+
+
+def test_too_many_suspensions_in_a_row_are_an_error_and_enough_of_those_the_end() -> None:
+    """The count begins again with the error, and with a success."""
+    life = ready(Session(limits=Limits(max_total_errors=2)), in_fleet)
+    for expected in ((1, 0), (0, 1), (1, 1)):
+        life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended()))
+        assert (life.state, life.record.suspensions, life.record.total_errors) == (State.COOLING_DOWN, *expected)
+        life.elapse("BackoffElapsed")
+    won = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Success()))
+    assert won.record.suspensions == 0
+    life = ready(Session(limits=Limits(max_total_errors=1)), in_fleet)
+    life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended()))
+    assert life.state is State.STOPPED
+    assert life.effects[0] == LogFatal("total_errors 1 of 1; the last was Suspended")
+
+
 # Backoff
 
 
@@ -253,9 +291,9 @@ def test_a_limit_that_is_zero_or_negative_is_a_configuration_error(field: str, v
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("grace_ms", -1, "grace_ms must not be negative, not -1"),
-        ("session_timeout_ms", 0, "session_timeout_ms must be at least 1, or None for no limit, not 0"),
-        ("session_timeout_ms", -5, "session_timeout_ms must be at least 1, or None for no limit, not -5"),
+        ("grace_ms", -1, "grace_ms must be at least 0, not -1"),
+        ("session_timeout_ms", 0, "session_timeout_ms must be at least 1, not 0"),
+        ("session_timeout_ms", -5, "session_timeout_ms must be at least 1, not -5"),
     ],
 )
 def test_a_time_that_could_never_work_is_a_configuration_error(field: str, value: int, words: str) -> None:
@@ -316,7 +354,10 @@ def test_a_fatal_error_ends_the_session_it_happens_in(state: State) -> None:
 
 @pytest.mark.parametrize("state", session.SESSION_LIVES)
 def test_a_stopped_session_that_ignores_its_end_needs_no_state_of_its_own(state: State) -> None:
-    """Ending an activity is TERM, grace and KILL until confirmed: no GraceExceeded is needed (D11)."""
+    """Ending an activity is TERM, grace and KILL until confirmed: no GraceExceeded is needed (D11).
+
+    BloopAI/vibe-kanban#2377: what cannot be ended cleanly, or is gone already, cannot be stopped.
+    """
     life = in_state(state)
     life = life.take(OperatorStop())
     assert [part.phase for part in life.entity.running] == [Phase.ENDING]

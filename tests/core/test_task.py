@@ -103,7 +103,7 @@ TRIGGERS: Final[dict[tuple[str, str], Event]] = {
 }
 
 CHANGES: Final[dict[str, dict[str, object]]] = {
-    "Claimed": {"owner": "w", "epoch": 3, "reason": ""},
+    "Claimed": {"owner": "w", "epoch": 3, "reason": "", "kept": 3},
     "Cancelled": {"owner": "", "reason": "no"},
     "Released": {"owner": "", "reason": "given back"},
     "Failed": {"owner": ""},
@@ -308,5 +308,18 @@ def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
 
 def test_a_brief_says_what_a_worker_needs_to_know() -> None:
     """Nothing about other tasks, nothing about other workers."""
-    assert Brief.__struct_fields__ == ("task", "epoch", "prompt", "verify", "failure")
+    assert Brief.__struct_fields__ == ("task", "epoch", "prompt", "verify", "failure", "kept")
     assert isinstance(machine.initial, Record)
+
+
+def test_what_a_claim_has_kept_is_the_next_ones_until_the_work_was_done() -> None:
+    """Whether it was given back or has failed; after a rejection nothing is gone on from (D28)."""
+    record = Task(state=State.OPEN, max_retries=9)
+    lost: tuple[Event, ...] = (Claimed("ann"), Released(1), Claimed("bob"), Failed(2, "x"), Retried(), Claimed("ann"))
+    for event in lost:
+        record = taken(record, event)
+    assert (record.epoch, record.kept) == (3, 1)
+    rejected: tuple[Event, ...] = (Completed(3), Rejected(3, "tests fail"), Retried(), Claimed("bob"))
+    for event in rejected:
+        record = taken(record, event)
+    assert (record.epoch, record.kept) == (4, 4)

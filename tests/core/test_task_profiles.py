@@ -135,6 +135,17 @@ def test_a_task_that_never_failed_is_claimed_at_once() -> None:
     assert entity.record.owner == "v"
 
 
+def test_a_task_can_wait_for_the_hour_at_which_a_quota_is_reset() -> None:
+    """Whoever plans it says from when on it may be claimed; until then it is nobody's.
+
+    anthropics/claude-code#1314, smtg-ai/claude-squad#114: what is to be done after the reset cannot be queued.
+    """
+    reset_ms = 5 * 3_600 * SECOND
+    entity = opened(not_before_ms=reset_ms)
+    assert isinstance(say(entity, Claimed("w"), reset_ms - 1), Refusal)
+    assert told(entity, Claimed("w"), at_ms=reset_ms)[0].record.owner == "w"
+
+
 def test_a_failure_that_cannot_pass_is_not_retried() -> None:
     """Others are, three times, on the same id (E5)."""
     entity, _ = told(opened(), Claimed("w"), Failed(1, "permission denied"))

@@ -111,7 +111,7 @@ def test_thresholds_can_be_set_and_must_make_sense() -> None:
     assert classify(Observation("running", 5, 5, 1), 5, eager).state is VisualState.RUNNING
     assert classify(Observation("running", 5, 5, 1), 6, eager).state is VisualState.STALLED
     assert classify(Observation("starting", 5), 6, eager).state is VisualState.DEAD
-    with pytest.raises(ValueError, match="stall_ms must not be negative, not -1"):
+    with pytest.raises(ValueError, match="stall_ms must be at least 0, not -1"):
         Thresholds(stall_ms=-1)
 
 

@@ -57,6 +57,12 @@ WORDS: tuple[type[effects.Effect | effects.Activity], ...] = tuple(
 )
 
 
+def test_what_may_not_be_performed_twice_is_this() -> None:
+    """All other effects say what is to be, or are news: a runner that dies before it has recorded them does no harm."""
+    once = {word.__name__ for word in WORDS if issubclass(word, effects.Effect) and not word.idempotent}
+    assert once == {"Begin", "CallHook", "EscalateSilence", "Postpone", "ReturnBudget"}
+
+
 def test_what_is_exported_is_a_word_or_what_a_word_is_made_of() -> None:
     """Beside the two bases and the words there are only enumerations, which stand in some word's field."""
     fields = {field.type for word in WORDS for field in msgspec.structs.fields(word)}

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from lifefold.interpreters.handles.status.runtime import Runtime
-from lifefold.interpreters.handles.status.store import AgentState, MemoryStateManager, StateManager
+from lifefold.interpreters.handles.status import AgentState, MemoryStateManager, Runtime, StateManager
 
 
 def well(_agent_id: str, _incarnation: int) -> None:

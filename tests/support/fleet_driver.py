@@ -194,9 +194,16 @@ class Driver:
 
     def run_session(self, part: Part, session_seq: int, delay_ms: int) -> None:
         """Choose how a session goes: it may fail before it has started, and it always ends some time."""
-        outcomes = (session.Success(), session.Success(), session.Error("exit status 1"), session.Timeout())
-        outcome = outcomes[self.choose(4)]
-        if isinstance(outcome, session.Success) or self.choose(2) == 0:
+        outcomes = (
+            session.Success(),
+            session.Success(),
+            session.Error("exit status 1"),
+            session.Timeout(),
+            session.Suspended(),
+            session.Suspended(asked=True),
+        )
+        outcome = outcomes[self.choose(6)]
+        if isinstance(outcome, session.Success | session.Suspended) or self.choose(2) == 0:
             self.say(part, session.SessionStarted(session_seq), delay_ms)
         self.say(part, session.SessionExited(outcome), delay_ms + 1 + self.delay_ms())
 

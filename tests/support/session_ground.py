@@ -11,7 +11,7 @@ import anyio
 from lifefold.interpreters.body import ProcessIdentity, SessionSpec, identify
 from lifefold.interpreters.body.shim import proc
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 """How long a test waits for what is to happen at once. It is never waited for in vain when all is well."""
 
 SHIM = Path(proc.__file__).with_name("__main__.py")

@@ -2,8 +2,7 @@
 
 import sys
 
-from lifefold.interpreters.handles.status.runtime import BudgetRefused, Runtime
-from lifefold.interpreters.handles.status.store import SqliteStateManager
+from lifefold.interpreters.handles.status import BudgetRefused, Runtime, SqliteStateManager
 
 
 def main(path: str, agent_id: str, name: str, times: str) -> None:

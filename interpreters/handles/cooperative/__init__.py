@@ -1,6 +1,21 @@
 """The interface of document 000: an ``Agent`` to subclass, and the process that one lives in."""
 
-from lifefold.interpreters.handles.cooperative.agent import Agent, AgentRetiredError, AgentState, HookError
-from lifefold.interpreters.handles.cooperative.states import StateTransitionError
+from lifefold.core.kernel import LifecycleEvent
+from lifefold.interpreters.handles.cooperative.agent import Agent
+from lifefold.interpreters.handles.cooperative.states import (
+    AgentError,
+    AgentRetiredError,
+    AgentState,
+    HookError,
+    StateTransitionError,
+)
 
-__all__ = ["Agent", "AgentRetiredError", "AgentState", "HookError", "StateTransitionError"]
+__all__ = [
+    "Agent",
+    "AgentError",
+    "AgentRetiredError",
+    "AgentState",
+    "HookError",
+    "LifecycleEvent",
+    "StateTransitionError",
+]

@@ -21,19 +21,20 @@ from lifefold.core import runtime
 from lifefold.core.kernel import Event, LifecycleEvent, Machine, Transition, journal, replace
 from lifefold.core.runtime import SEED, Limits, Numbering, Runtime, State
 from lifefold.effects import CallHook, LogFailure, LogFatal, ReportStuck, ReportTaskFailed, SignalPreemption
+from lifefold.interpreters.handles.arguments import string
 from lifefold.interpreters.handles.cooperative.requests import duration_ms, preempt_request
 from lifefold.interpreters.handles.cooperative.states import (
     AgentRetiredError,
-    AgentState,
     HookError,
     StateTransitionError,
 )
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
 
-__all__ = ["Agent", "AgentRetiredError", "AgentState", "HookError", "StateTransitionError"]
-
 default_machine: Final[ContextVar[Machine[Runtime]]] = ContextVar("default_machine", default=runtime.machine)
 """The machine of an agent that is made without one; whoever runs agents that others write may set another profile."""
+
+session_grace_ms: Final[ContextVar[int | None]] = ContextVar("session_grace_ms", default=None)
+"""How long an agent's process is left alone when it is to end; None if nobody ends it. Agents' limits keep to it."""
 
 Audit = Callable[[LifecycleEvent], None]
 
@@ -64,8 +65,8 @@ class Agent:
         audit: Audit | None = None,
     ) -> None:
         """Create the agent in INITIALIZING."""
-        self.agent_id = _text("agent_id", agent_id)
-        self.name = _text("name", name)
+        self.agent_id = string("agent_id", agent_id)
+        self.name = string("name", name)
         self.logger: logging.Logger | logging.LoggerAdapter[Any] = logging.LoggerAdapter(
             logging.getLogger("lifefold.agent"), {"agent_id": agent_id}
         )
@@ -76,7 +77,9 @@ class Agent:
         self.__retiring: Final = Lock()
         self.__retired = False
         profile = machine or default_machine.get()
-        born = replace(profile.initial, agent_id=agent_id, limits=limits or profile.initial.limits)
+        own, grace_ms = limits or profile.initial.limits, session_grace_ms.get()
+        kept_to = own if grace_ms is None else own.within(grace_ms)
+        born = replace(profile.initial, agent_id=agent_id, limits=kept_to)
         performers: Mapping[Any, Callable[[Any], None]] = {
             CallHook: self.__call_hook,
             LogFailure: lambda e: self.logger.error("%s: %s", e.error_code, e.reason),
@@ -135,12 +138,15 @@ class Agent:
         return self.__life.record.state is State.COMPLETED
 
     def can_transition_to(self, target_state: int) -> bool:
-        """Tell whether some event leads from here to the state of this number."""
+        """Tell whether some event leads from here to the state of this number; none does once it is retired (A9)."""
         targets = runtime.targets(self.__life.machine, self.__life.record)
-        return target_state in [self.__numbering.number(target) for target in targets]
+        return not self.is_retired and target_state in [self.__numbering.number(target) for target in targets]
 
     def restore(self, record: Runtime) -> None:
         """Go on as the agent that this record is of, in another process; no hook is called, ``on_startup`` neither.
+
+        That hook belongs to INITIALIZING, which the agent has left once for all: what a process needs anew, such as a
+        connection, is for ``on_resume``.
 
         Raises ``ValueError`` if the record is another agent's, or if this one has been started already.
         """
@@ -160,7 +166,7 @@ class Agent:
 
     def schedule(self, task_id: str) -> None:
         """Take a task: from RUNNABLE to SCHEDULED; ``on_scheduled`` follows."""
-        self.__send(runtime.Schedule(_text("task_id", task_id)), State.SCHEDULED)
+        self.__send(runtime.Schedule(string("task_id", task_id)), State.SCHEDULED)
 
     def run(self) -> None:
         """Begin or go on: from SCHEDULED, WAITING, WAITING_RESOURCES or RESUMED to RUNNING."""
@@ -193,7 +199,7 @@ class Agent:
 
     def fail(self, reason: str) -> None:
         """Fail: from RUNNING, SHUTTING_DOWN or RECOVERING (A7)."""
-        self.__send(runtime.Fail(_text("reason", reason)), State.FAILED)
+        self.__send(runtime.Fail(string("reason", reason)), State.FAILED)
 
     def shutdown(self) -> None:
         """Begin to end: from RUNNING or RECOVERING (A5) to SHUTTING_DOWN; ``on_shutdown`` comes first."""
@@ -209,7 +215,7 @@ class Agent:
 
     def fail_recovery(self, reason: str) -> None:
         """Give the recovery up: from RECOVERING to FAILED; ``on_recovery_complete(False)`` follows."""
-        self.__send(runtime.FailRecovery(_text("reason", reason)), State.FAILED)
+        self.__send(runtime.FailRecovery(string("reason", reason)), State.FAILED)
 
     def tick(self) -> None:
         """Let happen what is due: timeouts, the deadlines of preemption, recoveries of a supervised agent."""
@@ -222,7 +228,7 @@ class Agent:
 
     def retire(self, reason: str = "") -> None:
         """Take the agent out of service, whatever its state; no edge of its table, and no way back (A9, A26)."""
-        _text("reason", reason)
+        string("reason", reason)
         with self.__retiring:
             again, self.__retired = self.__retired, True
         if again:
@@ -258,11 +264,11 @@ class Agent:
 
     def request_preemption(self, reason: str = "") -> None:
         """Ask the agent to yield at its next safe point; ``on_preempt_request`` follows (A25)."""
-        self.__send(runtime.PreemptionRequested(_text("reason", reason)), None)
+        self.__send(runtime.PreemptionRequested(string("reason", reason)), None)
 
     def force_preemption(self, reason: str = "") -> None:
         """Give a RUNNING agent only its grace period to yield, as when resources are critically low (A17)."""
-        self.__send(runtime.PreemptionForced(_text("reason", reason)), State.FAILED)
+        self.__send(runtime.PreemptionForced(string("reason", reason)), State.FAILED)
 
     def on_control(self, message: Any) -> None:
         """Take a control message, ``{"content_type": "application/json", "payload": bytes}``.
@@ -364,10 +370,3 @@ class Agent:
         except Exception:
             self.logger.exception("%s() failed", getattr(hook, "__name__", hook))
             raise
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        message = f"{name} must be a str, not {type(value).__name__}"
-        raise TypeError(message)
-    return value

@@ -5,6 +5,8 @@ from typing import Final, cast
 
 import msgspec
 
+from lifefold.interpreters.handles.arguments import whole
+
 LONGEST_DEADLINE_MS: Final = 366 * 24 * 3_600_000
 """The longest limit that a critical section may declare: a year."""
 
@@ -13,13 +15,7 @@ def duration_ms(deadline_ms: object) -> int | None:
     """Return the limit of a critical section. Raises ``TypeError`` and ``ValueError``."""
     if deadline_ms is None:
         return None
-    if not isinstance(deadline_ms, int) or isinstance(deadline_ms, bool):
-        message = f"deadline_ms must be an int or None, not {type(deadline_ms).__name__}"
-        raise TypeError(message)
-    if not 0 <= deadline_ms <= LONGEST_DEADLINE_MS:
-        message = f"deadline_ms must be between 0 and {LONGEST_DEADLINE_MS}, not {deadline_ms}"
-        raise ValueError(message)
-    return deadline_ms
+    return whole("deadline_ms", deadline_ms, range(LONGEST_DEADLINE_MS + 1))
 
 
 class _Control(msgspec.Struct):

@@ -10,10 +10,12 @@ SUSPENDED, and 1 for everything else, with the reason on stderr.
 
 *Preemption is cooperative.* TERM and INT become a request; the agent yields at its next safe point with ``suspend()``.
 What the machine knows of it is kept in ``LIFEFOLD_STATE_FILE``, and the process of the next session with this task goes
-on there: it resumes the agent, whose ``on_resume`` loads what ``on_suspend`` saved, and runs it. An agent that does not
-yield is failed when its machine says so, and with it the process ends, whatever its threads are at.
+on there, be it another agent of the same class: it resumes the agent, whose ``on_resume`` loads what ``on_suspend``
+saved, and runs it. An agent that cannot resume is made anew, and begins at the beginning. One that does not yield is
+failed when its machine says so, and with it the process ends, whatever its threads are at.
 
-Whoever started the process is not relied on: it ends the group after a grace of its own.
+Whoever started the process ends the group after a grace of its own, ``LIFEFOLD_GRACE_MS``; the machine's deadlines are
+within it.
 """
 
 import os
@@ -31,11 +33,10 @@ from typing import Final, NoReturn, Protocol, cast
 
 import msgspec
 
+from lifefold.core.kernel import replace
+from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.core.runtime import Runtime, State, graceful
-from lifefold.interpreters.handles.cooperative.agent import Agent, default_machine
-
-SUSPENDED_STATUS: Final = 75
-"""The exit status of a suspended agent: try again later (``EX_TEMPFAIL`` of sysexits)."""
+from lifefold.interpreters.handles.cooperative.agent import Agent, default_machine, session_grace_ms
 
 _PACKAGE: Final = "lifefold.interpreters.handles.cooperative"
 
@@ -51,6 +52,13 @@ class Worker(Protocol):
         ...
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """What is in a state file: the class of the suspended agent, as the fleet file names it, and its record."""
+
+    target: str
+    record: Runtime
+
+
 class TargetError(Exception):
     """There is no such agent; the message says what is missing."""
 
@@ -60,6 +68,8 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
     folder, target = arguments
     sys.path.insert(0, folder)
     default_machine.set(graceful)
+    if "LIFEFOLD_GRACE_MS" in env:
+        session_grace_ms.set(int(env["LIFEFOLD_GRACE_MS"]))
     try:
         agent = agent_of(target, env["LIFEFOLD_AGENT"])
     except TargetError as error:
@@ -69,12 +79,14 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
         signal.signal(number, lambda number, _frame: wishes.put(signal.Signals(number).name))
     state_file = Path(env["LIFEFOLD_STATE_FILE"])
     try:
-        begin(agent, env["LIFEFOLD_TASK"], state_file)
+        if not resumed(agent, target, state_file):
+            agent = agent_of(target, agent.agent_id)
+            begin(agent, env["LIFEFOLD_TASK"])
         Thread(target=supervise, args=(agent, wishes), daemon=True).start()  # what was asked meanwhile is told now
         work(agent)
     except (Exception, SystemExit):  # noqa: BLE001 - the agent's own code: whatever it raises is how the task ended
         fail(agent, traceback.format_exc())
-    return finish(agent, state_file)
+    return finish(agent, target, state_file)
 
 
 def agent_of(target: str, name: str) -> Agent:
@@ -91,17 +103,36 @@ def agent_of(target: str, name: str) -> Agent:
     return made
 
 
-def begin(agent: Agent, task: str, state_file: Path) -> None:
-    """Bring the agent to RUNNING: from the start, or from where it was suspended.
+def resumed(agent: Agent, target: str, state_file: Path) -> bool:
+    """Let the agent go on where one of its class was suspended; tell whether it runs. If not, it is of no use any more.
 
-    Raises what a hook on the way has raised: who could not prepare, or not load what was saved, must not work.
+    Another class, a file that is none of ours, or data that ``on_resume`` does not find: all of that is no failure,
+    for a task that begins in a clean place has to be done from the beginning.
     """
-    if state_file.exists():
-        agent.restore(msgspec.json.decode(state_file.read_bytes(), type=Runtime))
+    if not state_file.exists():
+        return False
+    try:
+        kept = msgspec.json.decode(state_file.read_bytes(), type=Kept)
+        if kept.target != target:
+            return False
+        agent.restore(replace(kept.record, agent_id=agent.agent_id))
         agent.resume()
-    else:
-        agent.start()
-        agent.schedule(task)
+        run(agent)
+    except Exception:
+        agent.logger.exception("cannot resume, begins anew")
+        return False
+    return True
+
+
+def begin(agent: Agent, task: str) -> None:
+    """Bring the agent from the start to RUNNING. Raises what a hook has raised: who could not prepare must not work."""
+    agent.start()
+    agent.schedule(task)
+    run(agent)
+
+
+def run(agent: Agent) -> None:
+    """Let the agent run, unless it does already. Raises what a hook on the way has raised."""
     if agent.record.state is not State.RUNNING:
         agent.run()
     for failure in agent.failures:
@@ -122,11 +153,11 @@ def fail(agent: Agent, reason: str) -> None:
         agent.fail(reason.strip().rpartition("\n")[2])
 
 
-def finish(agent: Agent, state_file: Path) -> int:
+def finish(agent: Agent, target: str, state_file: Path) -> int:
     """Keep what a suspended agent needs to go on, and return the exit status that says how it ended."""
     match agent.record.state:
         case State.SUSPENDED:
-            keep(state_file, agent.record)
+            keep(state_file, Kept(target, agent.record))
             return SUSPENDED_STATUS
         case State.COMPLETED:
             state_file.unlink(missing_ok=True)
@@ -143,11 +174,11 @@ def unsuccessful(why: str) -> int:
     return 1
 
 
-def keep(file: Path, record: Runtime) -> None:
-    """Write a record, so that the file has all of it or is not there."""
+def keep(file: Path, kept: Kept) -> None:
+    """Write what is kept, so that the file has all of it or is not there."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f"{file.name}.new")
-    draft.write_bytes(msgspec.json.encode(record))
+    draft.write_bytes(msgspec.json.encode(kept))
     draft.replace(file)
 
 

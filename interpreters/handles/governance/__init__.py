@@ -1,11 +1,13 @@
 """The interface of document 004: transitions of tasks, agents and turns, abort chains, and judgements about agents."""
 
+from lifefold.core.claims import Claims
 from lifefold.core.kernel import LifecycleEvent
 from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.interpreters.handles.governance.aborts import AbortChain
 from lifefold.interpreters.handles.governance.appraisal import (
+    AgentState,
     AgentStateThresholds,
     GraduatedAccess,
     TimeoutEstimate,
@@ -24,7 +26,12 @@ from lifefold.interpreters.handles.governance.kernel import (
     transition_task,
 )
 from lifefold.interpreters.handles.governance.tasks import AgentSession, AgentStatus, Task, TaskStatus
-from lifefold.interpreters.handles.governance.turns import AgentTurnEvent, AgentTurnStateMachine, TurnChange
+from lifefold.interpreters.handles.governance.turns import (
+    AgentTurnEvent,
+    AgentTurnState,
+    AgentTurnStateMachine,
+    TurnChange,
+)
 
 __all__ = [
     "AbortChain",
@@ -34,10 +41,13 @@ __all__ = [
     "AccessDeniedError",
     "AccessLevel",
     "AgentSession",
+    "AgentState",
     "AgentStateThresholds",
     "AgentStatus",
     "AgentTurnEvent",
+    "AgentTurnState",
     "AgentTurnStateMachine",
+    "Claims",
     "DuplicateTransitionError",
     "Governance",
     "GraduatedAccess",

@@ -7,7 +7,7 @@ from typing import Final
 
 from lifefold.core.policy.abort import AbortPolicy, AbortScope, Target, affected, descendants
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.handles.arguments import text
+from lifefold.interpreters.handles.arguments import function, instance, text
 from lifefold.interpreters.handles.outbox import FAILURES_KEPT
 
 Shutdown = Callable[[str, AbortReason, str], None]
@@ -19,14 +19,14 @@ class AbortChain:
 
     The nearest are told first, and among them who was spawned first. If ``shutdown`` raises for one of them, the others
     are told nevertheless, and the error is kept in ``failures``. A session is named by a text; whatever else is given
-    raises ``TypeError`` or ``ValueError``.
+    raises ``TypeError`` or ``ValueError``, as does what is no policy, no cause, or cannot be called.
     """
 
     def __init__(self, policy: AbortPolicy = AbortPolicy(), shutdown: Shutdown | None = None) -> None:  # noqa: B008 - an immutable value
         """Begin without a family."""
-        self.policy: Final = policy
+        self.policy: Final = instance(AbortPolicy, policy)
         self.failures: Final[deque[Exception]] = deque(maxlen=FAILURES_KEPT)
-        self._shutdown: Final = shutdown
+        self._shutdown: Final = None if shutdown is None else function("shutdown", shutdown)
         self._lock: Final = RLock()
         self._parents: Mapping[str, str] = {}
 
@@ -39,7 +39,7 @@ class AbortChain:
 
     def children_of(self, parent_id: str) -> list[str]:
         """Return everybody below a session, the nearest first."""
-        return list(descendants(self._parents, parent_id))
+        return list(descendants(self._parents, text("parent_id", parent_id)))
 
     def abort_tool(self, session_id: str, tool: str = "", reason: str = "") -> list[str]:
         """Abort one tool; return the sessions that this takes along, none by default (E37)."""
@@ -55,7 +55,7 @@ class AbortChain:
         self, session_id: str, reason: str = "", cause: AbortReason = AbortReason.SHUTDOWN_SIGNAL
     ) -> list[str]:
         """Abort a session and all that is below it (E36)."""
-        return self._abort(session_id, AbortScope.SESSION, reason, cause)
+        return self._abort(session_id, AbortScope.SESSION, reason, AbortReason(cause))
 
     def propagate_abort(self, parent_id: str, reason: str = "") -> list[str]:
         """Abort everybody below a session that is over already."""

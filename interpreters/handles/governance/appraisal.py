@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from lifefold.core.policy import access, adaptive_timeout, visual
 from lifefold.core.policy.access import AccessLevel, Capabilities, Gates, Trust
-from lifefold.interpreters.handles.arguments import text, whole
+from lifefold.interpreters.handles.arguments import instance, text, whole
 
 AgentState = visual.VisualState
 """The seven visual states, with their indicators and colours."""
@@ -48,7 +48,7 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     """Return the visual state of a session. Times are Unix, in seconds; ``now`` is the present if it is not given."""
     heard_ms = None if last_heartbeat is None else _ms(last_heartbeat)
     seen = visual.Observation(text("status", status), _ms(started_at), heard_ms, pid)
-    limits = visual.Thresholds(_ms(thresholds.stall_threshold_s), _ms(thresholds.spawn_timeout_s))
+    limits = visual.Thresholds(*map(_ms, instance(AgentStateThresholds, thresholds)))
     return visual.classify(seen, _ms(time.time() if now is None else now), limits).state
 
 

@@ -25,15 +25,18 @@ from lifefold.core.policy.access import AccessLevel, Gates, may
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.replayed import Ledger
 from lifefold.effects import Effect, KeepDeadLetter
-from lifefold.interpreters.handles.arguments import text
+from lifefold.interpreters.handles.arguments import function, instance, text, whole
 from lifefold.interpreters.handles.driver import RefusedError
-from lifefold.interpreters.handles.governance.tasks import AgentSession, AgentStatus, Subject, Task, TaskStatus
+from lifefold.interpreters.handles.governance.tasks import AgentSession, Subject, Task, TaskStatus
 from lifefold.interpreters.handles.outbox import Outbox
 
 T = TypeVar("T")
 
 DEAD_LETTERS_KEPT: Final = 1_000
 """How many late reports are kept; the oldest go first."""
+
+CLAIMS: Final = range(2**63)
+"""The numbers that a claim can have."""
 
 Listener = Callable[[LifecycleEvent], None]
 
@@ -100,11 +103,11 @@ class Governance:
         level_of: Callable[[str], AccessLevel] = lambda _actor: AccessLevel.UNTRUSTED,
         perform: Callable[[Effect], None] | None = None,
     ) -> None:
-        """Begin without listeners and without a memory."""
+        """Begin without listeners and without a memory. Raises ``TypeError`` for what cannot be called."""
         self.dead_letters: Final[deque[KeepDeadLetter]] = deque(maxlen=DEAD_LETTERS_KEPT)
         self._gates: Final = dict(gates or {})
-        self._level_of: Final = level_of
-        self._perform: Final = perform
+        self._level_of: Final = function("level_of", level_of)
+        self._perform: Final = None if perform is None else function("perform", perform)
         self._listeners: tuple[Listener, ...] = ()
         self._ledger: Ledger[LifecycleEvent] = Ledger()
         self._lock: Final = RLock()
@@ -117,7 +120,7 @@ class Governance:
 
     def add_listener(self, listener: Listener) -> None:
         """Tell this function of every transition from now on. Raises ``TypeError`` for what cannot be called."""
-        _must_be_callable(listener)
+        function("a listener", listener)
         with self._lock:
             self._listeners = (*self._listeners, listener)
 
@@ -141,7 +144,7 @@ class Governance:
 
         Without it, an actor who has claimed the task speaks of its own claim, and anybody else of the present one.
         """
-        _must_be(Task, task)
+        instance(Task, task)
         said = _said(actor, reason, transition_reason, None, token)
         return self._move(task, new_status, said, transition_id)
 
@@ -156,13 +159,13 @@ class Governance:
         transition_id: str | None = None,
     ) -> LifecycleEvent:
         """Move an agent session."""
-        _must_be(AgentSession, session)
+        instance(AgentSession, session)
         said = _said(actor, reason, transition_reason, abort_reason, None)
         return self._move(session, new_status, said, transition_id)
 
     def heartbeat(self, session: AgentSession) -> LifecycleEvent | None:
         """Note a sign of life: the first one makes the session work, a dead one's is refused (E23)."""
-        _must_be(AgentSession, session)
+        instance(AgentSession, session)
         return self._settle(session, lambda: self._take(session, agent.Heartbeat(), "heartbeat", Said(session.id)))
 
     def request_approval(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
@@ -179,21 +182,21 @@ class Governance:
 
     def approve_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
         """Open all tasks of a plan that are still planned, or none (E43)."""
-        return self._plan(tuple(tasks), task.Approved(), TaskStatus.OPEN, _said(actor, reason))
+        return self._plan(tuple(tasks), task.Approved(), _said(actor, reason))
 
     def reject_plan(self, tasks: Iterable[Task], actor: str = "", reason: str = "") -> list[LifecycleEvent]:
         """Cancel all tasks of a plan that are still planned, or none (E43)."""
-        return self._plan(tuple(tasks), task.Declined(), TaskStatus.CANCELLED, _said(actor, reason))
+        return self._plan(tuple(tasks), task.Declined(), _said(actor, reason))
 
-    def tick(self, subject: Subject) -> None:
+    def tick(self, subject: Task | AgentSession) -> None:
         """Let a subject's timers happen that are due: a lease, a limit of time, an approval that nobody gave."""
-        _must_be(Subject, subject)
+        instance(Subject, subject)
         self._settle(subject, subject.driver.tick)
 
     def _move(self, subject: Subject, status: str, said: Said, transition_id: str | None) -> LifecycleEvent:
         wanted = text("new_status", status)
         if transition_id is not None:
-            text("transition_id", transition_id)
+            text("transition_id", transition_id, empty=False)
         return self._settle(subject, lambda: self._once(subject, wanted, said, transition_id))
 
     def _settle(self, subject: Subject, act: Callable[[], T]) -> T:
@@ -250,7 +253,7 @@ class Governance:
 
     def _illegal(self, subject: Subject, status: str, detail: str = "") -> IllegalTransitionError:
         source = subject.spelled(subject.record.state)
-        return IllegalTransitionError(subject.entity_type, subject.id, source, status, detail)
+        return IllegalTransitionError(subject.entity_type, subject.id, source, str(status), detail)
 
     def _collect(self, subject: Subject, event: Event | None, said: Said) -> LifecycleEvent | None:
         """Queue what a subject has to tell; return what is told of this event, if its state has changed by it."""
@@ -268,7 +271,7 @@ class Governance:
         return mine
 
     def _approval(self, subject: Task, event: Event, status: TaskStatus, said: Said) -> LifecycleEvent:
-        _must_be(Task, subject)
+        instance(Task, subject)
         told = self._settle(subject, lambda: self._admitted_take(subject, event, status, said))
         return cast("LifecycleEvent", told)  # what it enters is another state
 
@@ -277,27 +280,31 @@ class Governance:
         return self._take(subject, event, status, said)
 
     def _plan(
-        self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, status: TaskStatus, said: Said
+        self, tasks: tuple[Task, ...], decision: task.Approved | task.Declined, said: Said
     ) -> list[LifecycleEvent]:
         for each in tasks:
-            _must_be(Task, each)
+            instance(Task, each)
         tasks = tuple({id(each): each for each in tasks}.values())
         tables = {id(each.table): each.table for each in tasks}
         if len(tables) > 1:
             raise ValueError("the tasks of a plan must follow one table")
-        try:
-            with ExitStack() as held:
-                for each in sorted(tasks, key=id):
-                    held.enter_context(each.lock)
-                decided = approval.decide_plan([each.record for each in tasks], decision, *tables.values())
-                if isinstance(decided, Failure):
-                    raise PlanConflictError(decided.failure())
-                planned = [each for each in tasks if each.status is TaskStatus.PLANNED]
-                for each in planned:
-                    self._must_be_admitted(each, status, said)
-                return [event for each in planned if (event := self._take(each, decision, status, said))]
-        finally:
-            self._calls.flush()
+        with ExitStack() as held:
+            held.callback(self._calls.flush)
+            for each in sorted(tasks, key=id):
+                held.enter_context(each.lock)
+                held.callback(self._collect, each, None, TIMER)
+                each.driver.tick()
+            decided = approval.decide_plan([each.record for each in tasks], decision, *tables.values())
+            if isinstance(decided, Failure):
+                raise PlanConflictError(decided.failure())
+            moving = [
+                (each, each.spelled(became.state))
+                for each, became in zip(tasks, decided.unwrap(), strict=True)
+                if became is not None
+            ]
+            for each, status in moving:
+                self._must_be_admitted(each, status, said)
+            return [event for each, status in moving if (event := self._take(each, decision, status, said))]
 
     def _do(self, effect: Effect) -> None:
         if isinstance(effect, KeepDeadLetter):
@@ -327,12 +334,6 @@ def _lifecycle_event(subject: Subject, transition: Transition, said: Said) -> Li
     )
 
 
-def _must_be_callable(listener: object) -> None:
-    if not callable(listener):
-        message = f"a listener must be callable, not {type(listener).__name__}"
-        raise TypeError(message)
-
-
 def _said(
     actor: str,
     reason: str,
@@ -342,16 +343,10 @@ def _said(
 ) -> Said:
     """Check what a caller says. Raises ``TypeError`` and ``ValueError``."""
     if token is not None:
-        _must_be(int, token)
+        whole("token", token, CLAIMS)
     because = None if transition_reason is None else TransitionReason(transition_reason)
     aborted = None if abort_reason is None else AbortReason(abort_reason)
     return Said(text("actor", actor), text("reason", reason), because, aborted, token)
-
-
-def _must_be(kind: type, value: object) -> None:
-    if not isinstance(value, kind):
-        message = f"expected {kind.__name__}, not {type(value).__name__}"
-        raise TypeError(message)
 
 
 _GOVERNANCE: Final = Governance()
@@ -361,9 +356,3 @@ add_listener = _GOVERNANCE.add_listener
 remove_listener = _GOVERNANCE.remove_listener
 transition_task = _GOVERNANCE.transition_task
 transition_agent = _GOVERNANCE.transition_agent
-
-__all__ = [
-    "AbortReason", "AccessDeniedError", "AgentSession", "AgentStatus", "DuplicateTransitionError", "Governance",
-    "IllegalTransitionError", "LifecycleEvent", "PlanConflictError", "Task", "TaskStatus", "TransitionReason",
-    "add_listener", "remove_listener", "transition_agent", "transition_task",
-]  # fmt: skip

@@ -7,17 +7,18 @@ machine may know more: a task can be approved, which no status asked for leads t
 from collections.abc import Callable
 from enum import StrEnum
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import msgspec
 
 from lifefold.core import agent, approval, task
+from lifefold.core.claims import Claims
 from lifefold.core.kernel import Event, Machine, Record, State, Transition, replace
 from lifefold.effects import Effect
-from lifefold.interpreters.handles.arguments import text
-from lifefold.interpreters.handles.driver import Driver, wall_ms
+from lifefold.interpreters.handles.arguments import instance, text
+from lifefold.interpreters.handles.driver import Driver, asked_by, wall_ms
+from lifefold.interpreters.handles.governance.aborts import AbortChain
 from lifefold.interpreters.handles.moves import moves
-
-if TYPE_CHECKING:
-    from lifefold.interpreters.handles.governance.aborts import AbortChain
 
 
 class TaskStatus(StrEnum):
@@ -60,7 +61,7 @@ class Subject:
         self.lock: Final = RLock()
         self.taken: Final[list[Transition]] = []
         self.asked: Final[list[Effect]] = []
-        performers = {effect: self.asked.append for row in machine.rows for effect in row.effects}
+        performers = dict.fromkeys(asked_by(machine), self.asked.append)
         self.driver: Final = Driver(machine, record, performers, observer=self.note, clock=clock)
 
     @property
@@ -103,7 +104,8 @@ class Task(Subject):
     """A unit of work. ``machine`` is the table that it follows: the document's, or a profile of it.
 
     Further arguments are fields of the machine's record, as ``max_retries``; a name that is none raises ``TypeError``,
-    a status that is none ``ValueError``.
+    a status or a value that is none ``ValueError``. A task that goes on in another process is made of the fields of its
+    ``record``, and of its ``claims``.
     """
 
     entity_type = "task"
@@ -115,12 +117,15 @@ class Task(Subject):
         *,
         machine: Machine[Any] = task.machine,
         clock: Callable[[], int] = wall_ms,
+        claims: Claims = Claims(),  # noqa: B008 - an immutable value
         **fields: Any,
     ) -> None:
         """Make a task that is in this state."""
-        state = task.State[TaskStatus(status).name]
-        record = replace(machine.initial, **{"id": id, "state": state, **fields})
-        self._claims: Final[dict[str, int]] = {record.owner: record.epoch} if record.owner else {}
+        if "state" in fields:
+            raise TypeError("the state of a task is given as its status")
+        given = {**fields, "id": text("id", id), "state": task.State[TaskStatus(status).name]}
+        record = _checked(replace(machine_of(task.Task, machine).initial, **given))
+        self.claims = instance(Claims, claims).knowing(record)
         super().__init__(id, machine, approval.with_approval(machine, machine.name), record, clock)
 
     @property
@@ -136,24 +141,15 @@ class Task(Subject):
     def note(self, transition: Transition) -> None:
         """Keep a transition until it is told, and whose claim it was if it was one."""
         super().note(transition)
-        if isinstance(transition.event, task.Claimed):
-            self._claims[transition.after.record.owner] = transition.after.record.epoch
+        self.claims = self.claims.after(transition.event, transition.after.record)
 
     def claim_of(self, actor: str) -> int:
-        """Return the number of this actor's own claim, be it over; of whoever never claimed, that of the present one.
-
-        Nobody's words can be taken for those of the next owner, therefore (E12). Where nobody has claimed it is 0.
-        """
-        present = 0 if self.record.state in _UNCLAIMED else self.token
-        return self._claims.get(actor, present)
+        """Return the number of the claim that this actor's words are about, who gives no token (E12)."""
+        return self.claims.meant_by(actor, self.record)
 
     def spelled(self, state: State) -> str:
         """Return a state as this interface spells it."""
         return TaskStatus[state.name].value
-
-
-_UNCLAIMED: Final = {task.State.PLANNED, task.State.OPEN, task.State.BLOCKED, task.State.WAITING_FOR_SUBTASKS}
-"""In these a task has no owner who could report."""
 
 
 class AgentSession(Subject):
@@ -168,18 +164,34 @@ class AgentSession(Subject):
         *,
         parent_id: str = "",
         task_id: str = "",
-        aborts: "AbortChain | None" = None,
+        aborts: AbortChain | None = None,
         machine: Machine[Any] = agent.machine,
         clock: Callable[[], int] = wall_ms,
         limits: agent.Limits = agent.Limits(),  # noqa: B008 - an immutable value
     ) -> None:
         """Make a session that is in this state. Raises ``ValueError`` for a status that is none."""
-        born = agent.spawned(id, clock(), parent=parent_id, task=task_id, limits=limits)
-        super().__init__(id, machine, machine, replace(born, state=AgentStatus(status)), clock)
-        if aborts is not None and parent_id:
-            aborts.register_child(parent_id, id)
+        named = {"parent": text("parent_id", parent_id), "task": text("task_id", task_id)}
+        born = agent.spawned(text("id", id), clock(), **named, limits=instance(agent.Limits, limits))
+        chain = aborts if aborts is None else instance(AbortChain, aborts)
+        table = machine_of(agent.Agent, machine)
+        super().__init__(id, table, table, replace(born, state=AgentStatus(status)), clock)
+        if chain is not None and parent_id:
+            chain.register_child(parent_id, id)
 
     @property
     def status(self) -> agent.State:
         """The state that the session is in."""
         return AgentStatus(self.record.state)
+
+
+def machine_of(kind: type[Record], machine: Machine[Any]) -> Machine[Any]:
+    """Return a machine, or raise ``TypeError`` if it is none for records of this kind."""
+    instance(Machine, machine)
+    if not issubclass(machine.record, kind):
+        raise TypeError(f"the machine {machine.name!r} is for a {machine.record.__name__}, not for a {kind.__name__}")
+    return machine
+
+
+def _checked(record: Record) -> Any:
+    """Return a record whose fields are of their types, or raise ``ValueError`` naming the first that is not."""
+    return msgspec.convert(msgspec.structs.asdict(record), type(record))

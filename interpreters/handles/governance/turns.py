@@ -11,6 +11,7 @@ from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.handles.arguments import text
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
 from lifefold.interpreters.handles.governance.kernel import IllegalTransitionError
+from lifefold.interpreters.handles.governance.tasks import machine_of
 
 AgentTurnState = turns.State
 """The ten states of a turn; each is equal to its text."""
@@ -59,10 +60,10 @@ class AgentTurnStateMachine:
         machine: Machine[Any] = turns.machine,
         clock: Callable[[], int] = wall_ms,
     ) -> None:
-        """Begin the first turn, in IDLE."""
-        self.agent_id: Final = agent_id
-        self.task_id: Final = task_id
-        self._machine: Final = machine
+        """Begin the first turn, in IDLE. Raises ``TypeError`` and ``ValueError`` for what makes no sense."""
+        self.agent_id: Final = text("agent_id", agent_id)
+        self.task_id: Final = text("task_id", task_id)
+        self._machine: Final = machine_of(turns.Turn, machine)
         self._clock: Final = clock
         self._lock: Final = RLock()
         self._history: list[TurnChange] = []

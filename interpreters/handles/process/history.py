@@ -6,16 +6,21 @@ A record cannot be changed, and neither can a history through it: metadata are c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from lifefold.core.kernel import Machine
 from lifefold.core.process import Process, State
+from lifefold.interpreters.handles.arguments import string, whole
 from lifefold.interpreters.handles.moves import targets
+
+COUNTS: Final = range(sys.maxsize)
+"""How many transitions there may be."""
 
 
 class ProcessState(str, Enum):  # noqa: UP042 - printed as the document prints it: ProcessState.RUNNING
@@ -40,7 +45,7 @@ class ProcessTransition:
     """A transition that was made.
 
     ``timestamp`` is UTC by the wall clock. ``seq`` counts the transitions of a process from 1, and is the order of
-    things when the clock goes backwards (C17). ``metadata`` is a deep copy of what was given.
+    things when the clock goes backwards (C17). ``metadata`` are copies of what a move was given, and the reader's own.
     """
 
     from_state: ProcessState
@@ -50,9 +55,9 @@ class ProcessTransition:
     metadata: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
     seq: int = field(default=0, compare=False)
 
-    def __post_init__(self) -> None:
-        """Keep a copy of the metadata."""
-        object.__setattr__(self, "metadata", deepcopy(self.metadata))
+    def copy(self) -> ProcessTransition:
+        """Return the same with metadata of its own."""
+        return replace(self, metadata=deepcopy(self.metadata))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the five fields of the document; JSON if the metadata are. ``seq`` is the place in the history."""
@@ -69,7 +74,7 @@ class ProcessTransition:
         """Read what ``to_dict`` wrote; reason and metadata may be missing. Raises ``SnapshotError``."""
         known = mapping("a transition", data)
         try:
-            reason, metadata = text("reason", known.get("reason", "")), copied(known.get("metadata"))
+            reason, metadata = string("reason", known.get("reason", "")), copied(known.get("metadata"))
         except TypeError as error:
             raise SnapshotError(str(error)) from error
         moved = read_state("from_state", known), read_state("to_state", known)
@@ -92,7 +97,7 @@ def read_history(data: object) -> list[ProcessTransition]:
 def read_state(name: str, data: Mapping[str, Any]) -> ProcessState:
     """Read a state from one field. Raises ``SnapshotError``."""
     try:
-        return ProcessState(text(name, data.get(name)))
+        return ProcessState(string(name, data.get(name)))
     except (TypeError, ValueError) as error:
         known = ", ".join(state.value for state in ProcessState)
         raise SnapshotError(f"{name} must be one of {known}") from error
@@ -100,10 +105,10 @@ def read_state(name: str, data: Mapping[str, Any]) -> ProcessState:
 
 def read_count(name: str, data: Mapping[str, Any]) -> int:
     """Read a number from one field, 0 if it is missing. Raises ``SnapshotError``."""
-    value: object = data.get(name, 0)
-    if not isinstance(value, int) or value < 0:
-        raise SnapshotError(f"{name} must be a number of transitions")
-    return int(value)
+    try:
+        return whole(name, data.get(name, 0), COUNTS)
+    except (TypeError, ValueError) as error:
+        raise SnapshotError(f"{name} must be a number of transitions") from error
 
 
 def check_chain(machine: Machine[Process], history: list[ProcessTransition], state: ProcessState) -> None:
@@ -141,17 +146,10 @@ def copied(metadata: object) -> dict[str, Any]:
         raise TypeError("metadata must be data that can be copied") from error
 
 
-def text(name: str, value: object) -> str:
-    """Return a text as a plain ``str``. Raises ``TypeError`` if it is none."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, not {type(value).__name__}")
-    return str.__str__(value)
-
-
 def _read_time(value: object) -> datetime:
     """Read an ISO time; one without a zone is UTC."""
     try:
-        read = datetime.fromisoformat(text("timestamp", value))
+        read = datetime.fromisoformat(string("timestamp", value))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (TypeError, ValueError, OverflowError) as error:
         raise SnapshotError("timestamp must be an ISO 8601 time") from error

@@ -21,25 +21,23 @@ from threading import RLock
 from typing import Any, Final
 
 from lifefold.core import process
-from lifefold.core.kernel import Machine
+from lifefold.core.kernel import Entity, Machine
 from lifefold.core.process import AT_REST, MoveRequested, Orphaned, Process, State
 from lifefold.effects import Effect
+from lifefold.interpreters.handles.arguments import string, whole
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
 from lifefold.interpreters.handles.moves import targets
 from lifefold.interpreters.handles.process.history import (
+    COUNTS,
     ProcessState,
     ProcessTransition,
-    SnapshotError,
     check_chain,
     copied,
     mapping,
     read_count,
     read_history,
     read_state,
-    text,
 )
-
-__all__ = ["ProcessLifecycle", "ProcessState", "ProcessTransition", "SnapshotError", "StateError"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTABLE: Final[dict[str | None, State | None]] = {None: None} | {state.value: state for state in State}
@@ -77,10 +75,12 @@ class ProcessLifecycle:
         clock: Callable[[], int] = wall_ms,
     ) -> None:
         """Begin in ``initial``."""
-        self.process_id: Final = text("process_id", process_id)
-        self.history_limit: Final = _limit(history_limit)
+        self.process_id: Final = string("process_id", process_id)
+        self.history_limit: Final = None if history_limit is None else whole("history_limit", history_limit, COUNTS[1:])
         ignored: Mapping[type[Effect], Callable[[Any], None]] = {e: _ignore for r in machine.rows for e in r.effects}
-        self._life: Final = Driver(machine, process.found(State(text("initial", initial))), ignored, clock=clock)
+        found = process.found(State(string("initial", initial)))
+        self._life: Final = Driver(machine, found, ignored, commit=self._record, clock=clock)
+        self._said: tuple[str, dict[str, Any]] = ("", {})
         self._lock: Final = RLock()
         self._history: Final[deque[ProcessTransition]] = deque(maxlen=self.history_limit)
         self._made = 0
@@ -96,7 +96,7 @@ class ProcessLifecycle:
         """The transitions that are kept, in order: a list of the caller's own, of copies (C13)."""
         with self._lock:
             kept = list(self._history)
-        return [replace(made) for made in kept]
+        return [made.copy() for made in kept]
 
     @property
     def dropped(self) -> int:
@@ -135,8 +135,9 @@ class ProcessLifecycle:
         expected_from: ProcessState | None = None,
     ) -> ProcessTransition:
         """Do what ``transition`` does, without a loop."""
-        wanted, why, kept = text("target", target), text("reason", reason), copied(metadata)
-        expected = None if expected_from is None else text("expected_from", expected_from)
+        wanted, why, kept = string("target", target), string("reason", reason), copied(metadata)
+        own = copied(kept)
+        expected = None if expected_from is None else string("expected_from", expected_from)
         with self._lock:
             allowed = self._allowed(self._life.record.state)
             if self._removed:
@@ -146,9 +147,10 @@ class ProcessLifecycle:
             if expected not in _EXPECTABLE:
                 raise self._error(wanted, f"Expected state: {expected!r}")
             try:
-                return self._take(MoveRequested(State(wanted), why, _EXPECTABLE[expected]), why, kept)
+                made = self._take(MoveRequested(State(wanted), why, _EXPECTABLE[expected]), why, kept)
             except RefusedError as error:
                 raise self._error(wanted, f"Expected state: {expected!r}") from error
+        return replace(made, metadata=own)
 
     def recover(self) -> ProcessTransition | None:
         """Say what became of a process that was live when its runner died: FAILED, orphaned (C12).
@@ -157,7 +159,7 @@ class ProcessLifecycle:
         """
         with self._lock:
             try:
-                return self._take(Orphaned(), "orphaned", {})
+                return self._take(Orphaned(), "orphaned", {}).copy()
             except RefusedError:
                 return None
 
@@ -174,7 +176,7 @@ class ProcessLifecycle:
     def snapshot(self) -> dict[str, Any]:
         """Return state and history; JSON if the metadata are. ``dropped`` is there if the history has lost any."""
         with self._lock:
-            state, history, dropped = self.state, self.history, self.dropped
+            state, history, dropped = self.state, list(self._history), self.dropped
         written: dict[str, Any] = {"state": state.value, "history": [made.to_dict() for made in history]}
         return written | ({"dropped": dropped} if dropped else {})
 
@@ -207,18 +209,20 @@ class ProcessLifecycle:
         return [] if self._removed else sorted(target.value for target in targets(self._life.machine, state))
 
     def _take(self, event: MoveRequested | Orphaned, reason: str, metadata: dict[str, Any]) -> ProcessTransition:
-        """Let the machine take an event, and keep the record of it. Raises ``RefusedError``."""
-        before = self.state
+        """Let the machine take an event, and return the record of it that is kept. Raises ``RefusedError``."""
+        self._said = reason, metadata
         self._life.take(event)
-        at = _EPOCH + timedelta(milliseconds=self._life.entity.entered_ms)
-        return replace(self._keep(ProcessTransition(before, self.state, at, reason, metadata)))
+        return self._history[-1]
 
-    def _keep(self, made: ProcessTransition) -> ProcessTransition:
+    def _record(self, before: Entity[Process], after: Entity[Process]) -> None:
+        """Keep the record of a move that is about to count: if that fails, it does not."""
+        moved = ProcessState(before.state.value), ProcessState(after.state.value)
+        self._keep(ProcessTransition(*moved, _EPOCH + timedelta(milliseconds=after.entered_ms), *self._said))
+
+    def _keep(self, made: ProcessTransition) -> None:
         """Give a record its number and keep it; the oldest one goes if there are too many."""
+        self._history.append(replace(made, seq=self._made + 1))
         self._made += 1
-        numbered = replace(made, seq=self._made)
-        self._history.append(numbered)
-        return numbered
 
     def _error(self, wanted: str, why: str) -> StateError:
         return StateError(f"{self._who()}Cannot transition from {self.state.value!r} to {wanted!r}.\n{why}")
@@ -229,9 +233,3 @@ class ProcessLifecycle:
 
 def _ignore(_effect: object) -> None:
     """Do nothing: who moves a process by hand does its work, too."""
-
-
-def _limit(value: object) -> int | None:
-    if value is not None and (not isinstance(value, int) or value < 1):
-        raise ValueError(f"history_limit must be at least 1, or None for no limit, not {value!r}")
-    return value

@@ -1,6 +1,9 @@
 """The interface of document 001: a ``Runtime`` that spawns and stops agents, over a store that loses no update."""
 
-from lifefold.interpreters.handles.arguments import AgentConfig
+from lifefold.core.budget.account import Verdict
+from lifefold.core.budget.lease import State as LeaseState
+from lifefold.core.status import State
+from lifefold.interpreters.handles.status.configuration import AgentConfig
 from lifefold.interpreters.handles.status.errors import (
     AgentBusy,
     AgentError,
@@ -33,6 +36,7 @@ __all__ = [
     "AgentState",
     "AlreadyRunning",
     "BudgetRefused",
+    "LeaseState",
     "MemoryStateManager",
     "NotFound",
     "NotReserved",
@@ -40,10 +44,12 @@ __all__ = [
     "RefreshRefused",
     "Runtime",
     "SqliteStateManager",
+    "State",
     "StateManager",
     "StoreError",
     "StoreUnavailable",
     "TaskRefused",
     "UnreadableState",
+    "Verdict",
     "VersionConflict",
 ]

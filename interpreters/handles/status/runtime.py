@@ -6,9 +6,10 @@ agent's resources are released; so what could not be saved has not happened, and
 Several runtimes, in several processes, may work on the same agents.
 
 The hook ``launch`` is called before an agent's start is saved and prevents it by raising; ``release`` undoes it when
-the start does not come about, and after the agent has stopped or failed. User code runs without any lock held and may
-call the runtime again; only the state manager's save is under one. What ``telemetry``, ``release`` and ``returned``
-raise is kept in ``failures``.
+the start does not come about, and after the agent has stopped or failed. While one call launches an agent, others that
+would are refused; a runtime elsewhere may launch it, too, and of the two the one that is late undoes its own. User code
+runs without any lock held and may call the runtime again; only the state manager's save is under one. What
+``telemetry``, ``release`` and ``returned`` raise is kept in ``failures``.
 
 Nothing runs by itself: leases that are due expire at the next call about their agent, or at ``tick``.
 """
@@ -26,8 +27,7 @@ from lifefold.core.budget.agent import STATUS, agent_type, lease_ref
 from lifefold.core.kernel import Aggregate, Asked, Envelope, Event, Opened, Reaction, Refusal, react
 from lifefold.core.status import State, Status
 from lifefold.effects import CallHook, Effect, EmitTelemetry, ReturnBudget
-from lifefold.interpreters.handles import arguments as agent_arguments
-from lifefold.interpreters.handles.arguments import EXIT_CODES, MOST_MICROUSD, AgentConfig
+from lifefold.interpreters.handles.arguments import instance, text, whole, yes_or_no
 from lifefold.interpreters.handles.driver import wall_ms
 from lifefold.interpreters.handles.outbox import Outbox
 from lifefold.interpreters.handles.status.answers import (
@@ -39,40 +39,16 @@ from lifefold.interpreters.handles.status.answers import (
     not_refreshed,
     refused_task,
 )
+from lifefold.interpreters.handles.status.configuration import EXIT_CODES, MOST_MICROUSD, AgentConfig, amount
 from lifefold.interpreters.handles.status.errors import (
     AgentBusy,
     AgentError,
-    AgentFailed,
     AlreadyRunning,
-    BudgetRefused,
-    NotFound,
     NotReserved,
-    NotRunning,
-    RefreshRefused,
-    TaskRefused,
     VersionConflict,
 )
-from lifefold.interpreters.handles.status.launching import Hook, Launching, who_is
+from lifefold.interpreters.handles.status.launching import Hook, Launching, Who, who_is
 from lifefold.interpreters.handles.status.store import AgentState, StateManager
-
-__all__ = [
-    "AgentBusy",
-    "AgentConfig",
-    "AgentError",
-    "AgentFailed",
-    "AgentState",
-    "AlreadyRunning",
-    "BudgetRefused",
-    "NotFound",
-    "NotReserved",
-    "NotRunning",
-    "RefreshRefused",
-    "Runtime",
-    "State",
-    "StateManager",
-    "TaskRefused",
-    "VersionConflict",
-]
 
 SOME_MICROUSD: Final = range(1, MOST_MICROUSD + 1)
 """What may be reserved at once."""
@@ -123,6 +99,7 @@ class Runtime:
         self._clock: Final = clock
         self._outbox: Final = Outbox(self._perform)
         self._lock: Final = RLock()
+        self._under_way: Final[dict[Who, Launching]] = {}
         if liveness is not None:
             self.reconcile(liveness)
 
@@ -135,8 +112,8 @@ class Runtime:
 
     def spawn_agent(self, config: AgentConfig | None = None) -> str:
         """Make a new agent, RUNNING, and return its id. A failure leaves nothing of it (B10)."""
-        given = agent_arguments.config(config)
-        agent_id = agent_arguments.text("the new id", self._new_id(), empty=False)
+        given = AgentConfig() if config is None else instance(AgentConfig, config)
+        agent_id = text("the new id", self._new_id(), empty=False)
         return self._born(
             Status(agent_id=agent_id, name=given.name, budget_microusd=given.budget_microusd, lease_ms=given.lease_ms)
         )
@@ -149,21 +126,21 @@ class Runtime:
         With ``drain`` it stops when its tasks have ended, with ``force`` at once. Nothing happens to an agent that has
         stopped or failed (B3, B4).
         """
-        event = status.Stop(agent_arguments.yes_or_no("drain", drain), agent_arguments.yes_or_no("force", force))
+        event = status.Stop(yes_or_no("drain", drain), yes_or_no("force", force))
         return self._of_status(agent_id, event, lambda state: AgentBusy(state.agent_id, state.tasks))
 
     def fail(self, agent_id: str, reason: str, exit_code: int | None = None) -> AgentState:
         """Report a fatal error: the agent has FAILED (B20). Of one that has stopped it is only recorded (B15)."""
         if exit_code is not None:
-            agent_arguments.whole("exit_code", exit_code, EXIT_CODES)
-        return self._of_status(agent_id, status.FatalError(agent_arguments.text("reason", reason), exit_code))
+            whole("exit_code", exit_code, EXIT_CODES)
+        return self._of_status(agent_id, status.FatalError(text("reason", reason), exit_code))
 
     def restart(self, agent_id: str, *, new_id: bool = False) -> str:
         """Run a stopped agent again, and return its id; with ``new_id`` a new agent in its place (B6).
 
         Raises ``AlreadyRunning`` (B9), ``AgentFailed`` (B8).
         """
-        if agent_arguments.yes_or_no("new_id", new_id):
+        if yes_or_no("new_id", new_id):
             state = self.get_agent(agent_id)
             must_not_have_failed(state)
             return self._successor(state)
@@ -182,7 +159,7 @@ class Runtime:
 
     def begin_task(self, agent_id: str, task: str) -> AgentState:
         """Say that the agent works on a task. Raises ``NotRunning``, ``AgentFailed``, ``TaskRefused``."""
-        event = status.TaskBegan(agent_arguments.text("task", task, empty=False))
+        event = status.TaskBegan(text("task", task, empty=False))
         state = self._of_status(agent_id, event, lambda state: refused_task(state, event.task))
         must_not_have_failed(state)
         return state
@@ -192,7 +169,7 @@ class Runtime:
 
         Raises ``TaskRefused``. Of an agent that has stopped or failed it changes nothing: the task was cut off.
         """
-        event = status.TaskEnded(agent_arguments.text("task", task, empty=False))
+        event = status.TaskEnded(text("task", task, empty=False))
         return self._of_status(agent_id, event, lambda state: refused_task(state, event.task))
 
     def record_pii_detection(self, agent_id: str) -> AgentState:
@@ -201,7 +178,7 @@ class Runtime:
 
     def get_agent(self, agent_id: str) -> AgentState:
         """Return an agent's state, as it was saved last."""
-        return self._store.get_agent_state(agent_arguments.text("agent_id", agent_id))
+        return self._store.get_agent_state(text("agent_id", agent_id))
 
     def list_agents(self, among: State | None = None) -> tuple[AgentState, ...]:
         """Return all agents, or those in one state, in the order of their ids."""
@@ -229,8 +206,8 @@ class Runtime:
         Raises ``NotRunning`` or ``AgentFailed`` (I2), ``BudgetRefused``.
         """
         asked = lease.Reserve(
-            agent_arguments.text("name", name, empty=False),
-            agent_arguments.whole("amount_microusd", amount_microusd, SOME_MICROUSD),
+            text("name", name, empty=False),
+            whole("amount_microusd", amount_microusd, SOME_MICROUSD),
         )
         return self._change(
             agent_id,
@@ -243,14 +220,12 @@ class Runtime:
 
         Raises ``NotReserved``, also for a reservation that is settled already.
         """
-        name = agent_arguments.text("name", name, empty=False)
-        return self._of_reservation(
-            agent_id, lease.Settle(name, agent_arguments.amount("cost_microusd", cost_microusd))
-        )
+        name = text("name", name, empty=False)
+        return self._of_reservation(agent_id, lease.Settle(name, amount("cost_microusd", cost_microusd)))
 
     def refund(self, agent_id: str, name: str) -> AgentState:
         """Give a reservation up. Raises ``NotReserved``."""
-        return self._of_reservation(agent_id, lease.Refund(agent_arguments.text("name", name, empty=False)))
+        return self._of_reservation(agent_id, lease.Refund(text("name", name, empty=False)))
 
     def refresh(self, agent_id: str) -> AgentState:
         """Go on with an expired lease, if its grace is not over. Raises ``NotRunning``, ``RefreshRefused``."""
@@ -281,24 +256,27 @@ class Runtime:
         refused: Callable[[AgentState], AgentError] | None = None,
     ) -> AgentState:
         """Let the agent take an input, after what is due, and return its state afterwards."""
-        with Launching(self._launch, self._release, self.failures) as launching:
-            while True:
-                state, now_ms = self.get_agent(agent_id), self._clock()
-                due = next(due_timers(state, now_ms), None)
-                given = due or input_for(state)
-                if given is None:
-                    break
-                reaction = react(agent_type, state.aggregate(), Envelope(given[0], given[1], now_ms))
-                if isinstance(reaction, Refusal):
-                    raise AgentError(agent_id, reaction.reason) if refused is None else refused(state)
-                launching.prepare(reaction.effects)
-                saved = self._saved(state, reaction.aggregate, [asked.effect for asked in reaction.effects])
-                if saved is not None and due is None:
-                    state = saved
-                    break
-            launching.succeed()
-        self._outbox.flush()
-        return state
+        try:
+            with self._launching() as launching:
+                while True:
+                    state, now_ms = self.get_agent(agent_id), self._clock()
+                    due = next(due_timers(state, now_ms), None)
+                    given = due or input_for(state)
+                    if given is None:
+                        return state
+                    reaction = react(agent_type, state.aggregate(), Envelope(given[0], given[1], now_ms))
+                    if isinstance(reaction, Refusal):
+                        raise AgentError(agent_id, reaction.reason) if refused is None else refused(state)
+                    launching.prepare(reaction.effects)
+                    saved = self._saved(state, reaction.aggregate, [asked.effect for asked in reaction.effects])
+                    if saved is not None and due is None:
+                        launching.succeed()
+                        return saved
+        finally:
+            self._outbox.flush()  # a timer that was due has happened also if the call itself is refused
+
+    def _launching(self) -> Launching:
+        return Launching(self._launch, self._release, self.failures, self._under_way)
 
     def _saved(self, before: AgentState | None, agent: Aggregate, effects: list[Effect]) -> AgentState | None:
         """Save what an agent has become, and line up its effects; None if somebody else has been faster."""
@@ -319,7 +297,7 @@ class Runtime:
         opened = Envelope("", Opened(agent_budget.opening(step.record)), self._clock())
         born = react(agent_type, agent_type.start(f"{agent_budget.KIND}/{record.agent_id}"), opened)
         assert isinstance(born, Reaction)  # noqa: S101 - a new aggregate is opened with records of its own machines
-        with Launching(self._launch, self._release, self.failures) as launching:
+        with self._launching() as launching:
             launching.prepare(tuple(Asked(STATUS, effect) for effect in step.effects))
             if self._saved(None, born.aggregate, list(step.effects)) is None:
                 raise AlreadyRunning(record.agent_id, "there is an agent of this id")
@@ -331,7 +309,7 @@ class Runtime:
         record: Status = state.aggregate().record(STATUS)
         if not status.is_replaceable(record):
             raise AlreadyRunning(state.agent_id, "runs; stop it before another one takes its place")
-        return self._born(status.successor(record, agent_arguments.text("the new id", self._new_id(), empty=False)))
+        return self._born(status.successor(record, text("the new id", self._new_id(), empty=False)))
 
     def _has_died(self, state: AgentState, liveness: Liveness) -> bool:
         try:

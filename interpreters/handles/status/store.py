@@ -25,6 +25,7 @@ from lifefold.core.budget.lease import Lease
 from lifefold.core.kernel import Aggregate, Entity
 from lifefold.core.status import Status
 from lifefold.interpreters.handles.status.errors import NotFound, StoreUnavailable, UnreadableState, VersionConflict
+from lifefold.interpreters.store.wal import open_shared
 
 MICROUSD_PER_USD: Final = 1_000_000
 BUSY_TIMEOUT_S: Final = 30.0
@@ -81,7 +82,7 @@ class AgentState(msgspec.Struct, frozen=True):
         try:
             fields = msgspec.json.decode(data, type=dict[str, Any])
             return msgspec.convert(fields | {"status": str(fields["status"]).upper()}, cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, RecursionError) as error:
             message = f"not an agent's state: {data[:200]!r}: {error}"
             raise UnreadableState(message) from error
 
@@ -188,11 +189,7 @@ class SqliteStateManager:
         """Open the file, or make it. Raises ``StoreUnavailable``."""
         self._lock: Final = Lock()
         with _reaching(path):
-            self._connection: Final = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection: Final = open_shared(path, BUSY_TIMEOUT_S)
             self._connection.execute(_SCHEMA)
         self._path: Final = path
 

@@ -76,7 +76,7 @@ def test_a_task_is_handed_over_with_its_brief_and_its_seat() -> None:
     of = ask(opened(make("T1")))
     assert of.record("task:T1").owner == "ann"
     assert of.record("seat:ann") == seat.Seat(seat.State.WORKING, "T1")
-    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do T1", (), "")))]
+    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do T1", (), "", 1)))]
 
 
 def test_exactly_one_worker_gets_a_task() -> None:
@@ -128,7 +128,9 @@ def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
     fail(of, "T1", "first")
     assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
     ask(of)
-    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "first")))]
+    assert of.told() == [
+        ("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "first", 1)))
+    ]
     fail(of, "T1", "second")
     assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "second")
 
@@ -139,12 +141,12 @@ def test_a_task_that_was_given_back_is_handed_over_without_a_failure_that_never_
     of.hear("worker/ann", "task:T1", task.Released(1, "stopped"))
     assert of.record("task:T1").reason == "stopped"
     ask(of)
-    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "")))]
+    assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "", 1)))]
     ask(fail(of, "T1", "tests fail"))
     of.hear("worker/ann", "task:T1", task.Released(3, "stopped again"))
     ask(of)
     assert of.told() == [
-        ("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 4, "do T1", (), "tests fail")))
+        ("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 4, "do T1", (), "tests fail", 1)))
     ]
 
 

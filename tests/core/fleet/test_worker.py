@@ -17,7 +17,7 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, mailbox, seat, worker
+from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
 from lifefold.core.kernel import Phase
 from lifefold.effects import LogFatal
 
@@ -160,6 +160,44 @@ def test_a_worktree_that_cannot_be_made_is_the_end_of_the_worker() -> None:
     """It goes with nothing in hand."""
     of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
     assert of.told() == [("board", "seat:ann", seat.WorkerGone("its session has stopped"))]
+
+
+# Sessions that suspend themselves
+
+
+def test_a_suspended_session_keeps_its_task_and_the_next_one_goes_on_after_a_pause() -> None:
+    """Under the same claim, in the same place; the board hears nothing, and nobody has made an error (D28)."""
+    of = exit_with(running(), session.Suspended())
+    assert (states(of), of.told()) == (("CoolingDown", "Working"), [])
+    of.elapse("session", "BackoffElapsed")
+    assert (states(of), of.begun(), of.told()) == (("Spawning", "Working"), ["RunSession"], [])
+    assert "interrupted" in prompt_of(of)
+    assert of.record("session").total_errors == 0
+    assert of.record("assignment").brief == BRIEF
+
+
+def test_an_agent_that_suspends_itself_for_ever_comes_to_an_end() -> None:
+    """As many times in a row as there may be errors in all make one: it costs a retry, and counts for the agent."""
+    limits = session.Limits(max_total_errors=3)
+    of = opened(limits).report("session", "PrepareWorktree", session.WorktreeReady())
+    of.hear("board", "assignment", assignment.Assigned(BRIEF)).report(
+        "assignment", "CheckOutWork", assignment.CheckedOut()
+    )
+    for _ in range(2):
+        exit_with(start(of), session.Suspended())
+        of.elapse("session", "BackoffElapsed")
+    exit_with(start(of), session.Suspended())
+    assert of.told() == [("board", "task:T1", task.Failed(2, "Suspended, too often in a row"))]
+    assert (states(of), of.record("session").total_errors) == (("CoolingDown", "Idle"), 1)
+
+
+def test_a_hold_meets_a_suspended_session_at_rest() -> None:
+    """Nothing has to end any more; the next run goes on with the claim."""
+    of = exit_with(running(), session.Suspended(asked=True)).give("intent", intent.HoldWanted())
+    assert worker.quiet(of.aggregate)
+    of.elapse("session", "BackoffElapsed")
+    assert of.begun() == []
+    assert of.give("intent", intent.RunWanted()).begun() == ["RunSession"]
 
 
 # Crashes

@@ -15,7 +15,7 @@ import pytest
 from lifefold.interpreters import demo
 
 AGENT = Path(demo.__file__).with_name("agent.py")
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 60
 
 
 @pytest.fixture(name="folder")

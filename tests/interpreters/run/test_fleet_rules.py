@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import Ground
+from fleet_ground import HANG_S, Ground
 from lifefold.core import task
 from lifefold.core.fleet import assignment, intent
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, State, Transition
@@ -52,7 +52,7 @@ async def run(ground: Ground, arrange: Callable[[Runner], None], interpreter: In
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
     arrange(runner)
     try:
-        with anyio.fail_after(50):
+        with anyio.fail_after(HANG_S):
             return await runner.run()
     finally:
         runner.close()

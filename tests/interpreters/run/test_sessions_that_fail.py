@@ -8,6 +8,7 @@ import pytest
 from fleet_ground import Ground
 from lifefold.core import session
 from lifefold.interpreters.body import SessionExit, launch
+from lifefold.interpreters.body.session_files import Outcome
 from lifefold.interpreters.run.outcome import LINE_CHARS, outcome
 from session_ground import Bell, script
 
@@ -88,3 +89,21 @@ async def test_a_session_that_was_deaf_is_said_to_have_been_killed(tmp_path: Pat
     assert await outcome(ended, tmp_path / "run") == session.Error(
         "it was asked to end; it did not end on TERM; killed"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "called"),
+    [
+        ("python", "exited", session.Suspended()),
+        ("python", "lease-expired", session.Suspended(asked=True)),
+        ("python", "timeout", session.Timeout()),
+        ("command", "exited", session.Error("exit status 75")),
+    ],
+)
+@pytest.mark.anyio
+async def test_only_a_cooperative_agent_whose_time_was_not_over_is_suspended_by_status_75(
+    tmp_path: Path, kind: str, how: Outcome, called: session.Outcome
+) -> None:
+    """Our own cause wins (E39), and to any other command the number means nothing."""
+    ended = SessionExit(outcome=how, at_ms=0, code=75, message="exit status 75")
+    assert await outcome(ended, tmp_path, cooperative=kind == "python") == called

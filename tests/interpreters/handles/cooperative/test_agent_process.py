@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifefold.interpreters.handles.cooperative.worker import SUSPENDED_STATUS
+from lifefold.core.policy.reasons import SUSPENDED_STATUS
 
 CRAFT = '''
 import json, os
@@ -58,6 +58,21 @@ class Craft(Agent):
 class Broken(Craft):
     def process_work(self):
         raise ValueError("no such file")
+
+class Forgetful(Craft):
+    """Its data are gone when it resumes."""
+
+    def on_resume(self):
+        raise LookupError("no checkpoint")
+
+class Deliberate(Craft):
+    """Does not yield."""
+
+    def process_work(self):
+        with open("gate-0") as gate:
+            gate.read()
+        while True:
+            pass
 
 class Waiting(Craft):
     def process_work(self):
@@ -128,7 +143,7 @@ class Bench:
         for number in range(3):
             os.mkfifo(folder / f"gate-{number}")
 
-    def start(self, target: str) -> "subprocess.Popen[str]":
+    def start(self, target: str, **told: str) -> "subprocess.Popen[str]":
         command = (
             sys.executable,
             "-P",
@@ -142,6 +157,7 @@ class Bench:
             "LIFEFOLD_AGENT": "ann",
             "LIFEFOLD_TASK": "T1",
             "LIFEFOLD_STATE_FILE": str(self.folder / "kept" / "state.json"),
+            **told,
         }
         process = subprocess.Popen(command, cwd=self.folder, env=env, stderr=subprocess.PIPE, text=True)
         self.processes.append(process)
@@ -150,6 +166,12 @@ class Bench:
     def open_gate(self, number: int) -> None:
         """Let the agent through, when it has come there."""
         (self.folder / f"gate-{number}").write_text("")
+
+    def leave_gates_open(self) -> None:
+        """Let agents through from now on, whenever they come."""
+        for gate in self.folder.glob("gate-*"):
+            gate.unlink()
+            gate.touch()
 
     def notes(self) -> list[str]:
         return (self.folder / "notes").read_text().splitlines()
@@ -199,6 +221,55 @@ def test_a_preempted_agent_goes_on_where_it_was_in_the_next_process(bench: Bench
     notes.remove("asked")  # as soon as the signal was there
     assert notes == ["startup", "scheduled T1", "item 1", "item 2", "resumed at 2", "item 3"]
     assert not bench.kept()
+
+
+def suspended(bench: Bench) -> None:
+    """Leave an agent that has done two of three items, and was asked to yield then."""
+    (bench.folder / "expect-preemption").touch()
+    process = bench.start("craft:Craft")
+    bench.open_gate(0)
+    bench.open_gate(1)
+    process.send_signal(signal.SIGTERM)
+    assert ended(process)[0] == SUSPENDED_STATUS
+    (bench.folder / "notes").unlink()
+    bench.leave_gates_open()
+
+
+def test_whoever_gets_the_task_next_goes_on_where_the_suspended_agent_was(bench: Bench) -> None:
+    """Another agent of the same class, too. It was started once for all: ``on_startup`` is not called again."""
+    suspended(bench)
+    assert ended(bench.start("craft:Craft", LIFEFOLD_AGENT="bob")) == (0, "")
+    assert bench.notes() == ["resumed at 2", "item 3"]
+    assert not bench.kept()
+
+
+@pytest.mark.parametrize("why", ["another class", "what it saved is gone", "not a state", "half a state"])
+def test_an_agent_that_cannot_resume_does_its_task_from_the_start(bench: Bench, why: str) -> None:
+    """What is not there, or is somebody else's, is no reason to fail."""
+    suspended(bench)
+    file, target = bench.folder / "kept" / "state.json", "craft:Craft"
+    match why:
+        case "another class":
+            target = "craft:Forgetful"
+        case "what it saved is gone":
+            (bench.folder / "checkpoint").unlink()
+        case "not a state":
+            file.write_text("a session id of some command")
+        case _:
+            file.write_bytes(file.read_bytes()[:-1])
+    assert ended(bench.start(target))[0] == 0
+    assert bench.notes() == ["startup", "scheduled T1", "item 1", "item 2", "item 3"]
+    assert not bench.kept()
+
+
+def test_an_agent_that_does_not_yield_has_failed_before_the_grace_of_its_session_is_over(bench: Bench) -> None:
+    """So it says why it ended; else it would be killed by whoever has given it the grace, and say nothing (A17)."""
+    process = bench.start("craft:Deliberate", LIFEFOLD_GRACE_MS="1000")
+    bench.open_gate(0)
+    process.send_signal(signal.SIGTERM)
+    status, said = ended(process)
+    assert status == 1
+    assert said.startswith("ended in FAILED: preemption")
 
 
 def test_an_agent_that_does_not_yield_is_ended_by_force(bench: Bench) -> None:

@@ -17,6 +17,7 @@ from lifefold.interpreters.handles.cooperative import (
     HookError,
     StateTransitionError,
 )
+from lifefold.interpreters.handles.cooperative.agent import session_grace_ms
 from lifefold.interpreters.handles.cooperative.requests import LONGEST_DEADLINE_MS
 from recording_agent import Recording, running
 from virtual_clock import VirtualClock
@@ -389,6 +390,7 @@ def test_an_agent_can_be_retired_from_any_state_and_does_nothing_any_more(steps:
     agent.retire("no more work")
     agent.retire("again")
     assert agent.is_retired
+    assert not any(agent.can_transition_to(number) for number in range(13))
     assert agent.safe_point(), "whoever still works is told to end"
     agent.tick()
     for forbidden in (agent.start, agent.suspend, agent.request_preemption, lambda: agent.schedule("T2")):
@@ -450,3 +452,19 @@ def test_an_agent_that_is_restored_has_neither_the_sections_nor_the_limits_of_th
     assert (new.record.preemption.sections, new.record.limits) == ((), Limits())
     with pytest.raises(ValueError, match="cannot go on as"):
         new.restore(record)
+
+
+def test_an_agent_of_a_session_yields_within_the_grace_of_the_session() -> None:
+    """Whatever limits it was made with: one that is still there when the grace is over is killed, and says nothing."""
+    token = session_grace_ms.set(5_000)
+    try:
+        for limits in (None, Limits(preemption_timeout_ms=60_000, preemption_grace_ms=60_000)):
+            clock = VirtualClock()
+            agent = running(clock=clock, limits=limits)
+            agent.request_preemption("go")
+            for clock.now_ms in range(0, 5_000, 200):
+                agent.tick()
+            assert (agent.state_name, agent.error_code) == ("FAILED", "forced_preemption")
+            assert ("on_preempt_overdue", "go", 1_000, "RUNNING") in agent.heard
+    finally:
+        session_grace_ms.reset(token)

@@ -6,8 +6,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.core.policy.abort import AbortPolicy
-from lifefold.interpreters.handles.governance.aborts import AbortChain
-from lifefold.interpreters.handles.governance.kernel import AbortReason, AgentSession
+from lifefold.interpreters.handles.governance import AbortChain, AbortReason, AgentSession
 
 
 def family(policy: AbortPolicy = AbortPolicy(), told: list[Any] | None = None) -> AbortChain:  # noqa: B008 - immutable
@@ -124,12 +123,26 @@ def test_ten_thousand_calls_with_odd_arguments_raise_nothing_undocumented() -> N
             chain.cleanup(chance.choice(["a", "b", "root", ""]))
 
 
+def test_a_policy_a_cause_and_who_shuts_down_are_what_they_are_called() -> None:
+    """Whatever else is refused where it is given."""
+    odd: Any = 5
+    with pytest.raises(TypeError, match="expected AbortPolicy"):
+        AbortChain(odd)
+    with pytest.raises(TypeError, match="shutdown must be callable"):
+        AbortChain(shutdown=odd)
+    with pytest.raises(ValueError, match="5 is not a valid AbortReason"):
+        family().abort_session("a", cause=odd)
+
+
 @pytest.mark.parametrize("name", [None, 5, b"a"])
 def test_a_session_is_named_by_a_text(name: Any) -> None:
     """Everywhere."""
     chain = family()
     with pytest.raises(TypeError, match="must be a str"):
         chain.register_child("root", name)
-    for call in (chain.abort_tool, chain.abort_siblings, chain.propagate_abort, chain.abort_session, chain.cleanup):
+    for call in (
+        chain.abort_tool, chain.abort_siblings, chain.propagate_abort, chain.abort_session, chain.cleanup,
+        chain.children_of,
+    ):  # fmt: skip
         with pytest.raises(TypeError, match="must be a str"):
             call(name)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.core.policy.access import AccessLevel, Capabilities
-from lifefold.interpreters.handles.governance.appraisal import (
+from lifefold.interpreters.handles.governance import (
     AgentState,
     AgentStateThresholds,
     GraduatedAccess,
@@ -110,6 +110,16 @@ def test_no_success_is_lost_between_threads() -> None:
     for thread in threads:
         thread.join()
     assert access.trust("a").successes == 2_000
+
+
+def test_thresholds_are_a_pair_of_times() -> None:
+    """Whatever else is refused."""
+    odd: Any
+    for odd in (5, None, "ab", (1.0, 2.0)):
+        with pytest.raises(TypeError):
+            classify_agent_state("idle", thresholds=odd)
+    with pytest.raises(ValueError, match="must be at least 0"):
+        classify_agent_state("idle", thresholds=AgentStateThresholds(-1))
 
 
 ODD: Final[list[Any]] = [

@@ -1,6 +1,7 @@
 """The governance kernel beyond the document's tables: listeners, trust, timers, and whatever may be given to it."""
 
 import random
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -9,14 +10,14 @@ import pytest
 from lifefold.core import task_profiles
 from lifefold.core.agent import supervised
 from lifefold.core.policy.access import AccessLevel
-from lifefold.interpreters.handles.governance.appraisal import GraduatedAccess
-from lifefold.interpreters.handles.governance.kernel import (
+from lifefold.interpreters.handles.governance import (
     AbortReason,
     AccessDeniedError,
     AgentSession,
     AgentStatus,
     DuplicateTransitionError,
     Governance,
+    GraduatedAccess,
     IllegalTransitionError,
     LifecycleEvent,
     PlanConflictError,
@@ -59,6 +60,58 @@ def test_a_status_or_a_field_that_is_none_is_refused_when_a_task_is_made() -> No
         Task("T1", colour="red")
     with pytest.raises(ValueError, match="'asleep' is not a valid State"):
         AgentSession("S1", "asleep")
+
+
+MADE_ODDLY: Final[dict[str, tuple[Callable[..., object], dict[str, Any]]]] = {
+    "a state beside the status": (Task, {"id": "T1", "state": "done"}),
+    "a number in words": (Task, {"id": "T1", "max_retries": "three"}),
+    "a number that is a truth value": (Task, {"id": "T1", "max_retries": True}),
+    "an owner without a name": (Task, {"id": "T1", "owner": 5}),
+    "an epoch that is none": (Task, {"id": "T1", "epoch": None}),
+    "claims that are none": (Task, {"id": "T1", "claims": 5}),
+    "claims in a dictionary": (Task, {"id": "T1", "claims": {"a": 1}}),
+    "a task without an id": (Task, {"id": None}),
+    "a task without a machine": (Task, {"id": "T1", "machine": 5}),
+    "a task on an agent's machine": (Task, {"id": "T1", "machine": supervised}),
+    "a lease of nothing": (Task, {"id": "T1", "machine": task_profiles.governed, "lease_ms": 0}),
+    "a parent without a name": (AgentSession, {"id": "S1", "parent_id": 5}),
+    "a session's task without a name": (AgentSession, {"id": "S1", "task_id": 5}),
+    "a session on a task's machine": (AgentSession, {"id": "S1", "machine": task_profiles.governed}),
+    "limits that are none": (AgentSession, {"id": "S1", "limits": 5}),
+    "a chain that is none": (AgentSession, {"id": "S1", "aborts": 5}),
+    "a performer that cannot be called": (Governance, {"perform": 5}),
+    "a judge of trust that cannot be called": (Governance, {"level_of": 5}),
+}
+
+
+@pytest.mark.parametrize("given", MADE_ODDLY)
+def test_what_makes_no_sense_is_refused_where_it_is_given(given: str) -> None:
+    """By TypeError or ValueError, and not by the first transition that meets with it."""
+    make, arguments = MADE_ODDLY[given]
+    with pytest.raises((TypeError, ValueError)):
+        make(**arguments)
+
+
+def test_tasks_of_one_table_share_one_machine() -> None:
+    """It is built once: to make a task is no more than to make a record."""
+    assert len({id(Task(f"T{n}").driver.machine) for n in range(20)}) == 1
+
+
+@pytest.mark.parametrize("name", ["", 5, "\ud800"])
+def test_an_id_of_a_transition_is_a_text_that_names_something(name: Any) -> None:
+    """The empty one would be the same for everybody who has none (E14)."""
+    governance, task = Governance(), Task("T1")
+    with pytest.raises((TypeError, ValueError), match="transition_id"):
+        governance.transition_task(task, "claimed", transition_id=name)
+    assert task.status is TaskStatus.OPEN
+
+
+@pytest.mark.parametrize("token", [True, 2.0, "1", -1])
+def test_a_token_is_a_whole_number(token: Any) -> None:
+    """From 0 on."""
+    governance = Governance()
+    with pytest.raises((TypeError, ValueError), match="token must be"):
+        governance.transition_task(claimed(governance), "done", token=token)
 
 
 def test_retries_end_where_the_task_says() -> None:
@@ -202,6 +255,19 @@ def test_timers_happen_by_asking_for_them() -> None:
     clock.sleep(900)
     governance.tick(task)
     assert [(event.from_status, event.to_status, event.actor) for event in told] == [("claimed", "open", "timer")]
+
+
+def test_a_timer_holds_no_thread() -> None:
+    """However many wait: fgmacedo/python-statemachine#613, a thread for every time-out."""
+    clock, governance, before = VirtualClock(), Governance(), threading.active_count()
+    tasks = [Task(f"T{n}", machine=task_profiles.governed, clock=clock) for n in range(1_000)]
+    for task in tasks:
+        governance.transition_task(task, "claimed", actor="w")
+    assert threading.active_count() == before
+    clock.sleep(900)
+    for task in tasks:
+        governance.tick(task)
+    assert {task.status for task in tasks} == {TaskStatus.OPEN}
 
 
 # Whatever may be given

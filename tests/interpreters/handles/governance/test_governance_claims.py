@@ -8,9 +8,9 @@ import pytest
 
 from lifefold.core import task as tasks
 from lifefold.core import task_profiles
-from lifefold.core.kernel import Machine
+from lifefold.core.kernel import Machine, after
 from lifefold.effects import AbortSession, Effect, KeepDeadLetter
-from lifefold.interpreters.handles.governance.kernel import (
+from lifefold.interpreters.handles.governance import (
     AgentSession,
     DuplicateTransitionError,
     Governance,
@@ -120,6 +120,20 @@ def test_who_claims_again_speaks_of_its_new_claim() -> None:
     governance.transition_task(task, "claimed", actor="a")
     governance.transition_task(task, "in_progress", actor="a")
     assert governance.transition_task(task, "done", actor="gate").to_status == "done"
+
+
+def test_a_task_that_is_made_again_still_knows_whose_claims_are_over() -> None:
+    """Its claims go with it: in another process a former owner is one, too (E12, E46)."""
+    before = claimed(Governance(), "a")
+    Governance().transition_task(before, "open", actor="janitor")
+    Governance().transition_task(before, "claimed", actor="b")
+    kept = before.record
+    again = Task("T1", before.status, owner=kept.owner, epoch=kept.epoch, claims=before.claims)
+    governance = Governance()
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(again, "done", actor="a")
+    governance.transition_task(again, "in_progress", actor="b")
+    assert governance.transition_task(again, "done", actor="gate").to_status == "done"
 
 
 def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
@@ -255,7 +269,7 @@ def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None
     """An approval completes no task that is somewhere else: sipyourdrink-ltd/bernstein#3081 (E2)."""
     governance, task = Governance(), Task("T1", status)
     for decide in (governance.approve, governance.reject):
-        with pytest.raises(IllegalTransitionError):
+        with pytest.raises(IllegalTransitionError, match=f"Illegal task transition: '{status}' -> '(done|failed)'"):
             decide(task, "ada")
     assert task.status is status
 
@@ -291,6 +305,29 @@ def test_a_plan_is_rejected_as_a_whole() -> None:
     governance = Governance()
     plan = [Task("T1", "planned"), Task("T2", "planned")]
     assert [event.to_status for event in governance.reject_plan(plan, "ada", "no")] == ["cancelled", "cancelled"]
+
+
+def test_a_task_that_is_no_longer_planned_is_no_part_of_the_decision() -> None:
+    """A timer that is due happens before the plan is decided, and is told, also if nothing is left to decide (E43)."""
+    clock, governance, told = VirtualClock(), Governance(), list[str]()
+    governance.add_listener(lambda event: told.append(f"{event.entity_id} {event.to_status} {event.actor}"))
+    first, second = (Task(f"T{n}", "planned", machine=EAGER, clock=clock) for n in (1, 2))
+    governance.transition_task(first, "open", actor="ada")
+    clock.sleep(1)
+    with pytest.raises(PlanConflictError, match="the plan was decided before: T1, T2"):
+        governance.approve_plan([first, second], "ada")
+    assert told == ["T1 open ada", "T2 cancelled timer"]
+
+
+def planned_for(_t: tasks.Task) -> int:
+    """Return for how long the plan is waited for, in milliseconds."""
+    return 1_000
+
+
+EAGER: Final = tasks.machine.with_rows(
+    during={tasks.State.PLANNED: after(planned_for, tasks.Declined)}, name="task-eager"
+)
+"""A profile in which a plan that nobody approves is given up."""
 
 
 def test_a_plan_follows_one_table() -> None:

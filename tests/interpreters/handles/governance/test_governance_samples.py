@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from lifefold.interpreters.handles.governance.kernel import (
+from lifefold.interpreters.handles.governance import (
     AbortReason,
     AgentSession,
     AgentStatus,

@@ -7,9 +7,14 @@ from typing import Any, Final
 
 import pytest
 
-from lifefold.core import turn
-from lifefold.interpreters.handles.governance.kernel import AbortReason, IllegalTransitionError
-from lifefold.interpreters.handles.governance.turns import AgentTurnEvent, AgentTurnState, AgentTurnStateMachine
+from lifefold.core import task, turn
+from lifefold.interpreters.handles.governance import (
+    AbortReason,
+    AgentTurnEvent,
+    AgentTurnState,
+    AgentTurnStateMachine,
+    IllegalTransitionError,
+)
 
 DOCUMENT: Final = """
 IDLE       task_claimed     CLAIMING
@@ -126,6 +131,22 @@ def test_a_crash_while_completing_can_be_provided_for() -> None:
     for event in TO["COMPLETING"].split():
         machine.transition(event)
     assert machine.transition("task_failed", reason="gone", abort_reason=AbortReason.OOM) == "FAILED"
+
+
+MADE_ODDLY: Final[dict[str, dict[str, Any]]] = {
+    "no text": {"agent_id": 5},
+    "no task": {"task_id": None},
+    "no character": {"agent_id": "\ud800"},
+    "no machine": {"machine": 5},
+    "another's machine": {"machine": task.machine},
+}
+
+
+@pytest.mark.parametrize("given", MADE_ODDLY)
+def test_what_makes_no_sense_is_refused_where_it_is_given(given: str) -> None:
+    """By TypeError or ValueError, and not by the first event that meets with it."""
+    with pytest.raises((TypeError, ValueError)):
+        AgentTurnStateMachine(**MADE_ODDLY[given])
 
 
 ODD: Final[list[Any]] = [None, 0, 2.5, "", "x", "\ud800", [], {}, object(), AbortReason.OOM, "timeout"]

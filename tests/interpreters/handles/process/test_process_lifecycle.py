@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core import process
-from lifefold.interpreters.handles.process.lifecycle import (
+from lifefold.interpreters.handles.process import (
     ProcessLifecycle,
     ProcessState,
     ProcessTransition,
@@ -166,10 +166,11 @@ def test_with_a_limit_the_newest_are_kept_and_the_others_counted() -> None:
     assert restored.move(ProcessState.STOPPING).seq == 1_003
 
 
-@pytest.mark.parametrize("limit", [0, -1, "ten"])
+@pytest.mark.parametrize("limit", [0, -1, 10**30, "ten", True])
 def test_a_limit_that_makes_no_sense_is_refused(limit: Any) -> None:
-    """None is how one says that there is no limit."""
-    with pytest.raises(ValueError, match="history_limit must be at least 1, or None for no limit"):
+    """By what every handle says of such a number; None is how one says that there is no limit."""
+    raised, said = (ValueError, "between 1 and") if type(limit) is int else (TypeError, "an int, not")
+    with pytest.raises(raised, match=f"history_limit must be {said}"):
         ProcessLifecycle(history_limit=limit)
 
 
@@ -206,6 +207,7 @@ MALFORMED: Final[dict[str, Any]] = {
     "state must be one of created, starting, running": broken(lambda s: s.pop("state")),
     "the history must be a list, not str": broken(lambda s: s.update(history="none")),
     "dropped must be a number of transitions": broken(lambda s: s.update(dropped=-1)),
+    "dropped must be a number": broken(lambda s: s.update(dropped=True)),
     "transition 2: it must be a mapping, not int": broken(lambda s: s["history"].insert(1, 5)),
     "transition 1: from_state must be one of": broken(lambda s: s["history"][0].update(from_state=7)),
     "transition 3: to_state must be one of": broken(lambda s: s["history"][2].pop("to_state")),
@@ -214,7 +216,7 @@ MALFORMED: Final[dict[str, Any]] = {
     "transition 3: timestamp must be an ISO 8601 time": broken(
         lambda s: s["history"][2].update(timestamp="0001-01-01T00:00:00+10:00")
     ),
-    "transition 1: reason must be a text, not list": broken(lambda s: s["history"][0].update(reason=[])),
+    "transition 1: reason must be a str, not list": broken(lambda s: s["history"][0].update(reason=[])),
     "transition 1: metadata must be a mapping with texts for keys": broken(
         lambda s: s["history"][0].update(metadata=[1])
     ),
@@ -266,6 +268,8 @@ def test_what_was_live_is_orphaned_by_a_crash(state: ProcessState) -> None:
         assert orphaned is not None
         assert (orphaned.from_state, orphaned.to_state, orphaned.reason) == (state, ProcessState.FAILED, "orphaned")
         assert lc.history == [orphaned]
+        orphaned.metadata["later"] = True
+        assert lc.history[0].metadata == {}
         assert ProcessLifecycle.from_snapshot(lc.snapshot()).state is ProcessState.FAILED
 
 

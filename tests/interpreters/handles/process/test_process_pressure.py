@@ -4,10 +4,14 @@ import asyncio
 import itertools
 import random
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final
 
+import pytest
+
 from lifefold.core import process
-from lifefold.interpreters.handles.process.lifecycle import (
+from lifefold.interpreters.handles.process import (
     ProcessLifecycle,
     ProcessState,
     ProcessTransition,
@@ -121,6 +125,71 @@ def test_many_tasks_make_one_legal_chain() -> None:
     assert {type(result) for result in results} == {ProcessTransition, StateError}
     assert [made for made in results if isinstance(made, ProcessTransition)] == lc.history
     assert chained(lc.history)
+
+
+class Copied:
+    """Something that can be copied so many times, all its copies together, and does something each time."""
+
+    def __init__(self, times: int, each_time: Callable[[], object]) -> None:
+        self.left, self.each_time = [times], each_time
+
+    def __deepcopy__(self, memo: object) -> "Copied":
+        if not self.left[0]:
+            raise RuntimeError("not once more")
+        self.left[0] -= 1
+        self.each_time()
+        copied = Copied(0, self.each_time)
+        copied.left = self.left
+        return copied
+
+
+@pytest.mark.parametrize("times", range(6))
+def test_metadata_that_cannot_be_copied_leave_neither_a_transition_nor_a_gap(times: int) -> None:
+    """However often it works: a move is made and recorded, or it is neither (C13)."""
+    lc = lifecycle()
+    try:
+        lc.move(ProcessState.STARTING, metadata={"odd": Copied(times, lambda: None)})
+    except TypeError:
+        assert (lc.state, lc.history) == (ProcessState.CREATED, [])
+    else:
+        assert (lc.state, lc._made, len(lc._history)) == (ProcessState.STARTING, 1, 1)
+
+
+def test_a_move_is_copied_twice() -> None:
+    """Once for the history and once for whoever made it; that is all that metadata cost."""
+    copied = list[int]()
+    lifecycle().move(ProcessState.STARTING, metadata={"counted": Copied(9, lambda: copied.append(1))})
+    assert len(copied) == 2
+
+
+def test_nobody_waits_for_metadata_that_are_being_copied() -> None:
+    """Copying runs code of theirs: another thread may use the process meanwhile, when it moves and when it is read."""
+    lc, waited = lifecycle("starting"), list[bool]()
+
+    def move() -> None:
+        with suppress(StateError):
+            lc.move(ProcessState.RUNNING, expected_from=ProcessState.SUSPENDED)
+
+    def use() -> None:
+        other = threading.Thread(target=move)
+        other.start()
+        other.join(5)
+        waited.append(other.is_alive())
+
+    lc.move(ProcessState.RUNNING, metadata={"slow": Copied(9, use)})
+    assert lc.history
+    lc.snapshot()
+    assert waited == [False] * 4
+
+
+def test_a_time_that_cannot_be_written_down_leaves_neither_a_transition_nor_a_gap() -> None:
+    """The record is made before the move counts, so a clock that is odd prevents both."""
+    now = [0]
+    lc = lifecycle("starting", clock=lambda: now[0])
+    now[0] = 10**30
+    with pytest.raises(OverflowError):
+        lc.move(ProcessState.RUNNING)
+    assert (lc.state, len(lc.history)) == (ProcessState.STARTING, 1)
 
 
 # Whatever may be given

@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from lifefold.interpreters.handles.process.lifecycle import (
+from lifefold.interpreters.handles.process import (
     ProcessLifecycle,
     ProcessState,
     ProcessTransition,

@@ -7,20 +7,21 @@ import pytest
 
 from agent_house import AgentHouse, UneasyStore, alive
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.runtime import (
+from lifefold.interpreters.handles.status import (
     AgentBusy,
     AgentConfig,
     AgentFailed,
     AgentState,
     AlreadyRunning,
+    MemoryStateManager,
     NotFound,
     NotRunning,
     Runtime,
+    SqliteStateManager,
     StateManager,
     TaskRefused,
     VersionConflict,
 )
-from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
 
 CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
 
@@ -299,7 +300,7 @@ def test_a_call_from_telemetry_is_taken_and_told_afterwards(house: AgentHouse) -
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "message"),
     [
-        ("spawn_agent", ("coder",), TypeError, "config must be an AgentConfig, not str"),
+        ("spawn_agent", ("coder",), TypeError, "expected AgentConfig, not str"),
         ("fail", ("agent_1", "x", True), TypeError, "exit_code must be an int, not bool"),
         ("fail", ("agent_1", None), TypeError, "reason must be a str, not NoneType"),
         ("begin_task", ("agent_1", ""), ValueError, "task must not be empty"),

@@ -9,17 +9,18 @@ from agent_house import AgentHouse
 from lifefold.core.budget.account import Verdict
 from lifefold.core.budget.lease import State as LeaseState
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.runtime import (
+from lifefold.interpreters.handles.status import (
     AgentConfig,
     AgentState,
     BudgetRefused,
+    MemoryStateManager,
     NotReserved,
     NotRunning,
     RefreshRefused,
     Runtime,
+    SqliteStateManager,
     StateManager,
 )
-from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
 
 CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
 
@@ -75,6 +76,17 @@ def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -
     assert house.told[-1] == f"{agent_id} returns 99"
     with pytest.raises(RefreshRefused, match="its lease is CLOSED; only one that has expired, with something left,"):
         house.runtime.refresh(agent_id)
+
+
+def test_what_a_due_lease_returns_is_told_also_when_the_call_itself_is_refused(house: AgentHouse) -> None:
+    """The timer has happened and is saved; whoever is told of it does not wait for the next call that succeeds."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 1_500
+    house.runtime.tick()
+    house.now_ms = 1_500 + 60_000
+    with pytest.raises(RefreshRefused):
+        house.runtime.refresh(agent_id)
+    assert house.told[-1] == f"{agent_id} returns 100"
 
 
 def test_a_lease_that_need_not_be_refreshed_is_not(house: AgentHouse) -> None:

@@ -12,16 +12,18 @@ import pytest
 
 from agent_house import AgentHouse, UneasyStore, well
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.runtime import (
+from lifefold.interpreters.handles.status import (
     AgentConfig,
     AgentError,
+    AgentFailed,
     AgentState,
     AlreadyRunning,
     BudgetRefused,
+    MemoryStateManager,
     Runtime,
+    SqliteStateManager,
     StateManager,
 )
-from lifefold.interpreters.handles.status.store import MemoryStateManager, SqliteStateManager
 
 SUPPORT: Final = Path(__file__).parents[3] / "support"
 CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
@@ -56,6 +58,90 @@ def test_a_restart_that_was_too_late_takes_back_what_it_launched() -> None:
     with pytest.raises(AlreadyRunning):
         house.runtime.restart(agent_id)
     assert house.told == ["agent_1 launch 2", "agent_1 launch 2", "agent_1 agent_started", "agent_1 release 2"]
+
+
+def test_a_launch_is_taken_back_when_the_decision_that_counts_asks_for_none() -> None:
+    """The agent has been restarted and has failed in the meantime; what was launched belongs to no agent (B8, B16)."""
+    store = UneasyStore()
+    house = AgentHouse(store)
+    agent_id = house.runtime.spawn_agent()
+    house.runtime.stop_agent(agent_id)
+
+    def meanwhile() -> None:
+        other = Runtime(store)
+        other.restart(agent_id)
+        other.fail(agent_id, "boom")
+
+    house.told.clear()
+    store.before_save = meanwhile
+    with pytest.raises(AgentFailed, match="boom"):
+        house.runtime.restart(agent_id)
+    assert house.told == ["agent_1 launch 2", "agent_1 release 2"]
+
+
+@pytest.mark.parametrize("way", ["launch", "save"])
+def test_a_launch_is_taken_back_whatever_prevents_the_repeated_start(way: str) -> None:
+    """The second launch fails, or its start cannot be kept: neither of the two that were begun goes on (B11)."""
+    store = UneasyStore()
+    house = AgentHouse(store)
+    agent_id = house.runtime.spawn_agent()
+    house.runtime.stop_agent(agent_id)
+
+    def full(_agent_id: str, incarnation: int) -> None:
+        if incarnation == 3 and way == "launch":
+            raise OSError("disk full")
+
+    def meanwhile() -> None:
+        other = Runtime(store)
+        other.restart(agent_id)
+        other.stop_agent(agent_id)
+        house.launch = full
+        store.before_save = lambda: setattr(store, "full", way == "save")
+
+    house.told.clear()
+    store.before_save = meanwhile
+    with pytest.raises(OSError, match="disk full"):
+        house.runtime.restart(agent_id)
+    begun = [line for line in house.told if "launch" in line]
+    assert begun == ["agent_1 launch 2", "agent_1 launch 3"]
+    assert [line for line in house.told if "release" in line] == [
+        "agent_1 release 2", *(["agent_1 release 3"] if way == "save" else [])
+    ]  # fmt: skip
+    assert house.runtime.get_agent(agent_id).status is State.STOPPED
+
+
+def test_a_start_that_is_under_way_is_not_begun_a_second_time() -> None:
+    """Two calls of one runtime would launch the same agent twice, and release the one for the other (B9)."""
+    house = AgentHouse()
+    agent_id = house.runtime.spawn_agent()
+    house.runtime.stop_agent(agent_id)
+
+    def again(_agent_id: str, _incarnation: int) -> None:
+        house.launch = well
+        with pytest.raises(AlreadyRunning, match="agent_1: is being started by another call"):
+            house.runtime.restart(agent_id)
+
+    house.told.clear()
+    house.launch = again
+    house.runtime.restart(agent_id)
+    assert house.told == ["agent_1 launch 2", "agent_1 agent_started"]
+
+
+def test_a_start_that_failed_can_be_tried_again() -> None:
+    """The agent is STOPPED as before, and nothing is under way (B10)."""
+    house = AgentHouse()
+    agent_id = house.runtime.spawn_agent()
+    house.runtime.stop_agent(agent_id)
+
+    def full(_agent_id: str, _incarnation: int) -> None:
+        house.launch = well
+        raise OSError("disk full")
+
+    house.launch = full
+    with pytest.raises(OSError, match="disk full"):
+        house.runtime.restart(agent_id)
+    house.runtime.restart(agent_id)
+    assert house.runtime.get_agent(agent_id).status is State.RUNNING
 
 
 def test_a_launch_is_not_repeated_for_a_decision_that_is() -> None:

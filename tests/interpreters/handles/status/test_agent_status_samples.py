@@ -6,8 +6,7 @@ import pytest
 
 from agent_house import AgentHouse
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.runtime import AgentConfig, AgentFailed
-from lifefold.interpreters.handles.status.store import SqliteStateManager
+from lifefold.interpreters.handles.status import AgentConfig, AgentFailed, SqliteStateManager
 
 
 @pytest.fixture

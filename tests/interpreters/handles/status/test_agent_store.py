@@ -2,14 +2,24 @@
 
 import json
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
 
 from lifefold.core.status import State
-from lifefold.interpreters.handles.status.errors import NotFound, StoreUnavailable, UnreadableState, VersionConflict
-from lifefold.interpreters.handles.status.runtime import AgentConfig, Runtime
-from lifefold.interpreters.handles.status.store import AgentState, MemoryStateManager, SqliteStateManager, StateManager
+from lifefold.interpreters.handles.status import (
+    AgentConfig,
+    AgentState,
+    MemoryStateManager,
+    NotFound,
+    Runtime,
+    SqliteStateManager,
+    StateManager,
+    StoreUnavailable,
+    UnreadableState,
+    VersionConflict,
+)
 
 FOUR = b'{"agent_id": "agent_1", "status": "Running", "budget_spent": 1.25, "pii_detections": 3}'
 
@@ -87,7 +97,13 @@ def test_whoever_knows_four_fields_can_read_ours() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b'{"agent_id": "a", "status": "IDLE"}', b'{"status": 1}'])
+DEEP: Final = b'{"agent_id": ' + b"[" * 100_000
+"""A document that no reader that calls itself gets to the end of."""
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{}", b"\xff", b'{"agent_id": "a", "status": "IDLE"}', b'{"status": 1}', DEEP]
+)
 def test_what_is_no_state_is_not_read_as_one(data: bytes) -> None:
     """There is no IDLE either (B18)."""
     with pytest.raises(UnreadableState, match="not an agent's state"):

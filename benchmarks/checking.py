@@ -1,0 +1,294 @@
+"""The search for every state: sessions side by side, beside SPIN's own exhaustive search of the very same states.
+
+SPIN gets the product as a program that is generated from the tables (``tests/support/promela.py``), written so that
+SPIN is fastest with it, compiled with ``-O3``, for safety alone; it is timed without translating and compiling. The
+search is timed with making the tables. Processor time of the whole process, in SPIN's case; of this one, in ours.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+from benchmarks.report import Report, Table, Target
+from benchmarks.sampling import Costs, Turn, ratios, spread, take_turns
+from lifefold.core import session
+from lifefold.core.kernel import AggregateType, Created, Envelope, System
+from lifefold.interpreters.check.graph import explore
+from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.question import Bounds, Judge
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+from promela import ALL, Model, OutOfMemory, Verifier, available, model
+
+ROUNDS = 3
+WANTED = 3.0
+WANTED_ALONE = 200_000
+MEMORY_MIB = 1_024
+
+OURS = "explore"
+
+
+@dataclass(frozen=True)
+class Product:
+    """Sessions that have nothing to do with each other: how many, and what keeps each of them finite."""
+
+    sessions: int
+    limits: session.Limits
+    within: Mapping[str, Callable[[Any], bool]]
+    postponed: int = 0
+
+    def house(self, states: int = 1_000_000_000, memory_mib: int | None = None) -> House:
+        """Return it as a search begins with it: with no table made yet."""
+        machine = session.machine.starting(session.Session(limits=self.limits))
+        system = System("sessions", AggregateType("session", machines=(machine,)))
+        opening = [
+            (f"session/{number}", Envelope("session", Created(machine.initial), 0)) for number in range(self.sessions)
+        ]
+        bounds = Bounds(within=self.within, postponed=self.postponed, states=states, memory_mib=memory_mib)
+        return House(system, opening, Judge(system), bounds)
+
+
+def first_session(record: session.Session) -> bool:
+    """Tell whether an agent has not completed a session yet."""
+    return record.session_seq < 1
+
+
+FIRST_ERROR = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+PRODUCTS = (
+    Product(3, session.Limits(max_consecutive_errors=2, max_total_errors=3), {}),
+    Product(4, FIRST_ERROR, {}),
+    Product(5, FIRST_ERROR, {"session": first_session}),
+)
+LARGE = Product(5, FIRST_ERROR, {})
+ALONE = Product(1, session.Limits(), {}, postponed=2)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How SPIN is compiled beyond ``ALL``; ``distinct`` spares it steps that change nothing or lead the same way."""
+
+    name: str
+    directives: tuple[str, ...]
+    distinct: bool = False
+
+
+UNCOMPRESSED = Setting("SPIN -DNOCOMP", ("-DNOCOMP",))
+DISTINCT = Setting("SPIN -DNOCOMP, distinct steps", ("-DNOCOMP",), distinct=True)
+BEST = (UNCOMPRESSED, DISTINCT)
+"""The fastest two of all the settings below; the second has fewer steps to take than the search."""
+
+OTHERS = (
+    Setting("SPIN as it comes", ()),
+    Setting("SPIN -DCOLLAPSE", ("-DCOLLAPSE",)),
+    Setting("SPIN -DMA", ("-DMA=64",)),
+    Setting("SPIN -DBFS", ("-DBFS", "-DNOCOMP")),
+)
+COMPACT = (UNCOMPRESSED, Setting("SPIN as it comes", ()), Setting("SPIN -DCOLLAPSE", ("-DCOLLAPSE",)))
+"""What is tried where memory is short."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a product has, once it has been searched."""
+
+    states: int
+    steps: int
+    parts: tuple[int, ...]
+
+    @property
+    def hash_bits(self) -> str:
+        """SPIN's option for a hash table with four to eight places for every state: it is fastest with so many."""
+        return f"-w{self.states.bit_length() + 2}"
+
+
+def searched(product: Product) -> tuple[House, Size]:
+    """Search a product once, to know its size and to have its tables."""
+    house = product.house()
+    graph = explore(house)
+    assert not graph.truncated, graph.truncated
+    return house, Size(graph.count, graph.steps, tuple(len(part.states) for part in house.parts))
+
+
+def ours(product: Product) -> Turn:
+    """Search it; return nanoseconds per state."""
+
+    def turn() -> tuple[float, object]:
+        house = product.house()
+        begin = process_time()
+        graph = explore(house)
+        return 1e9 * (process_time() - begin) / graph.count, graph.count
+
+    return turn
+
+
+def spin(verifier: Verifier, size: Size) -> Turn:
+    """Let SPIN search it; return nanoseconds per state."""
+
+    def turn() -> tuple[float, object]:
+        found = verifier.run(size.hash_bits, "-m1000000")
+        return 1e9 * found.processor_s / found.states, found.states
+
+    return turn
+
+
+def compiled(of: Model, setting: Setting, within: ExitStack, *more: str) -> Verifier:
+    """Translate and compile a model, in a folder that is there until ``within`` is left."""
+    folder = Path(within.enter_context(TemporaryDirectory()))
+    return Verifier(of, folder, (*ALL, *setting.directives, *more), level="-O3")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A product's rounds."""
+
+    product: Product
+    size: Size
+    costs: Costs
+
+    @property
+    def title(self) -> str:
+        """Which product."""
+        return f"{self.product.sessions} sessions of {self.size.parts[0]} states"
+
+    def factors(self) -> list[float]:
+        """Return, round by round, how many times the search's cost that of SPIN's best setting is."""
+        best = [min(each) for each in zip(*(self.costs[setting.name] for setting in BEST), strict=True)]
+        return ratios(best, self.costs[OURS])
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return a row for every contender."""
+        return [
+            (
+                f"{self.title}: {name}",
+                f"{self.size.states:,}",
+                f"{1e9 / median(costs):,.0f}",
+                f"{1e9 / min(costs):,.0f}",
+                f"{median(ratios(costs, self.costs[OURS])):,.2f}",
+            )
+            for name, costs in self.costs.items()
+        ]
+
+    def target(self) -> Target:
+        """Return what was to be reached."""
+        factors = self.factors()
+        what = f"{self.title}: SPIN's best setting costs"
+        return Target(what, f"at least {WANTED:g} x {OURS}", spread(factors, "{:.2f} x"), median(factors) >= WANTED)
+
+
+def compare(product: Product) -> Compared:
+    """Let the search and SPIN take turns; they must meet equally many states."""
+    house, size = searched(product)
+    contenders: dict[str, Turn] = {OURS: ours(product)}
+    with ExitStack() as stack:
+        for setting in BEST:
+            verifier = compiled(model(house, distinct=setting.distinct), setting, stack)
+            contenders[setting.name] = spin(verifier, size)
+        del house
+        return Compared(product, size, take_turns(contenders, ROUNDS))
+
+
+def settings(product: Product) -> Table:
+    """Run every setting of SPIN once."""
+    house, size = searched(product)
+    rows: list[tuple[str, ...]] = []
+    with ExitStack() as stack:
+        for setting in (*BEST, *OTHERS):
+            verifier = compiled(model(house, distinct=setting.distinct), setting, stack)
+            found = verifier.run(size.hash_bits, *([] if "-DBFS" in setting.directives else ["-m1000000"]))
+            assert found.states == size.states, f"{setting.name} has stored {found.states} of {size.states} states"
+            rate = found.states / found.processor_s
+            rows.append(
+                (setting.name, f"{found.states:,}", f"{found.steps:,}", f"{rate:,.0f}", f"{found.memory_mib:,.0f}")
+            )
+    title = f"SPIN's settings on {product.sessions} sessions of {size.parts[0]} states, once each"
+    return Table(title, ("", "states", "steps", "states per s", "MiB"), tuple(rows))
+
+
+def large() -> Table:
+    """See how far everybody gets with the same memory, each in a process of its own."""
+    parts = searched(Product(1, LARGE.limits, LARGE.within))[1].parts * LARGE.sessions
+    states = parts[0] ** LARGE.sessions
+    small = Product(LARGE.sessions, LARGE.limits, LARGE.within)
+    rows = [_ours_within()]
+    with ExitStack() as stack:
+        text = model(_tabulated(small))
+        for setting in COMPACT:
+            verifier = compiled(text, setting, stack, f"-DMEMLIM={MEMORY_MIB}")
+            try:
+                found = verifier.run(f"-w{states.bit_length() - 1}", "-m1000000")
+                rows.append((setting.name, "complete", f"{found.states:,}", f"{found.processor_s:,.0f}"))
+            except OutOfMemory as error:
+                rows.append((setting.name, "out of memory", f"{error.states:,}", f"{error.processor_s:,.0f}"))
+    title = f"{LARGE.sessions} sessions of {parts[0]} states, {states:,} in all, within {MEMORY_MIB:,} MiB"
+    return Table(title, ("", "ended", "states met", "seconds"), tuple(rows))
+
+
+def _tabulated(product: Product) -> House:
+    """Return a product's tables without a search of the whole: every part goes its own way."""
+    house = product.house()
+    house.initial()
+    for part in house.parts:
+        local = 0
+        while local < len(part.states):
+            part.steps(local)
+            local += 1
+    return house
+
+
+def _ours_within() -> tuple[str, ...]:
+    words = (sys.executable, "-m", "benchmarks.checking")
+    said = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - words of our own
+    ended: dict[str, Any] = json.loads(said.stdout)
+    return OURS, ended["truncated"] or "complete", f"{ended['states']:,}", f"{ended['seconds']:,.0f}"
+
+
+def main() -> None:
+    """Search the large product within the memory; print what came of it, for ``large``."""
+    house = LARGE.house(memory_mib=MEMORY_MIB)
+    begin = process_time()
+    graph = explore(house)
+    print(json.dumps({"states": graph.count, "truncated": graph.truncated, "seconds": process_time() - begin}))
+
+
+def alone() -> tuple[Table, Target]:
+    """Search one session with the document's thresholds."""
+    turn = ours(ALONE)
+    ended = [turn() for _ in range(ROUNDS)]
+    rates = [1e9 / cost for cost, _ in ended]
+    met = median(rates) >= WANTED_ALONE
+    wanted = f"at least {WANTED_ALONE:,} states per s"
+    target = Target("one session with default thresholds", wanted, spread(rates, "{:,.0f}"), met)
+    row = ("one session with default thresholds", f"{ended[0][1]:,}", f"{median(rates):,.0f}", f"{max(rates):,.0f}")
+    return Table("A machine alone, tables included", ("", "states", "states per s", "most"), (row,)), target
+
+
+def measure() -> Report:
+    """Measure and report; without SPIN, the search alone."""
+    table, target = alone()
+    if not available():
+        return Report(
+            "checking", (table,), (target,), ("SPIN or gcc is not installed: there is nothing to compare with.",)
+        )
+    compared = [compare(product) for product in PRODUCTS]
+    columns = ("", "states", "states per s", "most", f"x {OURS}")
+    rows = tuple(row for each in compared for row in each.rows())
+    tables = (table, Table("Sessions side by side", columns, rows), settings(PRODUCTS[0]), large())
+    note = (
+        f"{ROUNDS} rounds; all met equally many states. SPIN is compiled with -O3 {' '.join(ALL)}. Hash compaction and "
+        "bitstates are left out: they do not visit every state. -DMA stores a product in next to no memory, however "
+        "large it is; it pays in time."
+    )
+    return Report("checking", tables, (target, *(each.target() for each in compared)), (note,))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""What may happen next to an entity or an aggregate: the adversary, read off the machines themselves.
+
+Activities may report what they ``yield``, timers may elapse, ends that were asked for may be confirmed, people may say
+what is theirs to say, and the runner may come back from a crash. Nothing else models the world: the checker, the
+simulator and the tests all take it from here.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, System
+from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Envelope, Phase, Recovered, Running
+from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.record import Event
+from lifefold.core.kernel.row import Does
+
+
+class Cause(StrEnum):
+    """Where an input comes from."""
+
+    COMMAND = "command"
+    REPORT = "report"
+    TIMER = "timer"
+    CONFIRMATION = "confirmation"
+    RECOVERY = "recovery"
+    MESSAGE = "message"
+
+
+class Possible(msgspec.Struct, frozen=True, gc=False):
+    """An input that may come next, and where from."""
+
+    cause: Cause
+    envelope: Envelope
+
+
+def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[Possible]:
+    """Yield what may come next to an aggregate at ``now_ms`` or later, in a fixed order. Messages are not among it."""
+    for ref, entity in sorted(aggregate.entities.items()):
+        machine = of.machine_of(ref)
+        if machine is not None:
+            yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
+    if any(entity.running for entity in aggregate.entities.values()):
+        yield Possible(Cause.RECOVERY, Envelope("", Recovered(0), now_ms, "engine"))
+
+
+def possible_of(
+    machine: Machine[Any], entity: Entity[Any], now_ms: int, commands: tuple[type[Event], ...] | None = None
+) -> Iterator[Possible]:
+    """Yield what may come next to an entity. People may say ``commands``: if None, all that only they can say.
+
+    A machine that needs the time hears each after all of the pauses that its record names; what only the kernel takes
+    note of comes after the first of them.
+    """
+    waits = machine.postponed(entity.state)
+    for index, pause_ms in enumerate(entity.record.pauses_ms() if machine.clocked else (0,)):
+        for each in _at(machine, entity, now_ms + pause_ms, machine.commands if commands is None else commands):
+            if not index or not (each.cause is Cause.CONFIRMATION or type(each.envelope.event) in waits):
+                yield each
+
+
+def _at(
+    machine: Machine[Any], entity: Entity[Any], at_ms: int, commands: tuple[type[Event], ...]
+) -> Iterator[Possible]:
+    for kind in commands:
+        for event in kind.examples_for(entity.record):
+            yield Possible(Cause.COMMAND, Envelope(entity.ref, event, at_ms))
+    for part in entity.running:
+        if part.slot not in machine.served:
+            yield from _of_part(machine, entity, part, at_ms)
+
+
+def _of_part(machine: Machine[Any], entity: Entity[Any], part: Running, at_ms: int) -> Iterator[Possible]:
+    ref, slot, generation = entity.ref, part.slot, part.generation
+    if part.phase is Phase.ENDING:
+        yield Possible(Cause.CONFIRMATION, Envelope(ref, Ended(slot, generation), at_ms, "engine"))
+    elif part.activity is None:
+        yield Possible(Cause.TIMER, Envelope(ref, Elapsed(slot, generation), max(at_ms, part.deadline_ms), "timer"))
+    elif part.phase is Phase.LIVE:
+        for event in _reports(machine, slot, entity.record):
+            yield Possible(Cause.REPORT, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
+
+
+def late(machine: Machine[Any], entity: Entity[Any], now_ms: int) -> Iterator[Envelope]:
+    """Yield what an earlier generation of everything that can go on might still say: all of it is to be refused."""
+    for slot, span in machine.spans.items():
+        yield Envelope(entity.ref, Ended(slot, -1), now_ms, "engine")
+        if isinstance(span.during, Does):
+            for event in _reports(machine, slot, entity.record):
+                yield Envelope(entity.ref, event, now_ms, slot, slot=slot, generation=-1)
+        else:
+            yield Envelope(entity.ref, Elapsed(slot, -1), now_ms, "timer")
+
+
+def _reports(machine: Machine[Any], slot: str, record: Any) -> Iterator[Event]:
+    for kind in machine.spans[slot].during.yields:
+        yield from kind.examples_for(record)
+
+
+def alone(machine: Machine[Any]) -> tuple[System, Mapping[str, Envelope]]:
+    """Return a system of one aggregate in which there is only this machine, and the input with which it begins.
+
+    The aggregate and the entity bear the machine's name.
+    """
+    of = AggregateType(machine.name, machines=(machine,))
+    return System(machine.name, of), {machine.name: Envelope(machine.name, Created(machine.initial), 0)}

@@ -1,0 +1,100 @@
+"""What a lifecycle promises: properties that the worlds check, named for what they promise.
+
+A property looks at a *subject*: the entity, for properties of a machine; the aggregate, for those of an aggregate's
+type; the ``Scene`` with all aggregates and the messages between them, for those of a system. It says that something
+holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or that
+something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning.
+
+Nothing would ever follow if whoever has to act never did. That timers elapse, that ends are confirmed and that messages
+arrive is the engine's part and taken for granted. What else a promise relies on it says itself, with ``given``:
+``weakly`` means that what is possible without interruption happens, ``strongly`` that what is possible again and again
+does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from lifefold.core.kernel.record import Event
+from lifefold.core.kernel.row import Pattern
+from lifefold.effects import Activity
+
+S = TypeVar("S")
+
+
+class Temper(StrEnum):
+    """The kinds of properties."""
+
+    ALWAYS = "always"
+    ALWAYS_STEP = "always step"
+    SOMETIMES = "sometimes"
+    LEADS_TO = "leads to"
+
+
+class Fairness(msgspec.Struct, frozen=True):
+    """That something happens if it is possible: an event, a variant of one, or that an activity is over by itself.
+
+    It is assumed of every entity and slot by itself. ``strong``: it suffices that it is possible again and again.
+    """
+
+    of: type[Event] | Pattern[Any] | type[Activity]
+    strong: bool = False
+
+
+def weakly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness, ...]:
+    """Assume that each of these happens if it stays possible."""
+    return tuple(Fairness(each) for each in of)
+
+
+def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness, ...]:
+    """Assume that each of these happens if it is possible again and again."""
+    return tuple(Fairness(each, strong=True) for each in of)
+
+
+class Property(msgspec.Struct, Generic[S], frozen=True):
+    """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning."""
+
+    name: str
+    temper: Temper
+    holds: Callable[[S], bool]
+    when: Callable[[S], bool] | None = None
+    given: tuple[Fairness, ...] = ()
+
+
+def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
+    """Promise that this holds of the subject at all times."""
+    return Property(name, Temper.ALWAYS, holds)
+
+
+def always_step(name: str, holds: Callable[[S], bool]) -> Property[S]:
+    """Promise that this holds of every ``Transition`` of the subject's entities."""
+    return Property(name, Temper.ALWAYS_STEP, holds)
+
+
+def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
+    """Promise that this can come to be."""
+    return Property(name, Temper.SOMETIMES, holds)
+
+
+def eventually(name: str, holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()) -> Property[S]:
+    """Promise that this comes to be, whatever happens."""
+    return Property(name, Temper.LEADS_TO, holds, None, given)
+
+
+def leads_to(
+    name: str, when: Callable[[S], bool], holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()
+) -> Property[S]:
+    """Promise that whenever ``when`` is so, ``holds`` is so then or later."""
+    return Property(name, Temper.LEADS_TO, holds, when, given)
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """A whole system at one moment: its aggregates by name, and the messages that have not arrived.
+
+    ``in_flight`` has ``(sender, receiver, entity, event)``, in order for each pair of aggregates.
+    """
+
+    aggregates: Mapping[str, Any]
+    in_flight: tuple[tuple[str, str, str, Event], ...] = ()

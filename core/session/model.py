@@ -1,0 +1,170 @@
+"""What a session is made of: its states, how it may end, the events that reach it, its record."""
+
+from typing import ClassVar, Final, Literal
+
+import msgspec
+
+from lifefold.core.kernel import Event, Record, replace
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.limits import at_least, between
+
+
+class State(AnyLifecycleState):
+    """The eight states of an agent."""
+
+    INITIALIZING = "Initializing"
+    BUILDING_PROMPT = "BuildingPrompt"
+    SPAWNING = "Spawning"
+    RUNNING = "Running"
+    INTERRUPTING = "Interrupting"
+    SESSION_COMPLETE = "SessionComplete"
+    COOLING_DOWN = "CoolingDown"
+    STOPPED = "Stopped"
+
+
+SESSION_LIVES: Final = (State.SPAWNING, State.RUNNING, State.INTERRUPTING)
+
+
+class Outcome(msgspec.Struct, frozen=True, tag=True):
+    """How a session ended."""
+
+
+class Success(Outcome, frozen=True):
+    """It completed normally."""
+
+
+class Error(Outcome, frozen=True):
+    """It failed, with a message."""
+
+    message: str = ""
+
+
+class Timeout(Outcome, frozen=True):
+    """It took longer than it may."""
+
+
+class Suspended(Outcome, frozen=True):
+    """It has kept what the next session goes on from (a fleet's profile; the document has no such end).
+
+    ``asked``: it was ended for want of a runner, and not by itself.
+    """
+
+    asked: bool = False
+
+
+class WorktreeReady(Event, frozen=True):
+    """The place to work is there; also after a completed session, where nothing is made anew (D19)."""
+
+
+class PromptReady(Event, frozen=True):
+    """The next session's prompt is written."""
+
+    prompt: str
+
+    @classmethod
+    def examples(cls) -> tuple["PromptReady", ...]:
+        """Return one prompt: its text decides nothing."""
+        return (cls("do it"),)
+
+
+class SessionStarted(Event, frozen=True):
+    """The process runs. ``seq`` is the number of the session that it was begun for."""
+
+    seq: int
+
+    @classmethod
+    def examples(cls) -> tuple["SessionStarted", ...]:
+        """Return the first two numbers: the expected one and another."""
+        return cls(0), cls(1)
+
+    @classmethod
+    def examples_for(cls, record: "Session") -> tuple["SessionStarted", ...]:
+        """Return the expected number and another."""
+        return cls(record.session_seq), cls(record.session_seq + 1)
+
+
+class SessionExited(Event, frozen=True):
+    """The process is gone, confirmed."""
+
+    outcome: Success | Error | Timeout | Suspended
+
+    @classmethod
+    def examples(cls) -> tuple["SessionExited", ...]:
+        """Return one of each outcome."""
+        return cls(Success()), cls(Error("exit status 1")), cls(Timeout()), cls(Suspended()), cls(Suspended(asked=True))
+
+
+class UrgentMessage(Event, frozen=True):
+    """Somebody has something to say that cannot wait for the session to end."""
+
+
+class GraceExceeded(Event, frozen=True):
+    """The session was asked to end and has not."""
+
+
+class BackoffElapsed(Event, frozen=True):
+    """The pause after an error is over."""
+
+
+class OperatorStop(Event, frozen=True):
+    """An operator wants this agent to stop for good."""
+
+
+class FatalError(Event, frozen=True):
+    """Something no retry will mend."""
+
+    msg: str
+
+    @classmethod
+    def examples(cls) -> tuple["FatalError", ...]:
+        """Return one message: its text decides nothing."""
+        return (cls("no space left"),)
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """What a fleet may set. Times in milliseconds; the defaults are the document's where it has one."""
+
+    max_consecutive_errors: int = 5
+    max_total_errors: int = 20
+    backoff_base_ms: int = 2_000
+    backoff_cap_ms: int = 60_000
+    jitter: float = 0.0
+    grace_ms: int = 5_000
+    session_timeout_ms: int | None = None
+    reset_errors_on: Literal["start", "success"] = "start"
+    total_errors_window_ms: int = 86_400_000
+
+    def __post_init__(self) -> None:
+        """Refuse what could never work (D26). Raises ``ValueError`` naming the field."""
+        at_least(1, self, "max_consecutive_errors", "max_total_errors", "backoff_base_ms", "backoff_cap_ms")
+        at_least(1, self, "session_timeout_ms", "total_errors_window_ms")
+        at_least(0, self, "grace_ms")
+        between(0, 1, self, "jitter")
+
+
+class Session(Record, frozen=True):
+    """An agent. ``session_seq`` counts completed sessions, ``attempt`` every spawn (D15); ``prompt`` is the last.
+
+    ``suspensions`` counts the sessions that have suspended themselves unasked since the last success or error.
+    """
+
+    serials: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
+
+    state: State = State.INITIALIZING
+    name: str = ""
+    session_seq: int = 0
+    attempt: int = 0
+    prompt: str = ""
+    consecutive_errors: int = 0
+    total_errors: int = 0
+    suspensions: int = 0
+    limits: Limits = Limits()
+
+    def counted(self) -> tuple[int, int]:
+        """Return consecutive and total errors with one more."""
+        return self.consecutive_errors + 1, self.total_errors + 1
+
+    def after_error(self) -> "Session":
+        """Return the record with one more error counted."""
+        consecutive, total = self.consecutive_errors + 1, self.total_errors + 1
+        return replace(self, consecutive_errors=consecutive, total_errors=total, suspensions=0)

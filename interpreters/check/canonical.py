@@ -1,0 +1,160 @@
+"""One form for all aggregates that mean the same, so that a search which may never end has an end.
+
+The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and ``serials``
+have (only which of them are equal, and in what order they were given), and when everything began (only how far apart
+the ``moments`` of a record lie, up to its horizon). Timers keep their deadlines only where the record needs the time:
+elsewhere they may elapse at any time, which is more than what can happen.
+
+The rules treat both forms alike, or the records say of themselves what is not so. Nothing relies on that: see ``gate``.
+"""
+
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, TypeGuard
+
+import msgspec
+from pyrsistent import pmap
+
+from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Record, Running, replace
+
+NOW_MS: Final = 1_000_000_000_000
+"""The time at which everything happens. Not 0: whoever takes that for "never" is to be found out elsewhere."""
+
+Change = Mapping[str, Callable[[int], int]]
+"""What becomes of the numbers in fields of these names."""
+
+
+class Canonical:
+    """Brings the aggregates of one type into the form."""
+
+    def __init__(self, of: AggregateType, kept: frozenset[str] = frozenset()) -> None:
+        """Prepare for a type. The serials in ``kept`` stay as they are: others know them, too."""
+        records = [machine.record for machine in of.machines.values()]
+        self.serials: Final = frozenset(name for record in records for name in record.serials) - kept
+        self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
+
+    def __call__(self, aggregate: Aggregate, like: Aggregate | None = None) -> Aggregate:
+        """Return the aggregate in the form. What it has in common with ``like``, which is in it, is taken over."""
+        entities = aggregate.entities
+        for ref, entity in entities.items():
+            if like is None or like.entities.get(ref) is not entity:
+                entities = entities.set(ref, self._entity(entity))
+        if self.serials:
+            change = self._renumbered(entities.values())
+            entities = pmap({ref: rewritten(entity, change) for ref, entity in entities.items()})
+        return Aggregate(aggregate.name, 0, entities, aggregate.views)
+
+    def _renumbered(self, entities: Any) -> Change:
+        used: dict[str, set[int]] = {name: set() for name in self.serials}
+        for entity in entities:
+            for name, number in numbers(entity, self.serials):
+                used[name].add(number)
+        return {name: _ranks(found).__getitem__ for name, found in used.items()}
+
+    def _entity(self, entity: Entity[Any]) -> Entity[Any]:
+        clocked = entity.ref.partition(":")[0] in self._clocked
+        latest_ms = entity.record.at_ms if clocked else None
+        record = entity.record.normal_form()
+        told = replace(entity, record=_at_one_time(record) if clocked else record)
+        generations = {part.generation for part in told.running} | {each.generation for each in told.postponed}
+        rank = _ranks(generations)
+        running = tuple(
+            Running(part.slot, rank[part.generation], part.activity, _deadline(old, latest_ms), part.phase)
+            for part, old in zip(told.running, entity.running, strict=True)
+        )
+        postponed = tuple(
+            Envelope(each.entity, each.event, NOW_MS, each.actor, "", each.slot, rank[each.generation])
+            for each in told.postponed
+        )
+        return Entity(told.ref, told.record, max(rank.values(), default=0), NOW_MS, running, postponed)
+
+
+def _deadline(part: Running, latest_ms: int | None) -> int:
+    """Return when a timer is due; 0 for an activity. What is overdue is due now."""
+    if part.activity is not None:
+        return 0
+    return NOW_MS if latest_ms is None else max(NOW_MS, NOW_MS + part.deadline_ms - latest_ms)
+
+
+def _at_one_time(record: Any) -> Any:
+    """Move the moments of a record so that it is now, and those too far apart only as far as makes a difference.
+
+    Comparing two of them, with or without some time between, then gives what it gave before.
+    """
+    names, at_ms, horizon_ms = frozenset(("at_ms", *record.moments)), record.at_ms, record.horizon_ms()
+    moments = sorted({moment_ms for _, moment_ms in numbers(record, names)})
+    moved = {at_ms: NOW_MS}
+    for later, each in pairwise((at_ms, *(m for m in reversed(moments) if m < at_ms))):
+        moved[each] = moved[later] - min(later - each, horizon_ms or later - each)
+    for earlier, each in pairwise((at_ms, *(m for m in moments if m > at_ms))):
+        moved[each] = moved[earlier] + min(each - earlier, horizon_ms or each - earlier)
+    one: Record = rewritten(record, dict.fromkeys(names, moved.__getitem__))
+    return one
+
+
+def _ranks(found: set[int]) -> dict[int, int]:
+    """Number them anew in their order from 1 on; what is not above 0 stays: it is nobody's number."""
+    above = sorted(number for number in found if number > 0)
+    return {number: number for number in found if number <= 0} | {number: n for n, number in enumerate(above, 1)}
+
+
+def numbers(value: Any, names: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Yield the numbers in fields of these names, however deep."""
+    if isinstance(value, msgspec.Struct):
+        for name in _fields(type(value), names):
+            held = getattr(value, name)
+            if name in names:
+                yield from ((name, number) for number in _parts(held) or (held,) if type(number) is int)
+            else:
+                yield from numbers(held, names)
+    for each in _parts(value):
+        yield from numbers(each, names)
+
+
+def rewritten(value: Any, change: Change) -> Any:
+    """Return a value with the numbers in fields of these names changed, however deep; tuples of them, too."""
+    if isinstance(value, msgspec.Struct):
+        news: dict[str, Any] = {}
+        for name in _fields(type(value), frozenset(change)):
+            held = getattr(value, name)
+            new = _changed(held, change[name]) if name in change else rewritten(held, change)
+            if new is not held:
+                news[name] = new
+        return replace(value, **news) if news else value
+    before = _parts(value)
+    after = tuple(rewritten(each, change) for each in before)
+    return after if any(new is not old for new, old in zip(after, before, strict=True)) else value
+
+
+def _changed(held: Any, change: Callable[[int], int]) -> Any:
+    if type(held) is int:
+        return change(held)
+    return tuple(_changed(each, change) for each in _parts(held)) or held
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    """Return what a tuple has in it; anything else has nothing in it."""
+    return value if _is_tuple(value) else ()
+
+
+def _is_tuple(value: Any) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple)
+
+
+@cache
+def _fields(kind: type[msgspec.Struct], names: frozenset[str]) -> tuple[str, ...]:
+    """Return the fields of these names, and those in which there may be more."""
+    hints = typing.get_type_hints(kind)
+    return tuple(name for name in kind.__struct_fields__ if name in names or not _is_plain(hints[name]))
+
+
+def _is_plain(hint: Any) -> bool:
+    """Tell whether a field of this type has no fields of its own."""
+    parts = typing.get_args(hint)
+    if parts and typing.get_origin(hint) is not typing.Literal:
+        return all(part is Ellipsis or _is_plain(part) for part in parts)
+    plain = isinstance(hint, type) and issubclass(hint, str | int | float | bytes | Enum)
+    return plain or hint is type(None) or typing.get_origin(hint) is typing.Literal

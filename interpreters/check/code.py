@@ -1,0 +1,122 @@
+"""Which modules what is checked is made of: where its parts come from, and everything that these import.
+
+Of lifefold that is the kernel, the vocabulary of effects, and those lifecycles that the target is made of; of somebody
+else's program, what is not installed as a library.
+"""
+
+import ast
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from lifefold.core.kernel import AggregateType, Machine, Row, System
+from lifefold.interpreters.check.targets import Target
+
+OURS: Final = ("lifefold.core", "lifefold.effects")
+_ALWAYS: Final = ("lifefold.core.kernel", "lifefold.effects")
+
+
+def code_of(target: Target) -> dict[str, str]:
+    """Return the digests of all modules that a target is made of, by name, in the order of the names."""
+    todo = [*_ALWAYS, *filter(None, (target.module,)), *_modules(target.subject)]
+    found: dict[str, str] = {}
+    while todo:
+        name = todo.pop()
+        text = _text(name)
+        if name not in found and text is not None:
+            found[name] = sha256(text.encode()).hexdigest()[:_DIGITS]
+            todo += _imports(name, text)
+    return dict(sorted(found.items()))
+
+
+def digest(texts: Mapping[str, str]) -> str:
+    """Return one digest for several named texts."""
+    state = sha256()
+    for name, text in sorted(texts.items()):
+        state.update(f"{len(name)} {len(text)} {name}{text}".encode())
+    return state.hexdigest()[:_DIGITS]
+
+
+_DIGITS: Final = 32
+
+
+def _modules(subject: Machine[Any] | System) -> Iterator[str]:
+    machines: Iterable[Machine[Any]]
+    if isinstance(subject, Machine):
+        machines = (subject,)
+    else:
+        yield from (_module(each.holds) for each in subject.properties)
+        for of in subject.aggregates.values():
+            yield from _of_type(of)
+        machines = (machine for of in subject.aggregates.values() for machine in of.machines.values())
+    for machine in machines:
+        yield from _of_machine(machine)
+
+
+def _of_type(of: AggregateType) -> Iterator[str]:
+    yield from (_module(each.follow) for each in of.rules)
+    yield from (_module(each.fold) for each in of.views.values())
+    yield from (_module(each.holds) for each in of.properties)
+
+
+def _of_machine(machine: Machine[Any]) -> Iterator[str]:
+    yield _module(machine.record)
+    yield from (_module(event) for event in machine.events)
+    for row in machine.rows:
+        yield from map(_module, _functions(row))
+    yield from (_module(each) for each in machine.invariants)
+    yield from (_module(each.holds) for each in machine.properties)
+
+
+def _functions(row: Row[Any]) -> Iterator[Any]:
+    yield from (each for each in (row.action, row.when) if each is not None)
+
+
+def _module(thing: Any) -> str:
+    return getattr(thing, "__module__", None) or type(thing).__module__
+
+
+def _text(name: str) -> str | None:
+    """Return the source of a module that counts, else None; line ends are all the same."""
+    module = sys.modules.get(name)
+    file = None if module is None else _file(module)
+    if file is None or not _counts(name, file):
+        return None
+    return "\n".join(file.read_text(encoding="utf-8").splitlines())
+
+
+def _file(module: ModuleType) -> Path | None:
+    found = getattr(module, "__file__", None)
+    return Path(found).resolve() if isinstance(found, str) and found.endswith(".py") else None
+
+
+def _counts(name: str, file: Path) -> bool:
+    if name.partition(".")[0] == "lifefold":
+        return any(name == each or name.startswith(f"{each}.") for each in OURS)
+    return not any(file.is_relative_to(folder) for folder in _LIBRARIES)
+
+
+_LIBRARIES: Final = tuple(
+    Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+def _imports(name: str, text: str) -> Iterator[str]:
+    """Yield the modules that one imports. A package is only one if something of its own is imported from it."""
+    module = sys.modules[name]
+    package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join(filter(None, (*above, base)))
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                yield inner if inner in sys.modules else base

@@ -1,0 +1,181 @@
+"""A check's counterexamples as a test file: it fails as long as the rules allow them, and passes when they do not.
+
+Each way is gone here before it is written, so that what is written is known to fail.
+"""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain, count
+from typing import Any, Final
+from unittest import SkipTest
+
+from lifefold.core.kernel import Cause, Elapsed, Ended, Machine, possible
+from lifefold.interpreters.check.check import NEVER_STUCK
+from lifefold.interpreters.check.plain import Happening
+from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.source import Names, Unwritable
+from lifefold.interpreters.check.targets import Target
+from lifefold.interpreters.retrace import Retrace
+
+WIDTH: Final = 110
+_RUN: Final = "run"
+
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
+    """Return the file for all broken promises, empty if there are none, and of which there is no test, and why."""
+    names = Names(_RUN, "print", "range")
+    tests: dict[str, str] = {}
+    without: list[str] = []
+    for target, report in checked:
+        for verdict in report.verdicts:
+            if verdict.outcome is Outcome.BROKEN and verdict.trace is not None:
+                try:
+                    title = _title(target, verdict, tests)
+                    tests[title] = "\n".join(_test(title, target, verdict, verdict.trace, names))
+                except (Unwritable, SkipTest) as error:
+                    without.append(f"{verdict.owner}: {verdict.name}: {error}")
+    if not tests:
+        return "", tuple(without)
+    head = [
+        '"""Written by lifefold check --emit-test: ways on which a promise is broken. Fails until they are mended."""'
+    ]
+    return "\n".join([*head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+
+
+def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
+    name = re.sub(r"\W+", "_", f"test_{target.name}_{verdict.name}".lower()).strip("_")
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(each for each in names if each not in taken)
+
+
+def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
+    spelled, retrace = _begun(target, names)
+    lines = list(_body(target, retrace, trace, names))
+    if _is_kept(retrace, verdict):
+        raise Unwritable("the promise is kept when its steps are taken alone")
+    yield f"\ndef {title}() -> None:"
+    yield f"    {_quoted(f'{verdict.owner} promises: {verdict.name}.')}"
+    yield f"    {_RUN} = {spelled}"
+    yield from lines
+    yield f"    assert {_question(verdict, names)}, {_RUN}.story()\n"
+
+
+def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
+    commands = target.bounds.commands
+    more = "" if commands is None else f", commands={commands}"
+    name = names.of(*target.needs)
+    spelled = target.spelled.replace(target.needs[1], name, 1)
+    made = f"{names.of('lifefold.interpreters.retrace', 'Retrace')}("
+    if isinstance(target.subject, Machine):
+        started = "" if target.record is None else f".starting({names.expression(target.record)})"
+        if target.promises:
+            started += f".promising({', '.join(f'*{names.of(*each)}' for each in target.promises)})"
+        return f"{made}{spelled}{started}{more})", Retrace(target.subject, commands=commands)
+    retrace = Retrace(target.subject, target.opening, commands=commands)
+    if target.opened_there:
+        return f"{made}*{spelled}{more})", retrace
+    opening = ",\n        ".join(names.expression(each) for each in target.opening)
+    return f"{made}{spelled}, [\n        {opening},\n    ]{more})", retrace
+
+
+def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[str]:
+    for happening in trace.steps:
+        yield from _line(target, run, happening, names)
+    if trace.cycle is None:
+        return
+    choices: list[int] = []
+    run.goes_round()
+    yield f"    {_RUN}.goes_round()"
+    for happening in trace.cycle:
+        choices.append(_choice(run, happening))
+        yield from _line(target, run, happening, names)
+    if not trace.cycle:
+        return
+    run.goes_round()
+    yield f"    {_RUN}.goes_round()"
+    for choice, happening in zip(choices, trace.cycle, strict=True):
+        yield from _line(target, run, _chosen(run, choice, happening), names)
+
+
+def _choice(run: Retrace, happening: Happening) -> int:
+    """Return the how-manieth of what is possible a step is; -1 for a message."""
+    if happening.cause is Cause.MESSAGE:
+        return -1
+    name = happening.aggregate
+    every = possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms)
+    return next(n for n, each in enumerate(every) if each.envelope == happening.envelope)
+
+
+def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
+    """Return the same step once more: numbers that it refers to may be others now."""
+    name = happening.aggregate
+    if choice < 0:
+        return happening
+    every = list(possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms))
+    return happening._replace(envelope=every[choice].envelope)
+
+
+def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
+    """Take a step, and yield how it is written."""
+    method, arguments, options = _call(target, run, happening)
+    before = len(run.taken)
+    getattr(run, method)(*arguments, **options)
+    if len(run.taken) == before:
+        raise Unwritable(f"a step of it is refused: {run.story()}")
+    words = [*map(names.expression, arguments), *(f"{key}={names.expression(each)}" for key, each in options.items())]
+    line = f"    {_RUN}.{method}({', '.join(words)})"
+    moved = run.moved()
+    if len(line) + len(moved) + 4 <= WIDTH:
+        yield f"{line}  # {moved}" if moved else line
+        return
+    if moved:
+        yield f"    # {moved}"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    yield f"    {_RUN}.{method}("
+    yield from (f"        {each}," for each in words)
+    yield "    )"
+
+
+def _call(target: Target, run: Retrace, happening: Happening) -> Call:
+    envelope = happening.envelope
+    place = () if isinstance(target.subject, Machine) else (happening.aggregate, envelope.entity)
+    later = envelope.at_ms - run.world.now_ms
+    options = {"after_ms": later} if later > 0 else {}
+    match happening.cause, envelope.event:
+        case Cause.COMMAND, event:
+            return "command", (event, *place), options
+        case Cause.REPORT, event:
+            return "report", (envelope.slot, event, *place), options
+        case Cause.TIMER, Elapsed(slot=slot):
+            return "timer", (slot, *place), {} if envelope.at_ms == _due_ms(run, happening, slot) else options
+        case Cause.CONFIRMATION, Ended(slot=slot):
+            return "confirmation", (slot, *place), options
+        case Cause.MESSAGE, event:
+            return "message", (event, envelope.sender, happening.aggregate), {}
+        case _:
+            return "recovery", place[:1], {}
+
+
+def _due_ms(run: Retrace, happening: Happening, slot: str) -> int:
+    entity = run.world.aggregates[happening.aggregate].entities[happening.envelope.entity]
+    timer = entity.find(slot)
+    return max(run.world.now_ms, 0 if timer is None else timer.deadline_ms)
+
+
+def _is_kept(run: Retrace, verdict: Verdict) -> bool:
+    return run.can_go_on() if verdict.name == NEVER_STUCK else run.keeps(verdict.name, verdict.owner)
+
+
+def _question(verdict: Verdict, names: Names) -> str:
+    if verdict.name == NEVER_STUCK:
+        return f"{_RUN}.can_go_on()"
+    return f"{_RUN}.keeps({names.expression(verdict.name)}, of={names.expression(verdict.owner)})"
+
+
+def _quoted(text: str) -> str:
+    safe = text.replace("\\", "\\\\").replace('"', "'")
+    return f'"""{safe}"""'

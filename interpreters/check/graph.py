@@ -1,0 +1,369 @@
+"""The search: all states that can be reached, nearest first, each with the state that it was come by from.
+
+It goes level by level, and takes all states of a level at once: an aggregate's step is looked up in the tables of its
+part (see ``parts``), and arrays of such steps make arrays of states. What a part has not met before is computed on the
+way.
+"""
+
+import resource
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from lifefold.core.kernel import Temper
+from lifefold.interpreters.check.parts import House, LocalStep, Move, Part, World
+from lifefold.interpreters.check.seen import Change, Numbers, Seen, Words
+
+Halves = npt.NDArray[np.int32]
+
+CHUNK_STATES: Final = 100_000
+"""How many states are looked at together, at most."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a search is: states met, of those not looked at yet (``frontier``), steps, depth, seconds."""
+
+    states: int
+    frontier: int
+    steps: int
+    depth: int
+    seconds: float
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A promise that is broken: in a state, or by the step from it to ``after``. States by their numbers."""
+
+    state: int
+    after: int | None = None
+
+
+class Graph:
+    """What a search has found. The steps of a state are those from ``first[state]`` to before ``first[state + 1]``."""
+
+    def __init__(self, house: House) -> None:
+        """Begin with nothing."""
+        self.house: Final = house
+        self.seen: Final = Seen(house.width)
+        self.parents: Final = array("q")
+        self.levels: Final[list[int]] = [0]
+        """Where each level begins."""
+        self.first: Numbers = np.zeros(1, dtype=np.int64)
+        self.targets: Halves = np.zeros(0, dtype=np.int32)
+        self.labels: Halves = np.zeros(0, dtype=np.int32)
+        self.steps = 0
+        """How many steps there are, those that change nothing included; the others stand in ``targets``, if kept."""
+        self.stuck: Final[list[int]] = []
+        """The states that no step leaves."""
+        self.broken: Final[dict[int, Finding]] = {}
+        self.witnesses: Final[dict[int, int]] = {}
+        """By promise that something is possible: a state in which it is."""
+        self.seconds = 0.0
+        self.truncated = ""
+        """Why the search ended before everything was met; empty if it did not."""
+
+    @property
+    def count(self) -> int:
+        """How many states were met."""
+        return self.seen.count
+
+    @property
+    def depth(self) -> int:
+        """How many steps the farthest states are from the beginning."""
+        return len(self.levels) - 1
+
+    def world(self, state: int) -> World:
+        """Return a state by its number."""
+        return self.seen.row(state)
+
+    def way(self, state: int) -> list[Move]:
+        """Return the shortest way to a state from the beginning."""
+        states = [state]
+        while (parent := self.parents[states[-1]]) >= 0:
+            states.append(parent)
+        return self.moves(states[::-1])
+
+    def moves(self, states: Sequence[int]) -> list[Move]:
+        """Return the moves from each of these states to the next."""
+        found: list[Move] = []
+        for state, to in pairwise(states):
+            wanted = self.world(to)
+            found.append(next(move for move, world, _ in self.house.successors(self.world(state)) if world == wanted))
+        return found
+
+
+def explore(house: House, *, tell: Callable[[Progress], None] | None = None) -> Graph:
+    """Meet every state within the bounds."""
+    return _Search(house, tell).run()
+
+
+class _Table:
+    """A part's steps as arrays, those that need no message."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._first = array("q")
+        self._count = array("q")
+        self._steps: list[LocalStep] = []
+        self._fields = tuple(array("q") for _ in range(4))
+        self._outboxes: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        self.wrong: dict[int, tuple[int, ...]] = {}
+
+    def expand(self, locals_: Numbers) -> None:
+        """Compute the steps of these states where that has not been done yet."""
+        missing = len(self._part.states) - len(self._first)
+        self._first.extend([-1] * missing)
+        self._count.extend([0] * missing)
+        for local in np.unique(locals_).tolist():
+            if self._first[local] < 0:
+                self._add(local)
+
+    def _add(self, local: int) -> None:
+        steps = self._part.steps(local)
+        self._first[local] = len(self._fields[0])
+        self._count[local] = len(steps)
+        for step in steps:
+            outbox = self._outboxes.setdefault(step.told, len(self._outboxes))
+            if step.wrong:
+                self.wrong[len(self._fields[0])] = step.wrong
+            for field, value in zip(self._fields, (step.to, outbox, step.said, step.label), strict=True):
+                field.append(value)
+
+    def steps(self, locals_: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the steps of states, one after the other, and for each the place of its state."""
+        count = np.array(self._count)[locals_]
+        rows = np.repeat(np.arange(len(locals_)), count)
+        begins = np.repeat(np.cumsum(count) - count, count)
+        return np.arange(len(rows)) - begins + np.array(self._first)[locals_][rows], rows
+
+    def fields(self, steps: Numbers) -> tuple[Numbers, ...]:
+        """Return, of each step: to which state, what it tells (by number), whether people say it, its label."""
+        return tuple(np.array(field)[steps] for field in self._fields)
+
+    def outboxes(self) -> list[tuple[tuple[int, int], ...]]:
+        """Return what steps tell, by number."""
+        return list(self._outboxes)
+
+
+class _Batch(msgspec.Struct):
+    """Steps of a chunk: the places of the states they leave, their labels, and what they change, column by column."""
+
+    rows: Numbers
+    labels: Numbers
+    changes: list[tuple[int, Change]]
+    wrong: dict[int, tuple[int, ...]] = {}
+    """The promises that are broken by a step, by its place in the batch."""
+
+
+class _Search:
+    def __init__(self, house: House, tell: Callable[[Progress], None] | None) -> None:
+        self._house = house
+        self._tell = tell
+        self._graph = Graph(house)
+        self._tables = [_Table(part) for part in house.parts]
+        self._began = time.perf_counter()
+        self._level_end = 1
+        self._counts: list[Numbers] = []
+        self._targets: list[Halves] = []
+        self._labels: list[Halves] = []
+        judge = house.judge
+        self._keep_steps = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
+        self._of_system = [
+            (number, judge.promises[number].property)
+            for number in judge.of_system
+            if judge.promises[number].property.temper in {Temper.ALWAYS, Temper.SOMETIMES}
+        ]
+
+    def run(self) -> Graph:
+        graph, house = self._graph, self._house
+        initial = [np.array([number], dtype=np.int64) for number in house.initial()]
+        graph.seen.widen([int(number[0]) for number in initial])
+        graph.seen.add(graph.seen.pack(initial))
+        graph.parents.append(-1)
+        self._judge(0)
+        begin = 0
+        while begin < graph.count and not graph.truncated:
+            end = min(begin + CHUNK_STATES, self._level_end)
+            self._look(begin, end)
+            self._report(self._level_end - end)
+            if end == self._level_end < graph.count:
+                graph.levels.append(end)
+                self._level_end = graph.count
+            graph.truncated = self._limit()
+            begin = end
+        self._gather()
+        graph.seconds = time.perf_counter() - self._began
+        return graph
+
+    def _look(self, begin: int, end: int) -> None:
+        """Take all steps from the states from ``begin`` to before ``end``."""
+        seen, parts = self._graph.seen, self._house.parts
+        columns = [seen.column(number, begin, end) for number in range(self._house.width)]
+        batches = [self._spontaneous(part.number, columns) for part in parts]
+        batches += [
+            self._reception(channel, columns)
+            for channel in range(len(self._house.channels))
+            if columns[len(parts) + channel].any()
+        ]
+        seen.widen(self._house.largest())
+        words = seen.words(begin, end)
+        taken = [(batch, self._apply(words, batch)) for batch in batches]
+        arrived = [self._arrive(begin, batch, after) for batch, after in taken]
+        rows = np.concatenate([sources for sources, _, _ in arrived])
+        counts = np.bincount(rows, minlength=end - begin)
+        self._graph.stuck.extend((begin + np.flatnonzero(counts == 0)).tolist())
+        if self._keep_steps:
+            order = np.argsort(rows, kind="stable")
+            self._counts.append(counts)
+            self._targets.append(np.concatenate([targets for _, targets, _ in arrived])[order].astype(np.int32))
+            self._labels.append(np.concatenate([labels for _, _, labels in arrived])[order].astype(np.int32))
+
+    def _apply(self, words: Sequence[Words], batch: _Batch) -> list[Words]:
+        after = [word[batch.rows] for word in words]
+        for column, change in batch.changes:
+            self._graph.seen.change(after, column, change)
+        return after
+
+    def _arrive(self, begin: int, batch: _Batch, after: list[Words]) -> tuple[Numbers, Numbers, Numbers]:
+        """Take in where steps lead; of those that leave their state, return its place, the target, the label."""
+        graph = self._graph
+        known = graph.count
+        targets, firsts = graph.seen.add(after)
+        sources = begin + batch.rows
+        graph.parents.frombytes(sources[firsts].tobytes())
+        graph.steps += len(targets)
+        for place, promises in batch.wrong.items():
+            for promise in promises:
+                graph.broken.setdefault(promise, Finding(int(sources[place]), int(targets[place])))
+        self._judge(known)
+        leaving = np.flatnonzero(targets != sources)
+        return batch.rows[leaving], targets[leaving], batch.labels[leaving]
+
+    def _spontaneous(self, number: int, columns: Sequence[Numbers]) -> _Batch:
+        """Return the steps of an aggregate that need no message."""
+        table, locals_ = self._tables[number], columns[number]
+        table.expand(locals_)
+        steps, rows = table.steps(locals_)
+        to, outboxes, said, labels = table.fields(steps)
+        if self._house.bounds.commands is not None:
+            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._house.bounds.commands))
+            steps, rows, to, outboxes, said, labels = (each[may] for each in (steps, rows, to, outboxes, said, labels))
+        changes: list[tuple[int, Change]] = [(number, (slice(None), locals_[rows], to))]
+        if self._house.bounds.commands is not None:
+            speaking = np.flatnonzero(said)
+            spoken = columns[-1][rows[speaking]]
+            changes.append((self._house.width - 1, (speaking, spoken, spoken + 1)))
+        changes += self._told(table.outboxes(), outboxes, rows, columns)
+        wrong = {
+            place: table.wrong[step] for place, step in enumerate(steps.tolist()) if step in table.wrong
+        } if table.wrong else {}  # fmt: skip
+        return _Batch(rows, labels, changes, wrong)
+
+    def _reception(self, channel: int, columns: Sequence[Numbers]) -> _Batch:
+        """Return the steps in which what is first on a channel arrives."""
+        house = self._house
+        receiver = house.channels[channel][1]
+        place = len(house.parts) + channel
+        rows = np.flatnonzero(columns[place])
+        queues, locals_ = columns[place][rows], columns[receiver][rows]
+        pairs, which = np.unique(np.stack([locals_, queues]), axis=1, return_inverse=True)
+        outboxes: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        fields: list[tuple[int, int, int, int]] = []
+        wrong: dict[int, tuple[int, ...]] = {}
+        every: list[list[int]] = pairs.T.tolist()
+        for pair, (local, queue) in enumerate(every):
+            messages = house.queues[queue]
+            step = house.parts[receiver].reception(local, channel, messages[0])
+            if step.wrong:
+                wrong[pair] = step.wrong
+            outbox = outboxes.setdefault(step.told, len(outboxes))
+            fields.append((step.to, house.queue(messages[1:]), outbox, step.label))
+        to, left, told, labels = np.array(fields, dtype=np.int64).T[:, which.ravel()]
+        changes: list[tuple[int, Change]] = [
+            (receiver, (slice(None), locals_, to)),
+            (place, (slice(None), queues, left)),
+            *self._told(list(outboxes), told, rows, columns),
+        ]
+        broken = {
+            row: wrong[pair] for row, pair in enumerate(which.ravel().tolist()) if pair in wrong
+        } if wrong else {}  # fmt: skip
+        return _Batch(rows, labels, changes, broken)
+
+    def _told(
+        self, outboxes: Sequence[tuple[tuple[int, int], ...]], told: Numbers, rows: Numbers, columns: Sequence[Numbers]
+    ) -> Iterator[tuple[int, Change]]:
+        """Yield what becomes of the channels."""
+        told_of: list[int] = np.unique(told[told > 0]).tolist()
+        for outbox in told_of:
+            which = np.flatnonzero(told == outbox)
+            messages: dict[int, tuple[int, ...]] = {}
+            for channel, message in outboxes[outbox]:
+                messages[channel] = (*messages.get(channel, ()), message)
+            for channel, more in messages.items():
+                place = len(self._house.parts) + channel
+                queues = columns[place][rows[which]]
+                known, back = np.unique(queues, return_inverse=True)
+                shorter: list[int] = known.tolist()
+                longer = [self._house.queue((*self._house.queues[queue], *more)) for queue in shorter]
+                yield place, (which, queues, np.array(longer, dtype=np.int64)[back.ravel()])
+
+    def _judge(self, begin: int) -> None:
+        """Hold the states from ``begin`` on against what was found out about their parts, and about the system."""
+        graph, judge = self._graph, self._house.judge
+        if judge.wrong or judge.seen:
+            columns = [graph.seen.column(part.number, begin) for part in self._house.parts]
+            for (part, local), promises in judge.wrong.items():
+                for promise in promises:
+                    if promise not in graph.broken and (found := np.flatnonzero(columns[part] == local)).size:
+                        graph.broken[promise] = Finding(begin + int(found[0]))
+            for promise, (part, local) in judge.seen.items():
+                if promise not in graph.witnesses and (found := np.flatnonzero(columns[part] == local)).size:
+                    graph.witnesses[promise] = begin + int(found[0])
+        if self._of_system:
+            for state in range(begin, graph.count):
+                self._judge_scene(state)
+
+    def _judge_scene(self, state: int) -> None:
+        graph, scene = self._graph, self._house.scene(self._graph.world(state))
+        for promise, promised in self._of_system:
+            if promised.temper is Temper.SOMETIMES:
+                if promise not in graph.witnesses and promised.holds(scene):
+                    graph.witnesses[promise] = state
+            elif promise not in graph.broken and not promised.holds(scene):
+                graph.broken[promise] = Finding(state)
+
+    def _gather(self) -> None:
+        """Put the steps of all chunks together."""
+        if self._keep_steps:
+            graph = self._graph
+            graph.targets, graph.labels = np.concatenate(self._targets), np.concatenate(self._labels)
+            graph.first = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))])
+
+    def _limit(self) -> str:
+        """Return why the search has to end here, if it has to."""
+        graph, bounds = self._graph, self._house.bounds
+        if graph.count > bounds.states:
+            return f"more than {bounds.states:,} states"
+        if bounds.depth is not None and graph.depth > bounds.depth:
+            return f"more than {bounds.depth:,} steps deep"
+        if bounds.seconds is not None and time.perf_counter() - self._began > bounds.seconds:
+            return f"more than {bounds.seconds:g} seconds"
+        if bounds.memory_mib is not None and _memory_mib() > bounds.memory_mib:
+            return f"more than {bounds.memory_mib:,} MiB of memory"
+        return ""
+
+    def _report(self, left: int) -> None:
+        if self._tell is not None:
+            graph, seconds = self._graph, time.perf_counter() - self._began
+            frontier = left or graph.count - graph.levels[-1]
+            self._tell(Progress(graph.count, frontier, graph.steps, graph.depth, seconds))
+
+
+def _memory_mib() -> int:
+    """Return the most memory that this process has had so far, as Linux counts it: in units of 1,024 bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,0 +1,180 @@
+"""A runner and its world at one moment: what is durable, what is volatile, what has been done outside.
+
+*Durable* is the log: what each aggregate folds to, which effects were intended, how far they are recorded as
+performed. *Volatile* is what a runner knows: what is decided and not persisted, what is let go and not performed, what
+is performed and not recorded, which timers and handlers it has. *Outside* is the world: the effects that were really
+performed, by their identity (aggregate, version, place), and the activities that were begun.
+
+The order in which a runner goes through its stages is a value (``Discipline``), so that others than ours can be tried.
+"""
+
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from lifefold.effects import Begin, CancelTimer, End, StartTimer
+
+
+class Stage(StrEnum):
+    """What a runner does about an input, and what may happen to it at any time."""
+
+    DECIDE = "decide"
+    PERSIST = "persist"
+    PERFORM = "perform"
+    RECORD = "record"
+    CRASH = "crash"
+
+
+class Discipline(msgspec.Struct, frozen=True):
+    """In what order a runner goes through the stages with each input.
+
+    ``together``: what has been performed is recorded in the transaction that persists the next decisions, if it was not
+    before. Otherwise the two are written independently, and who of them is first is chance.
+
+    Raises ``ValueError`` if ``order`` does not begin with ``DECIDE``, or has a stage twice, or a crash.
+    """
+
+    order: tuple[Stage, ...]
+    together: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if self.order[:1] != (Stage.DECIDE,) or len(set(self.order)) < len(self.order) or Stage.CRASH in self.order:
+            message = f"not an order of stages: {', '.join(self.order)}"
+            raise ValueError(message)
+
+
+SHIPPED: Final = Discipline((Stage.DECIDE, Stage.PERSIST, Stage.PERFORM, Stage.RECORD))
+"""What ``interpreters.engine`` does; a test holds the engine to it."""
+
+
+class CrashBounds(msgspec.Struct, frozen=True):
+    """How much of what could happen is looked at.
+
+    ``inputs`` is how many inputs are taken from people, activities and timers, ``crashes`` how many runners die,
+    ``batch`` how many decisions wait for being persisted, at most. A search ends after so many ``states`` or
+    ``seconds``.
+    """
+
+    inputs: int = 3
+    crashes: int = 2
+    batch: int = 2
+    states: int = 1_000_000
+    seconds: float | None = None
+
+
+class Fault(StrEnum):
+    """What a runner must not do. The value is the promise that it breaks."""
+
+    LOST = "every effect that is persisted is performed"
+    UNPERSISTED = "nothing is performed that is not persisted"
+    TWICE = "nothing is performed twice that is not idempotent"
+    PAST = "nothing is performed again that the log is past"
+
+
+class Activity(NamedTuple):
+    """Which activity or timer, of all that ever were."""
+
+    part: int
+    ref: str
+    slot: str
+    generation: int
+
+
+class Handler(NamedTuple):
+    """What a runner has let go for an activity: it is to be begun or resumed, it is live, its end is asked for."""
+
+    kind: Literal["begin", "resume", "live", "ended", "timer"]
+    of: Activity
+
+
+Derived = Begin | End | StartTimer | CancelTimer
+"""What a runner does for an entity itself, without a record of it: after a crash ``Recovered`` asks for it again."""
+
+Entry = tuple[int, int]
+"""An aggregate's place, and the version of its entry in the log."""
+
+
+class Outcome(NamedTuple):
+    """A decision: where it leads, the effects to be performed, by number, what else it asks for, and its messages."""
+
+    part: int
+    to: int
+    version: int
+    deeds: tuple[int, ...]
+    derived: tuple[tuple[str, Derived], ...]
+    letters: tuple[int, ...]
+    took: int
+
+    @property
+    def entry(self) -> Entry:
+        """Its entry in the log."""
+        return self.part, self.version
+
+
+class Flight(NamedTuple):
+    """A decision on its way through the ``stages`` that are left.
+
+    ``done`` counts the effects that were performed, ``fresh`` is whether what it derives has still to be let go, and
+    ``follows`` are the entries whose effects the runner knew to be performed when it decided.
+    """
+
+    outcome: int
+    stages: tuple[Stage, ...]
+    done: int = 0
+    fresh: bool = True
+    follows: frozenset[Entry] = frozenset()
+
+
+class Durable(NamedTuple):
+    """What is on the disk. ``past`` are entries that are not recorded although later ones were decided knowing them."""
+
+    log: tuple[int, ...]
+    entries: tuple[int, ...]
+    recorded: tuple[int, ...]
+    untaken: tuple[int, ...]
+    past: frozenset[Entry]
+
+
+class Volatile(NamedTuple):
+    """What a runner knows, and what dies with it. ``pending``: aggregates to be opened, or told ``Recovered``."""
+
+    now: tuple[int, ...]
+    pending: tuple[int, ...]
+    flights: tuple[Flight, ...]
+    mail: tuple[int, ...]
+    handlers: frozenset[Handler]
+    known: frozenset[Entry]
+
+
+class Outside(NamedTuple):
+    """What has been done to the world, whoever remembers it."""
+
+    performed: frozenset[int]
+    begun: frozenset[Activity]
+
+
+class Ground(NamedTuple):
+    """Everything at one moment, and how many inputs and crashes there were."""
+
+    durable: Durable
+    volatile: Volatile
+    outside: Outside
+    inputs: int = 0
+    crashes: int = 0
+
+
+class Step(NamedTuple):
+    """What a runner does, or what happens to it: in which aggregate, and there what.
+
+    A decision is on the input of that number, on a letter, or else on what opens the aggregate or tells it
+    ``Recovered``. What is performed is an effect, or the beginning of what a handler is for.
+    """
+
+    stage: Stage
+    part: int = -1
+    number: int = -1
+    letter: int = -1
+    deed: int = -1
+    handler: Handler | None = None

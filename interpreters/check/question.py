@@ -1,0 +1,150 @@
+"""What is asked of a search: which promises are to hold, and how far it may go."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel import Aggregate, AggregateType, Property, Reaction, System, Temper, always
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """How much of what could happen is looked at.
+
+    ``within`` has, by the name of a machine, what its records must be like: a step that leads elsewhere is not taken,
+    and counted. ``postponed`` is how many events an entity keeps waiting, and ``commands`` how often people say
+    something, at most; None for as often as they like. ``compared`` is how many states are held against the rules as
+    they are (see ``gate``). The others end the search: after so many states, steps, seconds, or mebibytes.
+    """
+
+    within: Mapping[str, Callable[[Any], bool]] = {}
+    postponed: int = 2
+    commands: int | None = None
+    compared: int = 3_000
+    states: int = 10_000_000
+    depth: int | None = None
+    seconds: float | None = None
+    memory_mib: int | None = None
+
+    def hold(self, of: AggregateType, aggregate: Aggregate) -> bool:
+        """Tell whether an aggregate is within them."""
+        for ref, entity in aggregate.entities.items():
+            if len(entity.postponed) > self.postponed:
+                return False
+            machine = of.machine_of(ref)
+            holds = None if machine is None else self.within.get(machine.name)
+            if holds is not None and not holds(entity.record):
+                return False
+        return True
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """A property and whose it is: a machine's, an aggregate type's, the system's."""
+
+    owner: str
+    property: Property[Any]
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """One thing that a promise is about: an entity, an aggregate (no ``entity``), or the system (no ``part``)."""
+
+    promise: int
+    part: int = -1
+    entity: str = ""
+
+
+_IN_ANY_HOUSE: Final = frozenset({Temper.ALWAYS, Temper.ALWAYS_STEP})
+
+
+class Judge:
+    """Holds every state of an aggregate, when it is met, against the promises that are about it alone.
+
+    Beside other machines, a machine is held to what it promises of all states and steps. What it promises to be
+    possible, or to follow, relies on what people may say to it where it is alone; of that the whole promises its own.
+    """
+
+    def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
+        """Gather what a system and all in it promise; ``more`` are promises of the system."""
+        self.promises: Final[list[Promise]] = []
+        self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
+        """By part and state: the promises that are broken there."""
+        self.seen: Final[dict[int, tuple[int, int]]] = {}
+        """By promise that something is possible: a part, and the state in which it is."""
+        self.truths: Final[dict[Subject, dict[int, tuple[bool, bool]]]] = {}
+        """By what a promise is about, and state of its part: whether something has to follow, and whether it does."""
+        self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
+        self._of_types: Final[dict[str, list[int]]] = {}
+        for kind, of in system.aggregates.items():
+            for machine in of.machines.values():
+                invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
+                alone = len(system.aggregates) == len(of.machines) == 1
+                properties = [each for each in machine.properties if alone or each.temper in _IN_ANY_HOUSE]
+                numbers = [self._add(machine.name, each) for each in (*invariants, *properties)]
+                self._of_machines[kind, machine.name] = numbers
+            self._of_types[kind] = [self._add(kind, each) for each in of.properties]
+        self.of_system: Final = [self._add(system.name, each) for each in (*system.properties, *more)]
+
+    def _add(self, owner: str, promised: Property[Any]) -> int:
+        self.promises.append(Promise(owner, promised))
+        return len(self.promises) - 1
+
+    def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
+        """Look at a state of an aggregate for the first time."""
+        broken: list[int] = []
+        for each in self._of_types[of.kind]:
+            self._look(Subject(each, part), number, aggregate, broken)
+        for ref, entity in aggregate.entities.items():
+            machine = of.machine_of(ref)
+            if machine is not None:
+                for each in self._of_machines[of.kind, machine.name]:
+                    self._look(Subject(each, part, ref), number, entity, broken)
+        if broken:
+            self.wrong[part, number] = tuple(broken)
+
+    def _look(self, subject: Subject, number: int, seen: Any, broken: list[int]) -> None:
+        promised = self.promises[subject.promise].property
+        match promised.temper:
+            case Temper.ALWAYS:
+                if not promised.holds(seen):
+                    broken.append(subject.promise)
+            case Temper.SOMETIMES:
+                if subject.promise not in self.seen and promised.holds(seen):
+                    self.seen[subject.promise] = (subject.part, number)
+            case Temper.LEADS_TO:
+                due = promised.when is not None and promised.when(seen)
+                self.truths.setdefault(subject, {})[number] = (due, promised.holds(seen))
+            case Temper.ALWAYS_STEP:
+                pass
+
+    def opinion(self, of: AggregateType, aggregate: Aggregate) -> Mapping[tuple[int, str], tuple[bool, bool]]:
+        """Return what every promise about it says of an aggregate: whether something is due, and whether it holds."""
+        subjects: list[tuple[int, str, Any]] = [(each, "", aggregate) for each in self._of_types[of.kind]]
+        for ref, entity in aggregate.entities.items():
+            machine = of.machine_of(ref)
+            if machine is not None:
+                subjects += [(each, ref, entity) for each in self._of_machines[of.kind, machine.name]]
+        said: dict[tuple[int, str], tuple[bool, bool]] = {}
+        for each, ref, seen in subjects:
+            promised = self.promises[each].property
+            if promised.temper is not Temper.ALWAYS_STEP:
+                due = promised.when is not None and bool(promised.when(seen))
+                said[each, ref] = due, bool(promised.holds(seen))
+        return said
+
+    def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
+        """Return the promises about steps that a reaction breaks."""
+        return tuple(
+            each
+            for transition in reaction.transitions
+            for each in (*self._of_machines[of.kind, transition.machine], *self._of_types[of.kind], *self.of_system)
+            if self.promises[each].property.temper is Temper.ALWAYS_STEP
+            and not self.promises[each].property.holds(transition)
+        )
+
+
+def _of_record(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda entity: holds(entity.record)
+
+
+def _words(holds: Callable[..., object]) -> str:
+    return holds.__name__.replace("_", " ")

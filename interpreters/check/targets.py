@@ -1,0 +1,252 @@
+"""What can be checked by name: every shipped lifecycle and system, and whatever somebody else's module has.
+
+A shipped target has its *question*: with which record or which input it begins, and within which bounds it is looked at
+so that the search has an end.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core import agent, fleet, process, runtime, session
+from lifefold.core.budget import lease
+from lifefold.core.budget.account import Account
+from lifefold.core.fleet.mailbox import Mailbox
+from lifefold.core.kernel import Envelope, Machine, Record, System
+from lifefold.core.policy.recovery import Retry
+from lifefold.core.session_profiles import WindowedSession
+from lifefold.interpreters import views
+from lifefold.interpreters.check.question import Bounds
+
+Opening = tuple[tuple[str, Envelope], ...]
+
+
+class Question(msgspec.Struct, frozen=True):
+    """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
+
+    ``promises`` are promises of a machine besides its own: where there are tuples of them, as module and name.
+    """
+
+    record: Record | None = None
+    opening: Opening = ()
+    bounds: Bounds = Bounds()
+    promises: tuple[tuple[str, str], ...] = ()
+
+
+def one_section(a: runtime.Runtime) -> bool:
+    """Tell whether no more than one section is executed at a time."""
+    return len(a.preemption.sections) <= 1
+
+
+def little_money(x: lease.Lease) -> bool:
+    """Tell whether a lease has been granted, and has overrun, no more than a few micro-dollars."""
+    most_granted, most_overrun = 8, 100
+    return x.account.cap_microusd <= most_granted and x.account.overrun_microusd <= most_overrun
+
+
+def one_letter(box: Mailbox) -> bool:
+    """Tell whether a mailbox has no more than one letter."""
+    return len(box.letters) <= 1
+
+
+_ERRORS: Final = session.Limits(max_consecutive_errors=2, max_total_errors=3)
+_WINDOW: Final = session.Limits(
+    max_consecutive_errors=3,
+    max_total_errors=3,
+    total_errors_window_ms=2,
+    backoff_base_ms=1,
+    backoff_cap_ms=2,
+    grace_ms=1,
+)
+_AGENT: Final = agent.Agent(
+    limits=agent.Limits(
+        spawn_timeout_ms=5,
+        idle_ms=5,
+        silence_ms=(1, 2, 3, 4),
+        wall_clock_ms=6,
+        fresh_ms=3,
+        extension_ms=2,
+        longest_ms=9,
+    )
+)
+_RUNTIME: Final = runtime.Runtime(
+    limits=runtime.Limits(
+        init_timeout_ms=1,
+        resource_timeout_ms=1,
+        suspend_timeout_ms=1,
+        shutdown_timeout_ms=1,
+        recovery_timeout_ms=1,
+        stuck_after_ms=1,
+        preemption_timeout_ms=2,
+        preemption_grace_ms=1,
+        max_recoveries=1,
+        retry=Retry(base_ms=1, cap_ms=1, jitter=0),
+    )
+)
+_PROCESS: Final = Question(
+    process.Process(
+        limits=process.Limits(
+            restart_policy="always",
+            max_restarts=1,
+            max_consecutive_failures=2,
+            idle_timeout_ms=1,
+            max_lifetime_ms=1,
+        )
+    ),
+    bounds=Bounds(compared=500),
+    promises=tuple(("lifefold.core.process.promises", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")),
+)
+_PLAN: Final = fleet.Plan(
+    "small",
+    (fleet.AgentPlan("ann", session.Limits(max_consecutive_errors=2, max_total_errors=2)),),
+    (fleet.TaskPlan("T1", "do it", max_retries=1),),
+)
+
+
+def _runtime(name: str) -> Question:
+    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200))
+
+
+QUESTIONS: Final[Mapping[str, Question]] = {
+    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500)),
+    "session-prompt-failures": Question(session.Session(limits=_ERRORS)),
+    "session-in-fleet": Question(session.Session(limits=_ERRORS)),
+    "process": _PROCESS,
+    "process-promptise-1.5": _PROCESS,
+    "runtime": _runtime("runtime"),
+    "runtime-sw4rm-agentpy": _runtime("runtime-sw4rm-agentpy"),
+    "runtime-graceful": _runtime("runtime-graceful"),
+    "runtime-supervised": _runtime("runtime-supervised"),
+    "runtime-watched": _runtime("runtime-watched"),
+    "lease": Question(
+        lease.Lease(holder="h", account=Account(cap_microusd=4)), bounds=Bounds(within={"lease": little_money})
+    ),
+    "agent": Question(_AGENT),
+    "agent-supervised": Question(_AGENT),
+    "fleet": Question(opening=tuple(fleet.opening(_PLAN, 0)), bounds=Bounds(within={"mailbox": one_letter})),
+}
+"""Of the shipped targets, those that need more than their own initial record and the usual bounds.
+
+Times and limits are near each other: only how they compare decides anything.
+"""
+
+
+class UnusableTarget(ValueError):
+    """What was named cannot be checked; the message says why, and what can."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Something to check. ``spelled`` is a Python expression for it that needs ``needs``: a module and a name in it."""
+
+    name: str
+    subject: Machine[Any] | System
+    opening: Opening
+    bounds: Bounds
+    needs: tuple[str, str]
+    spelled: str
+    record: Record | None = None
+    """With what a machine begins, if not with its own initial record."""
+    opened_there: bool = False
+    """Whether what is spelled is a system together with its opening."""
+    promises: tuple[tuple[str, str], ...] = ()
+    """Where the promises are that a machine has here besides its own, as module and name."""
+
+    @property
+    def module(self) -> str:
+        """The module that a target of somebody else comes from; empty for a shipped one."""
+        return "" if self.name in known() else self.needs[0]
+
+
+def known() -> tuple[str, ...]:
+    """Return the names of all shipped targets."""
+    return (*views.machines(), *views.systems())
+
+
+def named(name: str) -> Target:
+    """Return the target of a name, or of ``module:attribute``. Raises ``UnusableTarget``."""
+    if ":" in name:
+        return _found(name)
+    question = QUESTIONS.get(name, Question())
+    if name in views.systems():
+        spelled = f'systems()["{name}"]'
+        return Target(name, views.systems()[name], question.opening, question.bounds, (_VIEWS, "systems"), spelled)
+    if name not in views.machines():
+        error = views.UnknownNameError("target", name, known())
+        raise UnusableTarget(f"{error}; or name your own: module:attribute")
+    machine = views.machines()[name]
+    if question.record is not None:
+        machine = machine.starting(question.record)
+    for module, attribute in question.promises:
+        machine = machine.promising(*getattr(import_module(module), attribute))
+    spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
+    return Target(name, machine, (), question.bounds, needs, spelled, question.record, promises=question.promises)
+
+
+_VIEWS: Final = "lifefold.interpreters.views"
+
+_ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
+
+
+def _found(name: str) -> Target:
+    module, _, attribute = name.partition(":")
+    found = _attribute(name, module, attribute)
+    called = _is_function(found)
+    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if called else found
+    spelled, needs = f"{attribute}{'()' if called else ''}", (module, attribute.partition(".")[0])
+    match value:
+        case Machine():
+            return Target(name, value, (), Bounds(), needs, spelled)
+        case (System() as system, opening):
+            return Target(name, system, _opening(name, system, opening), Bounds(), needs, spelled, opened_there=True)
+        case System():
+            raise UnusableTarget(f"{name} is a System, and it is not said how it begins; accepted: {_ACCEPTED}")
+        case _:
+            raise UnusableTarget(f"{name} is a {type(value).__name__}; accepted: {_ACCEPTED}")
+
+
+def _is_function(found: Any) -> bool:
+    return callable(found) and not isinstance(found, type)
+
+
+def _attribute(name: str, module: str, attribute: str) -> Any:
+    """Find it as ``python -m`` would: the folder one is in comes first."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise UnusableTarget(f"{name}: {error}") from error
+    except Exception as error:
+        raise UnusableTarget(f"{name}: {module!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return found
+
+
+def _called(name: str, found: Callable[[], Any]) -> Any:
+    try:
+        return found()
+    except Exception as error:
+        raise UnusableTarget(f"{name}() fails: {type(error).__name__}: {error}") from error
+
+
+def _opening(name: str, system: System, given: Any) -> Opening:
+    try:
+        opening = tuple((str(aggregate), envelope) for aggregate, envelope in dict(given).items())
+    except (TypeError, ValueError) as error:
+        raise UnusableTarget(f"{name}: the opening has to be pairs of an aggregate's name and an Envelope") from error
+    for aggregate, envelope in opening:
+        if not isinstance(envelope, Envelope):
+            raise UnusableTarget(
+                f"{name}: the opening of {aggregate!r} is a {type(envelope).__name__}, not an Envelope"
+            )
+        if aggregate.partition("/")[0] not in system.aggregates:
+            raise UnusableTarget(f"{name}: {aggregate!r} is none of {', '.join(system.aggregates)}")
+    if not opening:
+        raise UnusableTarget(f"{name}: the opening is empty")
+    return opening

@@ -1,0 +1,56 @@
+"""What a person sees of a search: how far it is while it works, and what came of it."""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from shutil import get_terminal_size
+from typing import Final
+
+from lifefold.interpreters.check import Progress, Report
+from lifefold.interpreters.cli.words import age
+
+WIDTH: Final = 80
+"""How many characters a line has where no terminal says it."""
+
+MARKS: Final = {r"^  ✓": "green", r"^  ✗.*": "bold red", r"^  \?.*": "yellow"}
+"""How a verdict is shown, by how its line begins."""
+
+Tell = Callable[[Progress], None]
+
+
+@contextmanager
+def shown(name: str) -> Generator[Tell | None]:
+    """Show on a terminal, in one line, how far the search for this target is; elsewhere nothing."""
+    if not sys.stdout.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and only a terminal needs it
+
+    console = Console()
+    with console.status(f"{name}: the search begins", spinner="line") as status:
+        yield lambda progress: status.update(in_words(name, progress))
+
+
+def in_words(name: str, progress: Progress) -> str:
+    """Return how far a search is, on less than a line."""
+    rate = progress.states / progress.seconds if progress.seconds else 0
+    met = f"{progress.states:,} states, {progress.frontier:,} to look at, {progress.depth} deep"
+    return f"{name}: {met}, {rate:,.0f}/s, {age(round(progress.seconds * 1_000))}"
+
+
+def tell(report: Report) -> None:
+    """Print a report, as wide as the terminal is, with colours if it is one."""
+    if not sys.stdout.isatty():
+        print("\n".join(report.lines(WIDTH)))
+        return
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    console = Console()
+    lines = list(report.lines(get_terminal_size().columns - 1))
+    for line in lines[:-1]:
+        text = Text(line, no_wrap=True)
+        for beginning, style in MARKS.items():
+            text.highlight_regex(beginning, style)
+        console.print(text, highlight=False)
+    console.print(Text(lines[-1], "bold green" if report.ok else "bold red"))

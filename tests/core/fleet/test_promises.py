@@ -1,0 +1,159 @@
+"""What the fleet promises holds in every state that a small one can reach, and finds mistakes in its rules."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core import task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, intent, opening, promises, system, worker
+from lifefold.core.fleet.mailbox import Mailbox
+from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Event, Rule, System, Transition, replace, rule
+from lifefold.core.session import Limits
+from lifefold.effects import Tell
+from lifefold.interpreters.check import Bounds, Report, check
+from promised import proven
+
+NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
+
+
+def one_letter(box: Mailbox) -> bool:
+    """Tell whether a mailbox has no more than one letter."""
+    return len(box.letters) <= 1
+
+
+FEW: Final = Bounds(within={"mailbox": one_letter})
+
+
+def planned(agents: int, tasks: int, *, max_retries: int = 1) -> Any:
+    """Return what opens a fleet of so many agents with so many tasks."""
+    return list(
+        opening(
+            Plan(
+                "small",
+                tuple(AgentPlan(f"a{n}", NEAR) for n in range(agents)),
+                tuple(TaskPlan(f"T{n}", "do it", max_retries=max_retries) for n in range(tasks)),
+            ),
+            0,
+        )
+    )
+
+
+def told(of: AggregateType, rules: Iterable[Rule] | None = None, **commands: tuple[type[Event], ...]) -> AggregateType:
+    """Return a type with other rules, to which people say only this."""
+    every = dict.fromkeys(of.machines, ()) | commands
+    kept = of.rules if rules is None else rules
+    return AggregateType(
+        of.kind, machines=of.machines.values(), rules=kept, views=of.views, commands=every, properties=of.properties
+    )
+
+
+def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
+    """Return the rules of a type without those of a name, and with others in their place."""
+    place = next(number for number, each in enumerate(of.rules) if each.name == name)
+    left = [each for each in of.rules if each.name != name]
+    return [*left[:place], *instead, *left[place:]]
+
+
+def test_a_fleet_of_one_agent_and_one_task_keeps_all_its_promises() -> None:
+    """Whatever its agent, its git and its people do, in whatever order and however late."""
+    report = proven(system, FEW, opening=planned(1, 1, max_retries=0))
+    assert report.coverage["states"][0] >= 31
+
+
+def test_two_agents_never_get_in_each_others_way() -> None:
+    """Nor does anything of one task get lost between them, when nobody interferes and when one is stopped."""
+    few = System(
+        "fleet",
+        told(system.aggregates["board"]),
+        told(system.aggregates["worker"], intent=(intent.StopWanted,)),
+        properties=promises.PROMISES,
+    )
+    report = check(few, opening=planned(2, 1, max_retries=0), bounds=Bounds(states=20_000))
+    assert not report.broken(), report
+
+
+@rule(on=assignment.machine)
+def _says_nothing(of: Aggregate, transition: Transition) -> Any:
+    """Report all but the failures of work."""
+    for wish in worker.report.follow(of, transition):
+        if not isinstance(transition.event, assignment.WorkFailed):
+            yield wish
+
+
+@rule(on=worker.agent)
+def _keeps_work(of: Aggregate, transition: Transition) -> Any:
+    """Give nothing up when the agent stops."""
+    for wish in worker.work_ends.follow(of, transition):
+        if not (isinstance(wish, Dispatch) and isinstance(wish.event, assignment.Dropped)):
+            yield wish
+
+
+@rule(on=intent.machine)
+def _is_deaf(of: Aggregate, transition: Transition) -> Any:
+    """Hold, and do not stop."""
+    del of, transition
+    return ()
+
+
+@rule(on=task.in_fleet)
+def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over without taking the seat."""
+    for wish in board.hand_over.follow(of, transition):
+        if isinstance(wish, Tell):
+            yield wish
+
+
+@rule(on=task.in_fleet)
+def _old_number(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over under the number of the claim before."""
+    for wish in board.hand_over.follow(of, transition):
+        if isinstance(wish, Tell) and isinstance(wish.event, assignment.Assigned):
+            brief = replace(wish.event.brief, epoch=wish.event.brief.epoch - 1)
+            yield replace(wish, event=assignment.Assigned(brief))
+        else:
+            yield wish
+
+
+BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
+
+MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
+    "nobody is sent home": ("everybody goes home", without(BOARD, "send_home"), None),
+    "the task of who is gone stays his": ("every owner sits at its task", without(BOARD, "release"), None),
+    "what has failed is not opened again": ("every task is settled at last", without(BOARD, "retry"), None),
+    "a failure is not told": ("every task is settled at last", None, without(WORKER, "report", _says_nothing)),
+    "a stopped agent keeps its work": ("has no work to be done", None, without(WORKER, "work_ends", _keeps_work)),
+    "a stop is not obeyed": ("stops at once", None, without(WORKER, "obey", _is_deaf)),
+    "who leaves does not say so": ("everybody goes home", None, without(WORKER, "leave")),
+    "a stopped agent takes letters": ("as long as an agent may read", None, without(WORKER, "close_mailbox")),
+    "a task is given to an empty seat": (
+        "every owner sits at its task",
+        without(BOARD, "hand_over", _hands_over_to_nobody),
+        None,
+    ),
+    "a task is given under an old number": ("in two hands", without(BOARD, "hand_over", _old_number), None),
+    "a ready task is given to nobody": ("nobody waits while", without(BOARD, "match"), None),
+    "the next round is never opened": ("every task is settled at last", None, without(WORKER, "next_round")),
+}
+
+
+def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Report:
+    """Check a fleet with other rules, in which people only stop agents and take tasks back."""
+    fleet = System(
+        "fleet",
+        told(BOARD, of_board, task=(task.Cancelled,)),
+        told(WORKER, of_worker, intent=(intent.StopWanted,)),
+        properties=promises.PROMISES,
+    )
+    left = {each.name for each in (*(of_board or BOARD.rules), *(of_worker or WORKER.rules))}
+    retries = int(not {"retry", "next_round"} <= left)
+    return check(fleet, opening=planned(1, 1, max_retries=retries), bounds=Bounds(states=20_000))
+
+
+@pytest.mark.parametrize(("words", "of_board", "of_worker"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
+    words: str, of_board: list[Rule] | None, of_worker: list[Rule] | None
+) -> None:
+    """Each of these was planted."""
+    broken = [each.name for each in mistaken(of_board, of_worker).broken()]
+    assert any(words in each for each in broken), f"{words!r} does not find it; broken are {broken}"

@@ -1,0 +1,164 @@
+"""Fair runs on which something never comes to be: found if and only if there are any, and shown as they are."""
+
+from collections.abc import Iterable
+from itertools import chain, combinations, pairwise
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifefold.interpreters.check.liveness import Assumption, Lasso, Steps, never
+
+
+class Edge(NamedTuple):
+    source: int
+    target: int
+    label: int
+
+
+class Case(NamedTuple):
+    """A graph, where something is due, where it holds, and what is fair."""
+
+    states: int
+    edges: tuple[Edge, ...]
+    due: frozenset[int]
+    holds: frozenset[int]
+    fair: tuple[Assumption, ...]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    states = draw(st.integers(1, 7))
+    state = st.integers(0, states - 1)
+    edges = draw(st.lists(st.builds(Edge, state, state, st.integers(0, 3)), max_size=16, unique=True))
+    some = st.frozensets(state)
+    fair = draw(
+        st.lists(
+            st.builds(Assumption, st.frozensets(st.integers(0, 3), min_size=1, max_size=2), st.booleans()), max_size=3
+        )
+    )
+    return Case(
+        states, tuple(edge for edge in edges if edge.source != edge.target), draw(some), draw(some), tuple(fair)
+    )
+
+
+def steps_of(case: Case) -> Steps:
+    edges = sorted(case.edges)
+    first = np.searchsorted([edge.source for edge in edges], np.arange(case.states + 1))
+    graph = SimpleNamespace(
+        count=case.states,
+        first=first.astype(np.int64),
+        targets=np.array([edge.target for edge in edges], dtype=np.int64),
+        labels=np.array([edge.label for edge in edges], dtype=np.int64),
+    )
+    return Steps(cast("Any", graph))
+
+
+def found(case: Case) -> Lasso | None:
+    every = range(case.states)
+    due, holds = (np.array([state in those for state in every]) for those in (case.due, case.holds))
+    return never(steps_of(case), due, holds, case.fair, np.ones(case.states, dtype=np.bool_))
+
+
+def enabled(case: Case, fair: Assumption) -> frozenset[int]:
+    return frozenset(edge.source for edge in case.edges if edge.label in fair.labels)
+
+
+def subsets(items: Iterable[Assumption]) -> Iterable[tuple[Assumption, ...]]:
+    every = tuple(items)
+    return chain.from_iterable(combinations(every, size) for size in range(len(every) + 1))
+
+
+def has_unfulfilled_run(case: Case) -> bool:
+    """Say the same by fixed points, as the textbooks do, with the runs that stutter written out as loops.
+
+    Of what is strongly fair it is guessed what is possible only finitely often; the rest has to be done for ever.
+    """
+    strong = [fair for fair in case.fair if fair.strong]
+    weak = [fair for fair in case.fair if not fair.strong]
+    begins = case.due - case.holds
+    return any(
+        begins & _can_reach(case, _fair_states(case, weak, [each for each in strong if each not in avoided], avoided))
+        for avoided in subsets(strong)
+    )
+
+
+def _region(case: Case) -> frozenset[int]:
+    return frozenset(range(case.states)) - case.holds
+
+
+def _can_reach(case: Case, goal: frozenset[int]) -> frozenset[int]:
+    found_states = goal
+    while True:
+        more = {e.source for e in case.edges if e.target in found_states and e.source in _region(case)} - found_states
+        if not more:
+            return found_states
+        found_states |= more
+
+
+def _fair_states(
+    case: Case, weak: list[Assumption], done: list[Assumption], avoided: tuple[Assumption, ...]
+) -> frozenset[int]:
+    """Return where a run can begin that never meets what is avoided and does everything else again and again."""
+    inside = _region(case).difference(*(enabled(case, each) for each in avoided))
+    loops = tuple(Edge(state, state, -1) for state in inside)
+    edges = [edge for edge in (*case.edges, *loops) if edge.source in inside and edge.target in inside]
+
+    def satisfies(edge: Edge, fair: Assumption) -> bool:
+        idle = not fair.strong and edge.source not in enabled(case, fair)
+        return edge.label in fair.labels or idle
+
+    alive = inside
+    while True:
+        kept = alive
+        for fair in (*weak, *done):
+            good = {e.source for e in edges if satisfies(e, fair) and e.target in kept and e.source in kept}
+            while more := {e.source for e in edges if e.target in good and e.source in kept} - good:
+                good |= more
+            kept = kept & good
+        kept = frozenset(e.source for e in edges if e.source in kept and e.target in kept)
+        if kept == alive:
+            return alive
+        alive = kept
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(case=cases())
+def test_there_is_a_lasso_exactly_where_there_is_an_unfulfilled_fair_run(case: Case) -> None:
+    """Two ways to say it, which have nothing in common: components here, fixed points there."""
+    assert (found(case) is not None) is has_unfulfilled_run(case)
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(case=cases())
+def test_a_lasso_is_a_run_that_is_fair_and_unfulfilled(case: Case) -> None:
+    """It begins where something is due, goes along steps, and does in its round whatever it has to."""
+    lasso = found(case)
+    if lasso is None:
+        return
+    links = {(edge.source, edge.target) for edge in case.edges}
+    round_ = (lasso.stem[-1], *lasso.cycle)
+    walked = [*pairwise(lasso.stem), *pairwise(round_)]
+    assert links.issuperset(walked)
+    assert lasso.stem[0] in case.due
+    assert not case.holds.intersection(lasso.stem, lasso.cycle)
+    assert not lasso.cycle or lasso.cycle[-1] == lasso.stem[-1]
+    labels = {e.label for e in case.edges if (e.source, e.target) in set(pairwise(round_))}
+    for fair in case.fair:
+        possible = enabled(case, fair).intersection(round_)
+        idle = not possible if fair.strong else not possible.issuperset(round_)
+        assert idle or labels & fair.labels
+
+
+def test_strong_fairness_forbids_to_pass_by_for_ever_and_weak_fairness_does_not() -> None:
+    """Between two states and past the way out of one of them: what is possible again and again, and then not."""
+    edges = (Edge(0, 1, 0), Edge(1, 0, 0), Edge(1, 2, 1))
+    going = Assumption(frozenset({0}), strong=False)
+    strong, weak = (Assumption(frozenset({1}), strong=each) for each in (True, False))
+    case = Case(3, edges, frozenset({0}), frozenset({2}), (going, strong))
+    assert found(case) is None
+    lasso = found(case._replace(fair=(going, weak)))
+    assert lasso is not None
+    assert {*lasso.cycle} == {0, 1}

@@ -1,0 +1,52 @@
+"""What tests of promises share: a check that must find nothing, and machines with a mistake planted in them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from lifefold.core.kernel import Machine, Property, Row, Temper, create, replace
+from lifefold.interpreters.check import Bounds, check
+
+SOME_STATES: Final = 1_500
+"""How many states are looked at for a mistake, which may make what was finite infinite."""
+
+
+def keeps(machine: Machine[Any], *properties: Property[Any], bounds: Bounds | None = None) -> tuple[str, ...]:
+    """Check that a machine keeps all that it promises, in every state that it has; return what was not used of it."""
+    report = check(machine, properties=properties, bounds=bounds)
+    assert report.ok, str(report)
+    assert not report.truncated
+    assert report.walked[0] > 0
+    return report.missing
+
+
+def breaks(machine: Machine[Any], *properties: Property[Any], within: Mapping[str, Any] | None = None) -> set[str]:
+    """Return the names of promises that a machine does not keep: all of them, or those found in its nearest states."""
+    bounds = Bounds(states=SOME_STATES, compared=1, within=within or {})
+    return {verdict.name for verdict in check(machine, properties=properties, bounds=bounds).broken()}
+
+
+def broken_by_birth(machine: Machine[Any]) -> list[str]:
+    """Return the promises about steps that do not hold of an entity's first one."""
+    [born] = create(machine, machine.name, machine.initial, 0, "test").transitions
+    return [each.name for each in machine.properties if each.temper is Temper.ALWAYS_STEP and not each.holds(born)]
+
+
+def changed(machine: Machine[Any], row: str, **parts: Any) -> Machine[Any]:
+    """Return a machine in which the rows that print like this, in part, have other parts. There must be one."""
+    assert any(row in str(each) for each in machine.rows), [str(each) for each in machine.rows]
+    return _with_rows(machine, (replace(each, **parts) if row in str(each) else each for each in machine.rows))
+
+
+def without_timer(machine: Machine[Any], slot: str) -> Machine[Any]:
+    """Return a machine that never starts this timer, or this activity."""
+    during = {where: tuple(each for each in parts if each.slot != slot) for where, parts in machine.during.items()}
+    return machine._but(during=during)
+
+
+def never_postponing(machine: Machine[Any]) -> Machine[Any]:
+    """Return a machine that postpones nothing."""
+    return machine._but(postpone={})
+
+
+def _with_rows(machine: Machine[Any], rows: Iterable[Row[Any]]) -> Machine[Any]:
+    return machine._but(rows=tuple(rows))

@@ -1,0 +1,70 @@
+"""Checks of what machines promise: of those that are shipped, and of those with a mistake planted."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from lifefold.core.kernel import Machine, Row, System, replace
+from lifefold.interpreters.check import Bounds, Report, check
+
+STATES: Final = 5_000
+"""How many states of a machine with a mistake are looked at, at most: it may have no end of them."""
+
+Mutants = Mapping[str, tuple[str, Callable[[], Machine[Any]]]]
+"""By the name of a mistake: words of a promise that finds it, and how to make a machine with it."""
+
+
+def proven(target: Machine[Any] | System, bounds: Bounds | None = None, **more: Any) -> Report:
+    """Check, and require that everything was looked at and that every promise holds, none of them idly."""
+    report = check(target, bounds=bounds, **more)
+    assert not report.truncated, report
+    assert report.ok, report
+    return report
+
+
+def instead(machine: Machine[Any], new: Row[Any], when: Callable[..., bool] | None = None) -> Machine[Any]:
+    """Return a machine with this row in the place of one with its event, its sources and guard ``when``.
+
+    Without ``when`` it stands for all rows that there are for its event in its sources.
+    """
+
+    def is_meant(old: Row[Any]) -> bool:
+        shared = machine.sources(old) & machine.sources(new)
+        return old.event is new.event and bool(shared) and when in {None, old.when}
+
+    place = next((number for number, old in enumerate(machine.rows) if is_meant(old)), 0)
+    rows = list(machine.rows)
+    rows.insert(place, new)
+    left = [
+        each
+        if each is new or not is_meant(each)
+        else replace(each, sources=machine.sources(each) - machine.sources(new))
+        for each in rows
+    ]
+    return rebuilt(machine, rows=[each for each in left if machine.sources(each)])
+
+
+def rebuilt(machine: Machine[Any], **changes: Any) -> Machine[Any]:
+    """Return a machine with some of its parts changed."""
+    parts = {name: getattr(machine, name) for name in _PARTS}
+    return Machine(machine.name, **(parts | changes))
+
+
+_PARTS = (
+    "initial", "rows", "final", "during", "postpone", "invariants", "properties", "rests", "detached", "served",
+)  # fmt: skip
+
+
+def broken_promises(machine: Machine[Any], bounds: Bounds | None = None) -> list[str]:
+    """Return the promises that a machine does not keep.
+
+    It is not compared with the graph of what is not renumbered: a mistake in the rules is none of the checker.
+    """
+    report = check(machine, bounds=replace(bounds or Bounds(states=STATES), compared=0))
+    return [each.name for each in report.broken()]
+
+
+def is_found(mutant: tuple[str, Callable[[], Machine[Any]]], bounds: Bounds | None = None) -> None:
+    """Require that a mistake breaks the promise that these words are of."""
+    words, make = mutant
+    broken = broken_promises(make(), bounds)
+    assert any(words in each for each in broken), f"{words!r} does not find it; broken are {broken}"
