@@ -44,11 +44,6 @@ def explain(i: Intent, e: StopWanted) -> Step[Intent, Never]:
     return Step(replace(i, reason=e.reason))
 
 
-def rests(_i: Intent) -> bool:
-    """Nothing more need be asked for."""
-    return True
-
-
 def stop_is_final(step: Transition) -> bool:
     """Nobody takes back that a worker is to stop."""
     return step.before is None or step.before.state is not State.STOP
@@ -67,5 +62,4 @@ machine = Machine(
     ),
     final={State.STOP},
     properties=PROMISES,
-    rests=rests,
 )

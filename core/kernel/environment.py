@@ -39,9 +39,8 @@ class Possible(msgspec.Struct, frozen=True, gc=False):
 def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[Possible]:
     """Yield what may come next to an aggregate at ``now_ms`` or later, in a fixed order. Messages are not among it."""
     for ref, entity in sorted(aggregate.entities.items()):
-        machine = of.machine_of(ref)
-        if machine is not None:
-            yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
+        machine = of.machines[ref.partition(":")[0]]
+        yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
     if any(entity.running for entity in aggregate.entities.values()):
         yield Possible(Cause.RECOVERY, Envelope("", Recovered(0), now_ms, "engine"))
 
@@ -51,11 +50,10 @@ def possible_of(
 ) -> Iterator[Possible]:
     """Yield what may come next to an entity. People may say ``commands``: if None, all that only they can say.
 
-    A machine that needs the time hears each after all of the pauses that its record names; what only the kernel takes
-    note of comes after the first of them.
+    Each comes after all of the pauses that the record names; what only the kernel takes note of after the first.
     """
     waits = machine.postponed(entity.state)
-    for index, pause_ms in enumerate(entity.record.pauses_ms() if machine.clocked else (0,)):
+    for index, pause_ms in enumerate(entity.record.pauses_ms()):
         for each in _at(machine, entity, now_ms + pause_ms, machine.commands if commands is None else commands):
             if not index or not (each.cause is Cause.CONFIRMATION or type(each.envelope.event) in waits):
                 yield each

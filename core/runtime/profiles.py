@@ -72,16 +72,6 @@ def stuck_after_ms(a: Runtime) -> int:
     return a.limits.stuck_after_ms
 
 
-def is_over(a: Runtime) -> bool:
-    """Nothing more comes of an agent that has shut down and completed."""
-    return a.is_over
-
-
-def has_given_up(a: Runtime) -> bool:
-    """Nothing more comes by itself of an agent that has used up its budget."""
-    return a.state is State.FAILED and not may_recover(a)
-
-
 def takes_nothing_more(t: Transition) -> bool:
     """Say: who has shut down and completed stays so."""
     return t.before is None or not t.before.record.is_over or t.entered is None
@@ -132,7 +122,6 @@ graceful: Final[Machine[Runtime]] = Machine(
     ),
     during=DURING,
     invariants=INVARIANTS,
-    rests=is_over,
     properties=(
         *AT_ALL_TIMES,
         READY,
@@ -157,7 +146,6 @@ supervised: Final[Machine[Runtime]] = Machine(
     ),
     during={**DURING, State.FAILED: after(retry_delay_ms, RecoveryDue)},
     invariants=INVARIANTS,
-    rests=has_given_up,
     properties=(
         *AT_ALL_TIMES,
         READY,

@@ -185,6 +185,7 @@ class _Search:
         graph.seen.widen([int(number[0]) for number in initial])
         graph.seen.add(graph.seen.pack(initial))
         graph.parents.append(-1)
+        graph.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
         self._judge(0)
         begin = 0
         while begin < graph.count and not graph.truncated:

@@ -216,6 +216,8 @@ class House:
         self.letters: Final[list[Letter]] = []
         self.labels: Final[list[Label]] = []
         self.refused = 0
+        self.wrong_at_birth: tuple[int, ...] = ()
+        """The promises about steps that the opening breaks."""
         self._letter_numbers: Final[dict[Letter, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
         self.queues: Final[list[tuple[int, ...]]] = [()]
@@ -237,6 +239,7 @@ class House:
             if isinstance(reaction, Refusal):
                 raise Refused(name, reaction)
             world[part.number] = part.number_of(reaction.aggregate)
+            self.wrong_at_birth += self.judge.step(part.of, reaction)
             self._send(world, self.told(part.number, reaction))
         return tuple(world)
 

@@ -181,6 +181,12 @@ def test_a_rule_on_a_machine_that_is_not_there_is_an_error() -> None:
         AggregateType("tower", machines=(machine,), rules=(fade,))
 
 
+def test_commands_to_a_machine_that_is_not_there_are_an_error() -> None:
+    """Found when the parts are put together, not when somebody says something."""
+    with pytest.raises(ValueError, match=r"tower: commands to 'bell'; the machines are oven"):
+        AggregateType("tower", machines=(machine,), commands={"bell": ()})
+
+
 def test_two_machines_of_one_name_are_an_error() -> None:
     """One of them would be lost."""
     with pytest.raises(ValueError, match=r"tower: machine 'bell' is there twice"):

@@ -13,8 +13,10 @@ from lifefold.core.kernel import (
     Machine,
     Reaction,
     Recovered,
+    Transition,
     alone,
     always,
+    always_step,
     react,
 )
 from lifefold.interpreters.check import Bounds, Outcome, check
@@ -111,3 +113,18 @@ def test_a_counterexample_is_as_short_as_can_be_and_can_be_walked(machine: Machi
 
 def low(entity: Entity[Any]) -> bool:
     return bool(entity.record.count < 2)
+
+
+@settings(max_examples=5, deadline=None)
+@given(machine=machines())
+def test_the_beginning_is_a_step_like_any_other(machine: Machine[Any]) -> None:
+    """What is promised of steps is promised of the one with which an entity begins."""
+    report = check(machine, properties=[always_step("it was there before", was_there)], bounds=Bounds(compared=0))
+    verdict = next(each for each in report.verdicts if each.name == "it was there before")
+    assert verdict.outcome is Outcome.BROKEN
+    assert verdict.trace is not None
+    assert verdict.trace.steps == ()
+
+
+def was_there(step: Transition) -> bool:
+    return step.before is not None
