@@ -163,10 +163,10 @@ class Agent(Record, frozen=True):
         return max(self.limits.longest_ms, self.limits.silence_ms[-1], self.limits.fresh_ms)
 
 
-def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", limits: Limits | None = None) -> Agent:
-    """Return a new agent, its parent and its baseline for every timeout set (E31, E38)."""
-    born = Agent(id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
-    return born if limits is None else replace(born, limits=limits)
+def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", like: Agent | None = None) -> Agent:
+    """Return a new agent, its parent and its baseline for every timeout set (E31, E38); all else as in ``like``."""
+    born = like or Agent()
+    return replace(born, id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
 
 
 def silent_ms(a: Agent, now_ms: int) -> int:
@@ -244,11 +244,6 @@ def is_idle_without_a_task(a: Agent) -> bool:
 # What holds of every step
 
 
-def dies_of_its_process(step: Transition) -> bool:
-    """An agent is dead when its process has ended or was never there, and not because somebody has lost patience."""
-    return step.entered is not State.DEAD or isinstance(step.event, SpawnFailed | SpawnOverdue | Died | Recycled)
-
-
 def is_silent_for_its_steps(step: Transition) -> bool:
     """Who watches takes exactly the steps of the ladder that are due and were not taken, in their order."""
     if step.before is None or not isinstance(step.event, Watched):
@@ -294,7 +289,6 @@ def given_up_is_aborted(step: Transition) -> bool:
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always("no task is given more time than the longest", lambda e: is_allowed_within_limits(e.record)),
-    always_step("an agent is dead only when its process has ended", dies_of_its_process),
     always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps),
     always_step(
         "the ladder starts again with a sign of life or with the end of a task, and never else",

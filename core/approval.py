@@ -31,11 +31,10 @@ from lifefold.core.kernel import (
     after,
     always_step,
     leads_to,
-    replace,
     row,
     sometimes,
 )
-from lifefold.core.task import State, Task
+from lifefold.core.task import State, Task, failed
 
 APPROVAL_TIMEOUT_MS: Final = 3_600_000
 """For how long a person is waited for."""
@@ -61,13 +60,13 @@ class ApprovalExpired(Event, frozen=True):
 
 def refuse(t: Task, e: ApprovalRefused) -> Step[Task, Never]:
     """Keep why, for the next attempt."""
-    return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
+    return Step(failed(t, e.reason, kept=0))
 
 
 def lapse(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
     """Keep that nobody answered."""
     reason = f"nobody approved within {APPROVAL_TIMEOUT_MS // 1_000} s"
-    return Step(replace(t, owner="", reason=reason, failure=reason))
+    return Step(failed(t, reason, kept=0))
 
 
 ROWS: Final[tuple[Row[Task], ...]] = (

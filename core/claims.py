@@ -9,7 +9,6 @@ beside it, folded over them.
 """
 
 import msgspec
-from pyrsistent import PMap, pmap
 
 from lifefold.core.kernel import Event
 from lifefold.core.task import Claimed, State, Task
@@ -18,10 +17,15 @@ UNCLAIMED = frozenset({State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_F
 """In these a task has no owner who could report."""
 
 
+def owner(actor: str) -> str:
+    """Return the name under which an actor owns what it claims; all who do not say theirs have one together."""
+    return actor or "anybody"
+
+
 class Claims(msgspec.Struct, frozen=True):
     """The number of everybody's last claim of one task, by owner."""
 
-    last: PMap[str, int] = pmap()
+    last: dict[str, int] = {}
 
     def after(self, event: Event, became: Task) -> "Claims":
         """Return the claims after a transition of the task: one more, if it was a claim."""
@@ -33,7 +37,7 @@ class Claims(msgspec.Struct, frozen=True):
 
     def meant_by(self, actor: str, t: Task) -> int:
         """Return the number of the claim that this actor's words are about; 0 for none."""
-        return self.last.get(actor, 0 if t.state in UNCLAIMED else t.epoch)
+        return self.last.get(owner(actor), 0 if t.state in UNCLAIMED else t.epoch)
 
     def _with_owner(self, t: Task) -> "Claims":
-        return Claims(self.last.set(t.owner, t.epoch))
+        return Claims({**self.last, t.owner: t.epoch})

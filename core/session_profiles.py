@@ -115,8 +115,8 @@ def count_suspension(s: Session, e: SessionExited) -> Step[Session, Never]:
 
 
 def pause(s: Session) -> int:
-    """Return how many milliseconds to wait after an error, or after so many suspensions in a row."""
-    return backoff(replace(s, consecutive_errors=s.suspensions) if s.suspensions else s)
+    """Return how many milliseconds to wait after so many errors, or so many suspensions, in a row."""
+    return backoff(replace(s, consecutive_errors=max(s.suspensions, s.consecutive_errors)))
 
 
 in_fleet = prompt_failures.with_rows(

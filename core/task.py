@@ -260,8 +260,12 @@ def give_back(t: Task, e: Released) -> Step[Task, Never]:
 
 def fail(t: Task, e: Failed | Rejected) -> Step[Task, Never]:
     """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done."""
-    kept = 0 if isinstance(e, Rejected) else t.kept
-    return Step(replace(t, owner="", reason=e.reason, failure=e.reason, kept=kept))
+    return Step(failed(t, e.reason, kept=0 if isinstance(e, Rejected) else t.kept))
+
+
+def failed(t: Task, reason: str, *, kept: int) -> Task:
+    """Return the task without an owner, the reason of its failure, and what the next claim may go on from."""
+    return replace(t, owner="", reason=reason, failure=reason, kept=kept)
 
 
 def explain(t: Task, e: Blocked | Cancelled) -> Step[Task, Never]:

@@ -81,7 +81,7 @@ def pauses_long_enough(t: Transition) -> bool:
     s: Session = t.after.record
     if not enters(t, State.COOLING_DOWN):
         return True
-    in_a_row = s.suspensions or s.consecutive_errors or 1
+    in_a_row = max(s.suspensions, s.consecutive_errors, 1)
     longest_ms = min(s.limits.backoff_base_ms * 2 ** (in_a_row - 1), s.limits.backoff_cap_ms)
     pauses = [each.delay_ms for each in t.effects if isinstance(each, StartTimer)]
     return len(pauses) == 1 and longest_ms * (1 - s.limits.jitter) <= pauses[0] <= longest_ms

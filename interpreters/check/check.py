@@ -178,9 +178,11 @@ class _Liveness:
             yield self._of_part(subject, promised)
         if number in self._house.judge.of_system:
             scenes = [self._house.scene(self._graph.world(state)) for state in range(self._graph.count)]
-            holds = np.array([bool(promised.holds(scene)) for scene in scenes])
-            when = promised.when
-            due = self._beginning() if when is None else np.array([bool(when(scene)) for scene in scenes])
+            promise = self._house.judge.promises[number]
+            holds = np.array([promise.holds(scene) for scene in scenes])
+            due = np.array([promise.is_due(scene) for scene in scenes])
+            if promised.when is None:
+                due = self._beginning()
             yield due, holds
 
     def _of_part(self, subject: Subject, promised: Property[Any]) -> tuple[Flags, Flags]:

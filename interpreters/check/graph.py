@@ -174,7 +174,7 @@ class _Search:
         judge = house.judge
         self._keep_steps = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
         self._of_system = [
-            (number, judge.promises[number].property)
+            (number, judge.promises[number])
             for number in judge.of_system
             if judge.promises[number].property.temper in {Temper.ALWAYS, Temper.SOMETIMES}
         ]
@@ -187,7 +187,17 @@ class _Search:
         graph.parents.append(-1)
         graph.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
         self._judge(0)
-        begin = 0
+        try:
+            self._go_on()
+        except KeyboardInterrupt:
+            graph.truncated = "it was interrupted"
+        self._gather()
+        graph.seconds = time.perf_counter() - self._began
+        return graph
+
+    def _go_on(self) -> None:
+        """Look at everything that was met, until there is no more or a limit is reached."""
+        graph, begin = self._graph, 0
         while begin < graph.count and not graph.truncated:
             end = min(begin + CHUNK_STATES, self._level_end)
             self._look(begin, end)
@@ -197,9 +207,6 @@ class _Search:
                 self._level_end = graph.count
             graph.truncated = self._limit()
             begin = end
-        self._gather()
-        graph.seconds = time.perf_counter() - self._began
-        return graph
 
     def _look(self, begin: int, end: int) -> None:
         """Take all steps from the states from ``begin`` to before ``end``."""
@@ -332,7 +339,7 @@ class _Search:
     def _judge_scene(self, state: int) -> None:
         graph, scene = self._graph, self._house.scene(self._graph.world(state))
         for promise, promised in self._of_system:
-            if promised.temper is Temper.SOMETIMES:
+            if promised.property.temper is Temper.SOMETIMES:
                 if promise not in graph.witnesses and promised.holds(scene):
                     graph.witnesses[promise] = state
             elif promise not in graph.broken and not promised.holds(scene):

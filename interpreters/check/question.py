@@ -38,11 +38,33 @@ class Bounds(msgspec.Struct, frozen=True):
         return True
 
 
+class PromiseError(ValueError):
+    """A promise could not be asked about something: its function has raised an error."""
+
+    def __init__(self, promise: "Promise", seen: object, error: Exception) -> None:
+        said = f"{type(error).__name__}: {error}"
+        super().__init__(f"{promise.owner}: the promise {promise.property.name!r} cannot be judged: {said}, for {seen}")
+
+
 class Promise(msgspec.Struct, frozen=True):
     """A property and whose it is: a machine's, an aggregate type's, the system's."""
 
     owner: str
     property: Property[Any]
+
+    def holds(self, seen: Any) -> bool:
+        """Tell whether it holds. Raises ``PromiseError``."""
+        return self._ask(self.property.holds, seen)
+
+    def is_due(self, seen: Any) -> bool:
+        """Tell whether something has to follow. Raises ``PromiseError``."""
+        return self.property.when is not None and self._ask(self.property.when, seen)
+
+    def _ask(self, question: Callable[[Any], bool], seen: Any) -> bool:
+        try:
+            return bool(question(seen))
+        except Exception as error:
+            raise PromiseError(self, seen, error) from error
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -102,17 +124,16 @@ class Judge:
             self.wrong[part, number] = tuple(broken)
 
     def _look(self, subject: Subject, number: int, seen: Any, broken: list[int]) -> None:
-        promised = self.promises[subject.promise].property
-        match promised.temper:
+        promise = self.promises[subject.promise]
+        match promise.property.temper:
             case Temper.ALWAYS:
-                if not promised.holds(seen):
+                if not promise.holds(seen):
                     broken.append(subject.promise)
             case Temper.SOMETIMES:
-                if subject.promise not in self.seen and promised.holds(seen):
+                if subject.promise not in self.seen and promise.holds(seen):
                     self.seen[subject.promise] = (subject.part, number)
             case Temper.LEADS_TO:
-                due = promised.when is not None and promised.when(seen)
-                self.truths.setdefault(subject, {})[number] = (due, promised.holds(seen))
+                self.truths.setdefault(subject, {})[number] = (promise.is_due(seen), promise.holds(seen))
             case Temper.ALWAYS_STEP:
                 pass
 
@@ -123,13 +144,11 @@ class Judge:
             machine = of.machine_of(ref)
             if machine is not None:
                 subjects += [(each, ref, entity) for each in self._of_machines[of.kind, machine.name]]
-        said: dict[tuple[int, str], tuple[bool, bool]] = {}
-        for each, ref, seen in subjects:
-            promised = self.promises[each].property
-            if promised.temper is not Temper.ALWAYS_STEP:
-                due = promised.when is not None and bool(promised.when(seen))
-                said[each, ref] = due, bool(promised.holds(seen))
-        return said
+        return {
+            (each, ref): (self.promises[each].is_due(seen), self.promises[each].holds(seen))
+            for each, ref, seen in subjects
+            if self.promises[each].property.temper is not Temper.ALWAYS_STEP
+        }
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
         """Return the promises about steps that a reaction breaks."""
@@ -137,8 +156,7 @@ class Judge:
             each
             for transition in reaction.transitions
             for each in (*self._of_machines[of.kind, transition.machine], *self._of_types[of.kind], *self.of_system)
-            if self.promises[each].property.temper is Temper.ALWAYS_STEP
-            and not self.promises[each].property.holds(transition)
+            if self.promises[each].property.temper is Temper.ALWAYS_STEP and not self.promises[each].holds(transition)
         )
 
 

@@ -55,13 +55,14 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(state: State) -> None:
 
 def test_a_refusal_and_a_silence_say_why() -> None:
     """For the next attempt, and for people."""
-    pending = Task(state=State.PENDING_APPROVAL, owner="w", epoch=2)
+    pending = Task(state=State.PENDING_APPROVAL, owner="w", epoch=2, kept=1)
     refused = machine.step(pending, ApprovalRefused("too wide"))
     silent = machine.step(pending, ApprovalExpired())
     assert isinstance(refused, Step)
     assert isinstance(silent, Step)
     assert (refused.record.reason, refused.record.failure, refused.record.owner) == ("too wide", "too wide", "")
     assert silent.record.reason == silent.record.failure == "nobody approved within 3600 s"
+    assert (refused.record.kept, silent.record.kept) == (0, 0)  # the next attempt begins anew (D28)
 
 
 def test_silence_is_a_refusal() -> None:

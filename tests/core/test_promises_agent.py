@@ -71,10 +71,6 @@ def _forgiving(a: Agent, e: Watched) -> Step[Agent, Any]:
     return Step(replace(done.record, escalated=min(done.record.escalated, 3)), done.effects)
 
 
-def _is_hopeless(a: Agent, _e: Watched) -> bool:
-    return agent.silent_ms(a, a.at_ms) >= a.limits.silence_ms[-1]
-
-
 def _keeps_task(a: Agent, _e: TaskFinished) -> Step[Agent, Any]:
     return Step(replace(a, task="T1", escalated=0))
 
@@ -106,10 +102,6 @@ MUTANTS: Final[Mutants] = {
     "a heartbeat does not start the ladder again": (
         "the ladder starts again",
         lambda: instead(machine, row((WORKING, IDLE), Heartbeat, STAY, _deaf)),
-    ),
-    "a silent agent is dead": (
-        "dead only when its process",
-        lambda: machine.with_rows(row(WORKING, Watched, DEAD, when=_is_hopeless)),
     ),
     "an idle agent keeps its task": (
         "idle without a task",

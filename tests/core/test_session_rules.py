@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core import session
+from lifefold.core import session, session_profiles
 from lifefold.core.kernel import Advance, Elapsed, IllegalTransition, Machine, Phase, Refusal, Step, replace
 from lifefold.core.session import (
     BackoffElapsed,
@@ -178,6 +178,12 @@ def test_in_the_prompt_failures_profile_a_failed_prompt_counts_as_a_failed_spawn
     assert life.state is State.STOPPED
     assert life.effects[0] == LogFatal("consecutive_errors 2 of 2; the last was Error(no answer)")
     assert isinstance(session.machine.step(ready().record, PromptFailed()), IllegalTransition)
+
+
+def test_a_suspension_after_errors_does_not_shorten_the_pause() -> None:
+    """It lasts as long as the longer of the two rows asks for (D2, D28)."""
+    tired = session.Session(consecutive_errors=4, suspensions=1)
+    assert session_profiles.pause(tired) == session.backoff(tired) == 16_000
 
 
 def test_in_a_fleet_a_suspended_session_is_no_error_and_is_followed_by_an_ever_longer_pause() -> None:

@@ -22,7 +22,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from operator import attrgetter
@@ -84,23 +84,34 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
             begin(agent, env["LIFEFOLD_TASK"])
         Thread(target=supervise, args=(agent, wishes), daemon=True).start()  # what was asked meanwhile is told now
         work(agent)
-    except (Exception, SystemExit):  # noqa: BLE001 - the agent's own code: whatever it raises is how the task ended
-        fail(agent, traceback.format_exc())
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the agent's own code: this is how the task ended
+        fail(agent, error)
     return finish(agent, target, state_file)
 
 
 def agent_of(target: str, name: str) -> Agent:
     """Make the agent that ``MODULE:CLASS`` names. Raises ``TargetError``."""
+    kind = _loaded(target)
+    if not (isinstance(kind, type) and issubclass(kind, Agent) and callable(getattr(kind, "process_work", None))):
+        message = f"{target}: it must be a subclass of {_PACKAGE}.Agent with a method process_work()"
+        raise TargetError(message)
+    try:
+        made = kind(name)
+        made.tick()
+    except (Exception, SystemExit) as error:
+        message = f"{target}: {type(error).__name__}: {error} (it is made with a name alone, as super().__init__(name))"
+        raise TargetError(message) from error
+    return made
+
+
+def _loaded(target: str) -> object:
     module, _, path = target.partition(":")
     try:
-        made = attrgetter(path)(import_module(module))(name)
+        found: object = attrgetter(path)(import_module(module))
     except (Exception, SystemExit) as error:
         message = f"{target}: {type(error).__name__}: {error}"
         raise TargetError(message) from error
-    if not isinstance(made, Agent) or not callable(getattr(made, "process_work", None)):
-        message = f"{target}: it must be a subclass of {_PACKAGE}.Agent with a method process_work()"
-        raise TargetError(message)
-    return made
+    return found
 
 
 def resumed(agent: Agent, target: str, state_file: Path) -> bool:
@@ -141,16 +152,19 @@ def run(agent: Agent) -> None:
 
 def work(agent: Agent) -> None:
     """Do the task; to return from it while RUNNING is to complete it."""
-    cast("Worker", agent).process_work()
+    came = cast("Worker", agent).process_work()
+    if isinstance(came, Coroutine | Generator | AsyncGenerator):
+        raise TypeError("process_work() must do the task when it is called: no 'async def', and no 'yield' in it")
     if agent.record.state is State.RUNNING:
         agent.complete()
 
 
-def fail(agent: Agent, reason: str) -> None:
-    """Fail the agent, if it can fail where it is, and say why."""
-    sys.stderr.write(reason)
+def fail(agent: Agent, error: BaseException) -> None:
+    """Fail the agent, if it can fail where it is, and say why: the error, and what has caused it."""
+    traceback.print_exception(error)
+    causes = [] if error.__cause__ is None else traceback.format_exception_only(error.__cause__)
     with suppress(Exception):
-        agent.fail(reason.strip().rpartition("\n")[2])
+        agent.fail("; ".join(line.strip() for line in (*traceback.format_exception_only(error), *causes)))
 
 
 def finish(agent: Agent, target: str, state_file: Path) -> int:

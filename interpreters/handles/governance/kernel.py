@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast
 import msgspec
 from returns.result import Failure
 
-from lifefold.core import agent, approval, task
+from lifefold.core import agent, approval, claims, task
 from lifefold.core.kernel import Event, LifecycleEvent, Transition
 from lifefold.core.policy.access import AccessLevel, Gates, may
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
@@ -80,7 +80,7 @@ class Said(msgspec.Struct, frozen=True):
     def about(self, subject: Subject) -> dict[str, Any]:
         """Return it by the names that the events of the core have for it."""
         epoch = subject.claim_of(self.actor) if self.token is None else self.token
-        words = {"owner": self.actor or "anybody", "reason": self.reason, "epoch": epoch}
+        words = {"owner": claims.owner(self.actor), "reason": self.reason, "epoch": epoch}
         return words | {"transition_reason": self.transition_reason, "abort_reason": self.abort_reason}
 
 
@@ -276,6 +276,7 @@ class Governance:
         return cast("LifecycleEvent", told)  # what it enters is another state
 
     def _admitted_take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
+        subject.driver.tick()
         self._must_be_admitted(subject, status, said)
         return self._take(subject, event, status, said)
 

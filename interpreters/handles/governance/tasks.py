@@ -167,13 +167,17 @@ class AgentSession(Subject):
         aborts: AbortChain | None = None,
         machine: Machine[Any] = agent.machine,
         clock: Callable[[], int] = wall_ms,
-        limits: agent.Limits = agent.Limits(),  # noqa: B008 - an immutable value
+        limits: agent.Limits | None = None,
     ) -> None:
-        """Make a session that is in this state. Raises ``ValueError`` for a status that is none."""
-        named = {"parent": text("parent_id", parent_id), "task": text("task_id", task_id)}
-        born = agent.spawned(text("id", id), clock(), **named, limits=instance(agent.Limits, limits))
-        chain = aborts if aborts is None else instance(AbortChain, aborts)
+        """Make a session that is in this state; ``limits`` are the machine's if there are none.
+
+        Raises ``ValueError`` for a status that is none.
+        """
         table = machine_of(agent.Agent, machine)
+        like = table.initial if limits is None else replace(table.initial, limits=instance(agent.Limits, limits))
+        named = {"parent": text("parent_id", parent_id), "task": text("task_id", task_id)}
+        born = agent.spawned(text("id", id), clock(), **named, like=like)
+        chain = aborts if aborts is None else instance(AbortChain, aborts)
         super().__init__(id, table, table, replace(born, state=AgentStatus(status)), clock)
         if chain is not None and parent_id:
             chain.register_child(parent_id, id)

@@ -6,7 +6,7 @@ from threading import RLock
 from typing import Any, Final, NamedTuple
 
 from lifefold.core import turn as turns
-from lifefold.core.kernel import Event, Machine, Transition
+from lifefold.core.kernel import Event, Machine, Transition, replace
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.handles.arguments import text
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
@@ -67,7 +67,7 @@ class AgentTurnStateMachine:
         self._clock: Final = clock
         self._lock: Final = RLock()
         self._history: list[TurnChange] = []
-        self._driver = self._turn(turns.Turn(agent=agent_id, task=task_id))
+        self._driver = self._turn(replace(self._machine.initial, agent=agent_id, task=task_id))
 
     @property
     def state(self) -> turns.State:

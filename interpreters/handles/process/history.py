@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from lifefold.core.kernel import Machine
 from lifefold.core.process import Process, State
-from lifefold.interpreters.handles.arguments import string, whole
+from lifefold.interpreters.handles.arguments import string, whole, yes_or_no
 from lifefold.interpreters.handles.moves import targets
 
 COUNTS: Final = range(sys.maxsize)
@@ -109,6 +109,14 @@ def read_count(name: str, data: Mapping[str, Any]) -> int:
         return whole(name, data.get(name, 0), COUNTS)
     except (TypeError, ValueError) as error:
         raise SnapshotError(f"{name} must be a number of transitions") from error
+
+
+def read_flag(name: str, data: Mapping[str, Any]) -> bool:
+    """Read yes or no from one field, no if it is missing. Raises ``SnapshotError``."""
+    try:
+        return yes_or_no(name, data.get(name, False))
+    except TypeError as error:
+        raise SnapshotError(f"{name} must be true or false") from error
 
 
 def check_chain(machine: Machine[Process], history: list[ProcessTransition], state: ProcessState) -> None:

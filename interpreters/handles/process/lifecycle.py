@@ -35,6 +35,7 @@ from lifefold.interpreters.handles.process.history import (
     copied,
     mapping,
     read_count,
+    read_flag,
     read_history,
     read_state,
 )
@@ -174,11 +175,14 @@ class ProcessLifecycle:
             self._removed = True
 
     def snapshot(self) -> dict[str, Any]:
-        """Return state and history; JSON if the metadata are. ``dropped`` is there if the history has lost any."""
+        """Return state and history; JSON if the metadata are.
+
+        ``dropped`` is there if the history has lost any, ``removed`` if the process was removed.
+        """
         with self._lock:
-            state, history, dropped = self.state, list(self._history), self.dropped
+            state, history, dropped, removed = self.state, list(self._history), self.dropped, self._removed
         written: dict[str, Any] = {"state": state.value, "history": [made.to_dict() for made in history]}
-        return written | ({"dropped": dropped} if dropped else {})
+        return written | ({"dropped": dropped} if dropped else {}) | ({"removed": True} if removed else {})
 
     @classmethod
     def from_snapshot(
@@ -200,6 +204,7 @@ class ProcessLifecycle:
             check_chain(machine, history, state)
         restored = cls(state, machine=machine, **options)
         restored._made = read_count("dropped", known)
+        restored._removed = read_flag("removed", known)
         for made in history:
             restored._keep(made)
         return restored

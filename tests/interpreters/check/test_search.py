@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 
 from alone import next_inputs
+from kiln import kiln
 from lifefold.core.kernel import (
     Aggregate,
     Entity,
@@ -128,3 +130,10 @@ def test_the_beginning_is_a_step_like_any_other(machine: Machine[Any]) -> None:
 
 def was_there(step: Transition) -> bool:
     return step.before is not None
+
+
+def test_a_promise_that_cannot_be_judged_is_named() -> None:
+    """Whoever has written it is told which it is, and of what it was asked."""
+    broken = always("it adds up", lambda entity: bool(1 // entity.version))
+    with pytest.raises(ValueError, match=r"kiln: the promise 'it adds up' cannot be judged: ZeroDivisionError.*Entity"):
+        check(kiln, properties=[broken])

@@ -128,6 +128,29 @@ class Slow(Craft):
             pass
         self.suspend()
 
+class Later(Agent):
+    async def process_work(self):
+        pass
+
+
+class Bit(Agent):
+    def process_work(self):
+        yield 1
+
+
+class Unmade(Agent):
+    def __init__(self, name):
+        self.name = name
+
+    def process_work(self):
+        pass
+
+
+class Blamed(Agent):
+    def process_work(self):
+        raise ValueError("no such disk") from OSError("unplugged")
+
+
 class Idle(Agent):
     pass
 '''
@@ -317,6 +340,10 @@ def test_a_process_ends_with_its_task(bench: Bench) -> None:
         ("craft:Quitter", "ended in FAILED: SystemExit: 0"),
         ("craft:Unprepared", "ended in FAILED: ValueError: no such disk"),
         ("craft:Waiting", "ended in WAITING: process_work() returned"),
+        ("craft:Later", "ended in FAILED: TypeError: process_work() must do the task when it is called"),
+        ("craft:Bit", "ended in FAILED: TypeError: process_work() must do the task when it is called"),
+        ("craft:Blamed", "ended in FAILED: ValueError: no such disk; OSError: unplugged"),
+        ("craft:Unmade", "craft:Unmade: AttributeError: "),
         ("craft:Idle", "craft:Idle: it must be a subclass of"),
         ("craft:Nobody", "craft:Nobody: AttributeError: "),
         ("nothing:Craft", "nothing:Craft: ModuleNotFoundError: "),

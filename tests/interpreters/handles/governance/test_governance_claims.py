@@ -4,14 +4,18 @@ import threading
 from contextlib import suppress
 from typing import Any, Final
 
+import msgspec
 import pytest
 
+from lifefold.core import agent as agents
+from lifefold.core import approval, task_profiles
 from lifefold.core import task as tasks
-from lifefold.core import task_profiles
 from lifefold.core.kernel import Machine, after
+from lifefold.core.policy.access import AccessLevel
 from lifefold.effects import AbortSession, Effect, KeepDeadLetter
 from lifefold.interpreters.handles.governance import (
     AgentSession,
+    Claims,
     DuplicateTransitionError,
     Governance,
     IllegalTransitionError,
@@ -134,6 +138,50 @@ def test_a_task_that_is_made_again_still_knows_whose_claims_are_over() -> None:
         governance.transition_task(again, "done", actor="a")
     governance.transition_task(again, "in_progress", actor="b")
     assert governance.transition_task(again, "done", actor="gate").to_status == "done"
+
+
+def test_who_does_not_say_its_name_speaks_of_its_own_claim_too() -> None:
+    """What was claimed without a name, and given back, cannot be completed for its next owner."""
+    governance = Governance()
+    task = claimed(governance, actor="")
+    governance.transition_task(task, "open")
+    governance.transition_task(task, "claimed", actor="bob")
+    with pytest.raises(IllegalTransitionError):
+        governance.transition_task(task, "done")
+    assert governance.transition_task(task, "done", actor="bob") is not None
+
+
+def test_whose_claims_are_over_can_be_written_down() -> None:
+    """As JSON, beside the fields of the task."""
+    task = claimed(Governance(), actor="alice")
+    written = msgspec.json.encode(task.claims)
+    assert msgspec.json.decode(written, type=Claims) == task.claims == Claims({"alice": 1})
+
+
+def test_a_profiles_own_limits_are_those_of_its_sessions() -> None:
+    """They are not the document's, unless the session was given others."""
+    clock, governance = VirtualClock(), Governance()
+    table = agents.supervised.starting(agents.Agent(limits=agents.Limits(spawn_timeout_ms=10)))
+    hasty, patient = (
+        AgentSession("a", machine=table, clock=clock, limits=limits) for limits in (None, agents.Limits())
+    )
+    clock.sleep(20)
+    for session in (hasty, patient):
+        governance.tick(session)
+    assert (hasty.status, patient.status) == (agents.State.DEAD, agents.State.STARTING)
+
+
+def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
+    """What is due happens before anybody is asked for a level."""
+    clock = VirtualClock()
+    governance = Governance(gates={("pending_approval", "done"): AccessLevel.TRUSTED})
+    task = claimed(governance, clock=clock)
+    governance.transition_task(task, "done", actor="w")
+    governance.request_approval(task)
+    clock.sleep(approval.APPROVAL_TIMEOUT_MS / 1_000)
+    with pytest.raises(IllegalTransitionError):
+        governance.approve(task, "ada")
+    assert task.status is TaskStatus.FAILED
 
 
 def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:

@@ -284,6 +284,10 @@ def test_a_removed_process_stays_dead() -> None:
         "Cannot transition from 'failed' to 'starting'.\nThe process was removed."
     )
     assert lc.recover() is None
+    again = ProcessLifecycle.from_snapshot(lc.snapshot())
+    assert again.is_removed
+    with pytest.raises(SnapshotError, match="removed must be true or false"):
+        ProcessLifecycle.from_snapshot({**lc.snapshot(), "removed": 1})
 
 
 @pytest.mark.parametrize("state", ["starting", "running", "suspended", "awaiting", "stopping"])
