@@ -13,6 +13,7 @@ from lifefold.core.kernel import (
     Entity,
     Envelope,
     Machine,
+    Property,
     Reaction,
     Recovered,
     Transition,
@@ -134,6 +135,6 @@ def was_there(step: Transition) -> bool:
 
 def test_a_promise_that_cannot_be_judged_is_named() -> None:
     """Whoever has written it is told which it is, and of what it was asked."""
-    broken = always("it adds up", lambda entity: bool(1 // entity.version))
+    broken: Property[Any] = always("it adds up", lambda entity: bool(1 // entity.version))
     with pytest.raises(ValueError, match=r"kiln: the promise 'it adds up' cannot be judged: ZeroDivisionError.*Entity"):
         check(kiln, properties=[broken])
