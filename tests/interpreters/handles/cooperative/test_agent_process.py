@@ -259,7 +259,10 @@ def suspended(bench: Bench) -> None:
 
 
 def test_whoever_gets_the_task_next_goes_on_where_the_suspended_agent_was(bench: Bench) -> None:
-    """Another agent of the same class, too. It was started once for all: ``on_startup`` is not called again."""
+    """Another agent of the same class, too. It was started once for all: ``on_startup`` is not called again.
+
+    openai/openai-agents-python#2172.
+    """
     suspended(bench)
     assert ended(bench.start("craft:Craft", LIFEFOLD_AGENT="bob")) == (0, "")
     assert bench.notes() == ["resumed at 2", "item 3"]
