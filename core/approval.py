@@ -34,6 +34,7 @@ from lifefold.core.kernel import (
     row,
     sometimes,
 )
+from lifefold.core.policy.promises import lasts_only, leads_where
 from lifefold.core.task import State, Task, failed
 
 APPROVAL_TIMEOUT_MS: Final = 3_600_000
@@ -90,9 +91,39 @@ def waits_only_when_done(step: Transition) -> bool:
     return not asked or (step.before is not None and step.before.state is State.DONE)
 
 
+def agrees_to_what_was_asked(step: Transition) -> bool:
+    """Nobody agrees to what nobody has asked about: an agreement completes no task that is somewhere else (E2)."""
+    if step.before is None or not isinstance(step.event, ApprovalGranted):
+        return True
+    return step.before.state is State.PENDING_APPROVAL
+
+
+def says_why_it_was_refused(step: Transition) -> bool:
+    """Work that a person has not agreed to has failed for what that person says, or for want of a word (E41)."""
+    t: Task = step.after.record
+    match step.event:
+        case ApprovalRefused(reason=reason):
+            return t.reason == t.failure == reason
+        case ApprovalExpired():
+            return t.reason == t.failure and t.reason.startswith("nobody approved")
+        case _:
+            return True
+
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("what waits for a person is done again by that person's word only", agreed_by_a_person),
+    always_step("nobody agrees to what was not asked", agrees_to_what_was_asked),
     always_step("a person is asked about what is done only", waits_only_when_done),
+    leads_where(
+        "a person's word decides: agreed is done, refused or not said in time is failed",
+        {
+            ApprovalGranted: (State.DONE,),
+            ApprovalRefused: (State.FAILED,),
+            ApprovalExpired: (State.FAILED,),
+        },
+    ),
+    always_step("work that is refused says why", says_why_it_was_refused),
+    lasts_only("ApprovalExpired", State.PENDING_APPROVAL),
     leads_to(
         "nobody is waited for for ever",
         lambda e: e.state is State.PENDING_APPROVAL,
@@ -134,11 +165,6 @@ def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
         detached=tasks.detached - {State.PENDING_APPROVAL},
         about=f"{tasks.about}; and what a person's approval does to it",
     )
-
-
-def is_parked(t: Task) -> bool:
-    """Tell whether a task waits for a person; such a task is not finished (E3)."""
-    return t.state in {State.PLANNED, State.PENDING_APPROVAL}
 
 
 class PlanConflict(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ suspended itself ``max_total_errors`` times in a row, without having been asked,
 
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Pattern, Step, after, does, replace, row
+from lifefold.core.kernel import Event, Machine, Pattern, Step, Transition, after, always_step, does, replace, row
+from lifefold.core.policy.promises import is_over_with
 from lifefold.core.session import (
     BackoffElapsed,
     Error,
@@ -60,7 +61,22 @@ class WindowedSession(Session, frozen=True):
         return replace(self, consecutive_errors=consecutive, total_errors=total, errors_at_ms=self.recent())
 
 
-windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed")
+def remembers_the_window(t: Transition) -> bool:
+    """Say: what counts among all errors is each of the last window, with its time, and no older one."""
+    if t.before is None:
+        return True
+    was: WindowedSession = t.before.record
+    now: WindowedSession = t.after.record
+    if now.consecutive_errors <= was.consecutive_errors:
+        return (now.errors_at_ms, now.total_errors) == (was.errors_at_ms, was.total_errors)
+    since_ms = t.at_ms - was.limits.total_errors_window_ms
+    recent = (*(at_ms for at_ms in was.errors_at_ms if at_ms > since_ms), t.at_ms)
+    return (now.errors_at_ms, now.total_errors) == (recent, len(recent))
+
+
+windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").promising(
+    always_step("the errors of the last window count, and no older ones", remembers_the_window)
+)
 """The profile in which errors of long ago are forgotten (D22)."""
 
 
@@ -68,11 +84,6 @@ class PromptFailed(Event, frozen=True):
     """The prompt could not be written this time (profile ``prompt-failures``, D6)."""
 
     msg: str = ""
-
-
-def count_prompt_failure(s: Session, _e: PromptFailed) -> Step[Session, Never]:
-    """Count it as a session that failed while Spawning."""
-    return Step(s.after_error())
 
 
 def give_up_prompting(s: Session, e: PromptFailed) -> Step[Session, LogFatal]:
@@ -85,11 +96,22 @@ def prompt_threshold_reached(s: Session, e: PromptFailed) -> bool:
     return threshold_reached(s, SessionExited(Error(e.msg)))
 
 
+def counts_prompt_failures(t: Transition) -> bool:
+    """Say: a prompt that cannot be written counts as an error, once, and is followed by a pause or the end."""
+    if t.before is None or not isinstance(t.event, PromptFailed):
+        return True
+    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    return added == 1 and t.after.state in {State.COOLING_DOWN, State.STOPPED}
+
+
 prompt_failures = machine.with_rows(
     row(State.BUILDING_PROMPT, PromptFailed, State.STOPPED, give_up_prompting, when=prompt_threshold_reached),
-    row(State.BUILDING_PROMPT, PromptFailed, State.COOLING_DOWN, count_prompt_failure),
+    row(State.BUILDING_PROMPT, PromptFailed, State.COOLING_DOWN, count_error),
     during={State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=(PromptReady, PromptFailed))},
     name="session-prompt-failures",
+).promising(
+    always_step("a prompt that fails counts as an error", counts_prompt_failures),
+    *is_over_with(State.BUILDING_PROMPT, PromptFailed),
 )
 """The profile in which writing a prompt can fail and be tried again (D6)."""
 
@@ -119,11 +141,33 @@ def pause(s: Session) -> int:
     return backoff(replace(s, consecutive_errors=max(s.suspensions, s.consecutive_errors)))
 
 
+def counts_suspensions(t: Transition) -> bool:
+    """Say: a session that suspends itself is followed by a pause and counts, till it is too often: then it is an error.
+
+    One that was asked to does not count, and an error or a success forgets those before it (D28).
+    """
+    if t.before is None:
+        return True
+    was: Session = t.before.record
+    now: Session = t.after.record
+    if not isinstance(t.event, SessionExited) or not isinstance(t.event.outcome, Suspended):
+        forgotten = now.total_errors != was.total_errors or t.entered is State.SESSION_COMPLETE
+        return now.suspensions == (0 if forgotten else was.suspensions)
+    unasked = t.before.state is State.RUNNING and not t.event.outcome.asked
+    if unasked and was.suspensions + 1 >= was.limits.max_total_errors:
+        return (now.suspensions, now.total_errors) == (0, was.total_errors + 1)
+    pauses = t.before.state is not State.RUNNING or t.entered is State.COOLING_DOWN
+    return pauses and (now.suspensions, now.total_errors) == (was.suspensions + unasked, was.total_errors)
+
+
 in_fleet = prompt_failures.with_rows(
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
     row(State.RUNNING, SUSPENDED, State.STOPPED, give_up, when=threshold_reached),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_error),
     during={State.COOLING_DOWN: after(pause, BackoffElapsed)},
     name="session-in-fleet",
+).promising(
+    always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
+    *is_over_with(State.RUNNING, SUSPENDED),
 )
 """The profile for a fleet: a prompt may fail, and a session may suspend itself (D28)."""

@@ -33,7 +33,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.policy.limits import at_least
-from lifefold.core.policy.promises import passes
+from lifefold.core.policy.promises import keeps_time, passes
 from lifefold.core.policy.retry import RetryPolicy, not_before_ms, retry_limit
 from lifefold.core.task import (
     Blocked,
@@ -64,13 +64,21 @@ def give_up(t: Task, e: GivenUp) -> Step[Task, Never]:
     return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
 
 
+def given_up_has_failed(step: Transition) -> bool:
+    """Who gives a task up says why it has failed (profile ``bernstein_1_9``)."""
+    if not isinstance(step.event, GivenUp):
+        return True
+    t: Task = step.after.record
+    return step.entered is State.FAILED and (t.owner, t.reason, t.failure) == ("", step.event.reason, step.event.reason)
+
+
 bernstein_1_9 = task.machine.with_rows(
     row(State.PLANNED, GivenUp, State.FAILED, give_up),
     row(State.OPEN, GivenUp, State.FAILED, give_up),
     row(State.BLOCKED, GivenUp, State.FAILED, give_up),
     row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
     name="task-bernstein-1.9",
-)
+).promising(always_step("a task that is given up has failed, and says why", given_up_has_failed))
 """The profile with thirty-four edges (E1)."""
 
 
@@ -78,6 +86,7 @@ class GovernedTask(Task, frozen=True):
     """A task that may be claimed from ``not_before_ms`` on; its limits in milliseconds."""
 
     moments: ClassVar[tuple[str, ...]] = ("at_ms", "not_before_ms")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "commit", "kept")
 
     at_ms: int = 0
     not_before_ms: int = 0
@@ -180,6 +189,11 @@ def late_is_kept(step: Transition) -> bool:
     return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
 
 
+def lease_is_for_who_has_not_begun(step: Transition) -> bool:
+    """Nobody who works at a task loses it by the lease that he had for beginning (E11)."""
+    return step.before is None or not isinstance(step.event, LeaseExpired) or step.before.state is State.CLAIMED
+
+
 def hopeless_is_not_retried(step: Transition) -> bool:
     """A failure that cannot pass is not tried again (E5)."""
     if step.before is None or not isinstance(step.event, Retried):
@@ -188,10 +202,45 @@ def hopeless_is_not_retried(step: Transition) -> bool:
     return before.retries < retry_limit(before.max_retries, before.failure, before.retry_policy)
 
 
+def rests_before_a_retry(step: Transition) -> bool:
+    """A task that is tried again rests first, twice as long as before, up to the longest rest (E6)."""
+    if step.before is None or not isinstance(step.event, Retried):
+        return True
+    policy: RetryPolicy = step.before.record.retry_policy
+    rest_ms = min(policy.backoff_base_ms * 2**step.before.record.retries, policy.backoff_cap_ms)
+    return bool(step.after.record.not_before_ms == step.at_ms + rest_ms)
+
+
+def ends_the_claim_of_an_orphan(step: Transition) -> bool:
+    """Whoever recovers the work of an agent that died reports under the next number (E12)."""
+    if step.before is None or not isinstance(step.event, Orphaned):
+        return True
+    return bool(step.after.record.epoch == step.before.record.epoch + 1)
+
+
+def says_whose_lease_ran_out(step: Transition) -> bool:
+    """A task whose owner has not begun is open again, and says who has not (E11)."""
+    if step.before is None or not isinstance(step.event, LeaseExpired):
+        return True
+    owner: str = step.before.record.owner
+    t: GovernedTask = step.after.record
+    return step.entered is State.OPEN and not t.owner and owner in t.reason
+
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("nobody claims a task that has to rest", claims_wait),
     always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
     always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
+    always_step("a lease runs out for who has not begun, and for nobody else", lease_is_for_who_has_not_begun),
+    always_step("a task rests before it is tried again", rests_before_a_retry),
+    always_step("whoever recovers a task has a number of its own", ends_the_claim_of_an_orphan),
+    always_step("an owner who has not begun loses the task, and is named", says_whose_lease_ran_out),
+    *keeps_time(
+        {
+            LeaseExpired: ((State.CLAIMED,), lambda t: t.lease_ms),
+            SubtasksOverdue: ((State.WAITING_FOR_SUBTASKS,), lambda t: t.subtasks_ms),
+        }
+    ),
     always_step("a failure that cannot pass is not tried again", hopeless_is_not_retried),
     passes(State.CLAIMED),
     passes(State.WAITING_FOR_SUBTASKS),

@@ -12,6 +12,7 @@ changes nothing, in whatever state, also when the turn is over. The last ``SEEN_
 earlier turn still says is refused.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
@@ -31,6 +32,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import is_over_with
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 SEEN_LIMIT: Final = 256
@@ -214,6 +216,42 @@ def reports_are_remembered(step: Transition) -> bool:
     return not step.event.id or step.event.id in step.after.record.seen
 
 
+def leads_where_it_says(step: Transition) -> bool:
+    """Whatever is news leads where the document says: four of the nine reports depend on where the turn is (E25)."""
+    before, event = step.before, step.event
+    if before is None or not isinstance(event, _Report) or event.id in before.record.seen:
+        return True
+    where = (before.state, type(event))
+    return step.after.state is _AFTER.get(where if where in _AFTER else (None, type(event)))
+
+
+_AFTER: Final[Mapping[tuple[object, type[Event]], State]] = {
+    (None, TaskClaimed): State.CLAIMING,
+    (None, AgentSpawned): State.RUNNING,
+    (State.CLAIMING, AgentSpawned): State.SPAWNING,
+    (None, ToolStarted): State.TOOL_USE,
+    (None, ToolCompleted): State.RUNNING,
+    (None, CompactNeeded): State.COMPACTING,
+    (State.VERIFYING, CompactNeeded): State.RUNNING,
+    (None, VerifyRequested): State.VERIFYING,
+    (State.COMPACTING, VerifyRequested): State.RUNNING,
+    (None, TaskCompleted): State.COMPLETING,
+    (None, TaskFailed): State.FAILED,
+    (None, AgentReaped): State.REAPED,
+}
+"""Where a report leads, if need be by where it is heard."""
+
+
+def counts_what_is_done(step: Transition) -> bool:
+    """Every tool call and every compaction counts, once."""
+    if step.before is None:
+        return True
+    before: Turn = step.before.record
+    after: Turn = step.after.record
+    tools, compactions = after.tool_calls - before.tool_calls, after.compactions - before.compactions
+    return (tools, compactions) == (step.entered is State.TOOL_USE, step.entered is State.COMPACTING)
+
+
 def is_verified_first(step: Transition) -> bool:
     """A turn completes only from its verification."""
     return step.entered is not State.COMPLETING or _came_from(step, State.VERIFYING)
@@ -236,6 +274,8 @@ def _came_from(step: Transition, *states: State) -> bool:
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("a report that comes again, or of another turn, changes nothing", repetitions_change_nothing),
     always_step("every report that can come again is remembered", reports_are_remembered),
+    always_step("every report that is news leads where the document says", leads_where_it_says),
+    always_step("every tool call and every compaction counts", counts_what_is_done),
     always_step("a turn completes only from its verification", is_verified_first),
     always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
     always_step("a turn that has failed is reaped, and nothing else", failure_is_reaped),
@@ -245,6 +285,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         lambda e: e.state is State.REAPED,
         given=weakly(TaskFailed, AgentReaped),
     ),
+    *is_over_with(State.RUNNING, ToolStarted, CompactNeeded),
+    *is_over_with(State.TOOL_USE, ToolCompleted),
+    *is_over_with(State.COMPACTING, VerifyRequested),
+    *is_over_with(State.VERIFYING, CompactNeeded),
     sometimes("a turn completes", lambda e: e.state is State.COMPLETING),
     sometimes("a turn fails", lambda e: e.state is State.FAILED),
     sometimes("a turn is reaped", lambda e: e.state is State.REAPED),

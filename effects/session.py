@@ -59,6 +59,8 @@ class RunSession(Activity, frozen=True):
     session is to ask politely, to wait ``grace_ms`` and then to kill it.
     """
 
+    opaque = ("prompt",)
+
     prompt: str
     session_seq: int
     attempt: int

@@ -11,8 +11,10 @@ Tier = Literal["warn", "usr1", "term", "kill"]
 class EscalateSilence(Effect, frozen=True):
     """The agent has been silent for ``silent_ms``: take this step of the escalation, once.
 
-    Not idempotent: an agent may take a second signal for the next step.
+    An agent may take a second signal for the next step: whoever sends one has to keep the identities of what was sent.
     """
+
+    recognised = True
 
     agent: str
     tier: Tier

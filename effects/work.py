@@ -25,6 +25,8 @@ class VerifyWork(Activity, frozen=True):
 class MergeWork(Activity, frozen=True):
     """Commit what the task changed and merge it into the fleet's branch, exactly once."""
 
+    opaque = ("title",)
+
     task: str
     epoch: int
     title: str

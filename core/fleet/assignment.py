@@ -9,7 +9,7 @@ The work itself is done by the session; this machine says what surrounds it. Thr
   Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
 """
 
-from typing import Any, Final, Never
+from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
     Event,
@@ -25,6 +25,7 @@ from lifefold.core.kernel import (
     sometimes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
 from lifefold.core.task import Brief
 from lifefold.effects import CheckOutWork, MergeWork, VerifyWork
 
@@ -105,6 +106,8 @@ class Dropped(Event, frozen=True):
 class Recalled(Event, frozen=True):
     """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20)."""
 
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
     task: str = ""
     epoch: int = 0
     reason: str = ""
@@ -122,6 +125,14 @@ class Assignment(Record, frozen=True):
     brief: Brief = Brief()
     sessions: int = 0
     verify_timeout_ms: int = 600_000
+
+    def normal_form(self) -> "Assignment":
+        """Return it without the task that is not in hand any more, and without what only sessions need to know."""
+        if self.state in {State.IDLE, State.WANTING}:
+            return replace(self, brief=Brief(), sessions=0)
+        if self.state in {State.VERIFYING, State.MERGING}:
+            return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
+        return self
 
 
 def in_hand(a: Assignment, e: Recalled) -> bool:
@@ -178,10 +189,51 @@ def ends_one_task_before_another(step: Transition) -> bool:
     return same or step.before.state is State.WANTING
 
 
+def is_recalled_by_its_claim(step: Transition) -> bool:
+    """Only the claim in hand is recalled, and no other one of the same task (E12)."""
+    if step.before is None or not isinstance(step.event, Recalled):
+        return True
+    brief: Brief = step.before.record.brief
+    return (step.event.task, step.event.epoch) == (brief.task, brief.epoch)
+
+
+def counts_its_sessions(step: Transition) -> bool:
+    """The first session of a task is told from all later ones."""
+    if step.before is None or not isinstance(step.event, Prompted):
+        return True
+    return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
+
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("only what is verified is merged", merges_what_is_verified),
     always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
     always_step("there is one task in hand at a time", ends_one_task_before_another),
+    always_step("a task is recalled by the claim in hand only", is_recalled_by_its_claim),
+    always_step("the first session of a task is told from the others", counts_its_sessions),
+    leads_where(
+        "a task goes from hand to hand in its order: prepared, worked at, verified, merged",
+        {
+            Asked: (State.WANTING,),
+            Assigned: (State.PREPARING,),
+            CheckedOut: (State.WORKING,),
+            Prompted: (State.WORKING,),
+            WorkFinished: (State.VERIFYING,),
+            Verified: (State.MERGING,),
+        },
+    ),
+    leads_where(
+        "what has failed, was given up or is merged is not in hand any more",
+        dict.fromkeys((CheckoutFailed, WorkFailed, Rejected, Conflicted, Dropped, Recalled, Merged), (State.IDLE,)),
+    ),
+    goes_on("CheckOutWork", State.PREPARING),
+    goes_on("VerifyWork", State.VERIFYING),
+    goes_on("MergeWork", State.MERGING),
+    asks_once(),
+    *is_over_with(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
+    *is_over_with(State.WANTING, Dropped),
+    *is_over_with(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
+    *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
+    *is_over_with(State.MERGING, Merged, Conflicted),
     sometimes("work is merged", lambda e: e.state is State.MERGING),
 )
 

@@ -4,10 +4,11 @@ Holding is for a runner that goes away for a while: sessions are interrupted, wh
 where it was when it is resumed. Stopping is for good: no restart of anything brings a stopped worker back.
 """
 
-from typing import Any, Final, Never
+from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import is_over_with, leads_where
 
 
 class State(AnyLifecycleState):
@@ -29,11 +30,15 @@ class RunWanted(Event, frozen=True):
 class StopWanted(Event, frozen=True):
     """Stop for good."""
 
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
     reason: str = ""
 
 
 class Intent(Record, frozen=True):
     """What was asked for, and why."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     state: State = State.RUN
     reason: str = ""
@@ -49,7 +54,15 @@ def stop_is_final(step: Transition) -> bool:
     return step.before is None or step.before.state is not State.STOP
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (always_step("a wish to stop is never overridden", stop_is_final),)
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("a wish to stop is never overridden", stop_is_final),
+    leads_where(
+        "what was wished for last is what is wanted",
+        {HoldWanted: (State.HOLD,), RunWanted: (State.RUN,), StopWanted: (State.STOP,)},
+    ),
+    *is_over_with(State.RUN, HoldWanted, StopWanted),
+    *is_over_with(State.HOLD, RunWanted, StopWanted),
+)
 
 machine = Machine(
     "intent",

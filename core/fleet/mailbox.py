@@ -7,8 +7,21 @@ comes meanwhile is for the next prompt. An agent may therefore be told something
 
 from typing import Any, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always, always_step, replace, row
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always,
+    always_step,
+    replace,
+    row,
+    sometimes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import is_over_with
 
 LETTERS_LIMIT: Final = 100
 """How many letters a mailbox keeps at most; one more is refused, so that the sender knows."""
@@ -108,6 +121,29 @@ def letters_end_by_delivery(step: Transition) -> bool:
     return bool(now.letters[: len(before.letters) - delivered] == before.letters[delivered:])
 
 
+def letters_are_all_kept(step: Transition) -> bool:
+    """A letter is kept behind those before it; a prompt has all there are, and a delivery takes those away."""
+    if step.before is None:
+        return True
+    was: Mailbox = step.before.record
+    now: Mailbox = step.after.record
+    match step.event:
+        case LetterArrived(text=text):
+            return now == replace(was, state=State.HOLDING, letters=(*was.letters, text))
+        case LettersTaken():
+            return now == replace(was, taken=len(was.letters))
+        case LettersDelivered():
+            left = was.letters[was.taken :]
+            return now == Mailbox(State.HOLDING if left else State.EMPTY, left)
+        case _:
+            return now == Mailbox(State.CLOSED)
+
+
+def letters_have_room(step: Transition) -> bool:
+    """No more letters are taken in than a mailbox keeps."""
+    return len(step.after.record.letters) <= LETTERS_LIMIT
+
+
 def only_what_is_there_is_taken(m: Mailbox) -> bool:
     """No prompt had letters that are not kept."""
     return m.taken <= len(m.letters)
@@ -115,6 +151,11 @@ def only_what_is_there_is_taken(m: Mailbox) -> bool:
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
+    always_step("letters are kept in their order, and delivered together", letters_are_all_kept),
+    always_step("no more letters are kept than there is room for", letters_have_room),
+    *is_over_with(State.EMPTY, LetterArrived, MailboxClosed),
+    *is_over_with(State.HOLDING, MailboxClosed),
+    sometimes("a mailbox is full", lambda e: len(e.record.letters) == LETTERS_LIMIT),
     always_step("a letter stays until a session that was told completes", letters_end_by_delivery),
 )
 

@@ -1,9 +1,22 @@
 """What the fleet promises as a whole: of its board, its workers, and what is under way between them."""
 
+import msgspec
+
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, board, intent, seat, worker
-from lifefold.core.kernel import Aggregate, Property, Scene, always, leads_to, sometimes, strongly, weakly
-from lifefold.core.session.table import SUCCESS
+from lifefold.core.kernel import (
+    Aggregate,
+    Overview,
+    Property,
+    Scene,
+    always,
+    leads_to,
+    seeing,
+    sometimes,
+    strongly,
+    weakly,
+)
+from lifefold.core.session.model import SUCCESS
 from lifefold.effects import CheckOutWork, MergeWork, PrepareWorktree, RunSession, VerifyWork
 
 WORK_ENDS = (
@@ -15,84 +28,177 @@ WORK_ENDS = (
 The last is needed as long as sessions may suspend themselves because somebody has asked them to (D28).
 """
 
-_IN_HAND = frozenset(assignment.State) - {assignment.State.IDLE, assignment.State.WANTING}
+
+_KEPT = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE})
+"""While a task is in one of these, its owner is to go on with it."""
 
 
-def _board(scene: Scene) -> Aggregate:
-    found: Aggregate = scene.aggregates[board.NAME]
+class Hand(msgspec.Struct, frozen=True):
+    """What is looked at of a worker: the claim in its hand, as task and epoch, and whether it has stopped."""
+
+    claim: tuple[str, int] | None
+    has_stopped: bool
+
+
+class Office(msgspec.Struct, frozen=True):
+    """What is looked at of the board: the tasks' last claims, the closed ones, who owns what, and who is gone."""
+
+    epochs: tuple[tuple[str, int], ...]
+    closed: frozenset[str]
+    owners: tuple[tuple[str, str], ...]
+    gone: frozenset[str]
+
+
+def in_hand(of: Aggregate) -> Hand | Office:
+    """Return what is looked at to see who has which task in hand."""
+    if of.kind == worker.KIND:
+        work: assignment.Assignment = of.record("assignment")
+        holds = work.state not in {assignment.State.IDLE, assignment.State.WANTING}
+        claim = (work.brief.task, work.brief.epoch) if holds else None
+        return Hand(claim, of.record("session").state is session.State.STOPPED)
+    tasks = board.tasks_of(of)
+    seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
+    return Office(
+        tuple((each.id, each.epoch) for each in tasks),
+        frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
+        tuple((each.id, each.owner) for each in tasks if each.state in _KEPT),
+        frozenset(each.ref.removeprefix("seat:") for each in seats if each.state is seat.State.GONE),
+    )
+
+
+def _office(fleet: Overview) -> Office:
+    found: Office = fleet.aggregates[board.NAME]
     return found
 
 
-def _workers(scene: Scene) -> list[Aggregate]:
-    return [each for each in scene.aggregates.values() if each.kind == worker.KIND]
+def _hands(fleet: Overview) -> dict[str, Hand]:
+    return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, Hand)}
 
 
-def one_worker_for_each_claim(scene: Scene) -> bool:
+def one_worker_for_each_claim(fleet: Overview) -> bool:
     """No claim is in two hands, and none in a hand that it was not given to (E12)."""
-    held = [each.record("assignment") for each in _workers(scene)]
-    claims = [(each.brief.task, each.brief.epoch) for each in held if each.state in _IN_HAND]
-    known = {each.id: each.epoch for each in board.tasks_of(_board(scene))}
+    claims = [each.claim for each in _hands(fleet).values() if each.claim is not None]
+    known = dict(_office(fleet).epochs)
     return len(set(claims)) == len(claims) and all(1 <= epoch <= known[name] for name, epoch in claims)
 
 
-def closed_is_home(scene: Scene) -> bool:
-    """Nobody works any more at a task that is closed."""
-    closed = {each.id for each in board.tasks_of(_board(scene)) if each.state is task.State.CLOSED}
-    held = [each.record("assignment") for each in _workers(scene)]
-    present = {(each.id, each.epoch) for each in board.tasks_of(_board(scene))}
-    return not any(
-        each.state in _IN_HAND and each.brief.task in closed and (each.brief.task, each.brief.epoch) in present
-        for each in held
-    )
+def closed_is_home(fleet: Overview) -> bool:
+    """Nobody works any more at a task that is closed, under the claim that has closed it."""
+    office = _office(fleet)
+    last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
+    return not any(each.claim in last for each in _hands(fleet).values())
 
 
-def gone_is_gone(scene: Scene) -> bool:
+def owners_work(fleet: Overview) -> bool:
+    """Nobody has the last claim of a task in hand that is another one's (E12)."""
+    office = _office(fleet)
+    last, owners = dict(office.epochs), dict(office.owners)
+    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    return all(owners.get(of, name) == name for name, of, epoch in claims if last[of] == epoch)
+
+
+def has_lost_work(fleet: Overview) -> bool:
+    """Tell whether somebody has a task in hand that was taken from him (E20)."""
+    office = _office(fleet)
+    last, owners = dict(office.epochs), dict(office.owners)
+    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    return any((last[of], owners.get(of)) != (epoch, name) for name, of, epoch in claims)
+
+
+def gone_is_gone(fleet: Overview) -> bool:
     """Whom the board takes for gone has stopped and has nothing in hand."""
-    seats = _board(scene).entities
-    gone = [each for each in _workers(scene) if seats[f"seat:{each.key}"].state is seat.State.GONE]
-    return all(
-        each.record("session").state is session.State.STOPPED
-        and each.record("assignment").state is assignment.State.IDLE
-        for each in gone
-    )
+    hands = _hands(fleet)
+    return all(hands[name].has_stopped and hands[name].claim is None for name in _office(fleet).gone)
 
 
-def is_held(scene: Scene) -> bool:
+def awaits_what_may_come(of: Aggregate) -> bool:
+    """Tell of a board whether everything that its open tasks wait for may still be closed (E19)."""
+    if of.kind == worker.KIND:
+        return True
+    tasks = {each.id: each for each in board.tasks_of(of)}
+    awaited = [tasks[name] for each in tasks.values() if each.state is task.State.OPEN for name in each.depends_on]
+    return all(each.state is task.State.CLOSED or not task.settled(each) for each in awaited)
+
+
+class Course(msgspec.Struct, frozen=True):
+    """What is looked at, of a worker or the board, to see how far the fleet is.
+
+    ``is_over``: everything of it is over. Of the board: every task is settled or nobody is left (``is_finished``), and
+    every task is closed (``is_closed``). Of a worker: it is asked to hold.
+    """
+
+    is_over: bool
+    is_finished: bool = False
+    is_closed: bool = False
+    is_held: bool = False
+
+
+def course(of: Aggregate) -> Course:
+    """Return what is looked at to see whether the fleet comes to its end."""
+    if of.kind == worker.KIND:
+        return Course(worker.settled(of), is_held=of.record("intent").state is intent.State.HOLD)
+    closed = all(each.state is task.State.CLOSED for each in board.tasks_of(of))
+    return Course(board.work_of(of).present == 0, board.finished(of), closed)
+
+
+def is_held(fleet: Overview) -> bool:
     """Tell whether a worker was asked to hold."""
-    return any(each.record("intent").state is intent.State.HOLD for each in _workers(scene))
+    return any(each.is_held for each in fleet.aggregates.values())
 
 
-def is_finished(scene: Scene) -> bool:
+def is_finished(fleet: Overview) -> bool:
     """Tell whether every task is settled, or nobody is left."""
-    return board.finished(_board(scene))
+    finished: bool = fleet.aggregates[board.NAME].is_finished
+    return finished
 
 
-def is_over(scene: Scene) -> bool:
+def is_over(fleet: Overview) -> bool:
     """Tell whether the fleet has come to its end: everybody is gone, nothing runs, nothing is under way."""
-    gone = all(worker.settled(each) for each in _workers(scene)) and board.work_of(_board(scene)).present == 0
-    return is_finished(scene) and gone and not scene.in_flight
+    return is_finished(fleet) and all(each.is_over for each in fleet.aggregates.values()) and not fleet.under_way
+
+
+def is_done(fleet: Overview) -> bool:
+    """Tell whether the fleet has come to its end with all of its tasks closed."""
+    return is_over(fleet) and fleet.aggregates[board.NAME].is_closed
+
+
+def _waits(fleet: Overview) -> bool:
+    return not is_finished(fleet) and not is_held(fleet)
 
 
 PROMISES: tuple[Property[Scene], ...] = (
-    always("no claim of a task is in two hands", one_worker_for_each_claim),
-    always("whoever is gone has nothing in hand", gone_is_gone),
-    always("a task is closed when its owner has brought it home", closed_is_home),
-    leads_to(
-        "every task is settled at last, or nobody is left, if what is begun ends",
-        lambda scene: not is_finished(scene) and not is_held(scene),
-        lambda scene: is_finished(scene) or is_held(scene),
-        given=WORK_ENDS,
+    *seeing(
+        in_hand,
+        always("no claim of a task is in two hands", one_worker_for_each_claim),
+        always("whoever is gone has nothing in hand", gone_is_gone),
+        always("a task is closed when its owner has brought it home", closed_is_home),
+        always("nobody works at what another one has claimed", owners_work),
+        leads_to(
+            "whoever works at what was taken from him hears of it, if what is begun is merged",
+            has_lost_work,
+            lambda fleet: not has_lost_work(fleet),
+            given=weakly(MergeWork),
+        ),
     ),
-    leads_to(
-        "when nothing is left to do everybody goes home, if what is begun ends",
-        is_finished,
-        is_over,
-        given=WORK_ENDS,
+    *seeing(
+        course,
+        leads_to(
+            "every task is settled at last, or nobody is left, if what is begun ends",
+            _waits,
+            lambda fleet: not _waits(fleet),
+            given=WORK_ENDS,
+        ),
+        leads_to(
+            "when nothing is left to do everybody goes home, if what is begun ends",
+            is_finished,
+            is_over,
+            given=WORK_ENDS,
+        ),
+        sometimes("a fleet closes all its tasks and goes home", is_done),
+        leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
-    leads_to("every message arrives", lambda scene: bool(scene.in_flight), lambda scene: not scene.in_flight),
-    sometimes("a fleet closes all its tasks and goes home", lambda scene: is_over(scene) and _all_closed(scene)),
+    *seeing(
+        awaits_what_may_come,
+        always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
+    ),
 )
-
-
-def _all_closed(scene: Scene) -> bool:
-    return all(each.state is task.State.CLOSED for each in board.tasks_of(_board(scene)))

@@ -186,7 +186,10 @@ def settled(worker: Aggregate) -> bool:
 
 
 def quiet(worker: Aggregate) -> bool:
-    """No process of the agent runs, and none will while it holds; no work is on its way home."""
+    """No session of the agent lives, and none will while it holds; no work is on its way home.
+
+    A place may still be in the making, for a session or for a task: whoever goes on makes it again.
+    """
     at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
     on_its_way = worker.record("assignment").state in {assignment.State.VERIFYING, assignment.State.MERGING}
     return not at_work and not on_its_way and not _ending(worker)
@@ -201,9 +204,16 @@ def _is_stopped(worker: Aggregate) -> bool:
 
 
 def wishes_are_obeyed(worker: Aggregate) -> bool:
-    """An agent that is to stop has stopped, and one that is to hold starts nothing."""
-    wanted, agent_now = worker.record("intent").state, worker.entities["session"]
-    return wanted is not intent.State.STOP or agent_now.state is session.State.STOPPED
+    """An agent that is to stop has stopped, and the session of one that is to hold is being interrupted."""
+    agent_now = worker.entities["session"]
+    match worker.record("intent").state:
+        case intent.State.STOP:
+            return agent_now.state is session.State.STOPPED
+        case intent.State.HOLD:
+            goes_on = agent_now.state is session.State.SPAWNING and not agent_now.postponed
+            return agent_now.state is not session.State.RUNNING and not goes_on
+        case _:
+            return True
 
 
 def stopped_has_no_work(worker: Aggregate) -> bool:
@@ -224,7 +234,7 @@ def sessions_have_a_task(worker: Aggregate) -> bool:
 
 
 PROMISES: tuple[Property[Aggregate], ...] = (
-    always("an agent that is to stop stops at once", wishes_are_obeyed),
+    always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
     always("an agent that has stopped has no work to be done", stopped_has_no_work),
     always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
     always("no session is without a task", sessions_have_a_task),

@@ -3,14 +3,11 @@
 from lifefold.core.kernel.aggregate import (
     Aggregate,
     AggregateType,
-    Asked,
     Create,
     Dispatch,
-    Reaction,
     Rule,
     System,
     View,
-    react,
     rule,
 )
 from lifefold.core.kernel.codec import Codec, UnreadableEntry, digest, encode
@@ -36,6 +33,7 @@ from lifefold.core.kernel.machine import Machine, Span
 from lifefold.core.kernel.problems import InvalidMachine
 from lifefold.core.kernel.property import (
     Fairness,
+    Overview,
     Property,
     Scene,
     Temper,
@@ -43,10 +41,13 @@ from lifefold.core.kernel.property import (
     always_step,
     eventually,
     leads_to,
+    seeing,
     sometimes,
     strongly,
+    subject_of,
     weakly,
 )
+from lifefold.core.kernel.reaction import Asked, Reaction, react
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
@@ -54,9 +55,9 @@ from lifefold.core.kernel.step import IllegalTransition, Step
 __all__ = [
     "ANY", "STAY", "Advance", "After", "Aggregate", "AggregateType", "Asked", "Cause", "Codec", "Create", "Created",
     "Dispatch", "Does", "Elapsed", "Ended", "Entity", "Envelope", "Event", "Fairness", "IllegalTransition",
-    "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Pattern", "Phase", "Possible", "Property", "Reaction",
-    "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System", "Temper",
-    "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
+    "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Overview", "Pattern", "Phase", "Possible", "Property",
+    "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
+    "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
     "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "possible", "possible_of",
-    "react", "replace", "row", "rule", "sometimes", "strongly", "weakly",
+    "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "weakly",
 ]  # fmt: skip

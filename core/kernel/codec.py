@@ -18,9 +18,10 @@ from typing import Any, Union
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
 
-from lifefold.core.kernel.aggregate import Reaction, System
+from lifefold.core.kernel.aggregate import System
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opened, Recovered
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Does
 

@@ -2,7 +2,7 @@
 
 ``Machine.plain_step`` says what they mean, and a property test holds them equal to it. What is gained is time: no row
 is unpacked, nothing absent is asked for, no pattern is tested twice in a row, and ``reduce`` makes its container where
-it makes the step.
+it makes the step. A function is written when it is first needed: most programs need a few of the many that there are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -54,16 +54,19 @@ _CONTAINED = ("success = new_success()", "set_value(success, Step(became, {effec
 def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
     """Return a reducer; its steps are in a ``Success`` if ``contained``. ``refused`` answers where no row is taken."""
     answer = _CONTAINED if contained else _BARE
-    functions = {
-        state: {event: _Writer(state, answer).function(rows, refused) for event, rows in events.items()}
-        for state, events in arms.items()
-    }
+    functions: dict[State, dict[type[Event], Reducer]] = {state: {} for state in arms}
+
+    def written(state: State, event: type[Event]) -> Reducer:
+        rows = arms[state].get(event)
+        take = refused if rows is None else _Writer(state, answer).function(rows, refused)
+        functions[state][event] = take
+        return take
 
     def reducer(record: Record, event: Event) -> Any:
         try:
             take = functions[record.state][type(event)]
         except KeyError:
-            return refused(record, event)
+            take = written(record.state, type(event))
         return take(record, event)
 
     return reducer

@@ -13,7 +13,7 @@ A machine is checked when it is built (see ``problems``); profiles of it are mad
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from returns.result import Failure, Result, Success
@@ -25,6 +25,9 @@ from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
+
+if TYPE_CHECKING:
+    from lifefold.core.kernel.entity import Entity
 
 R = TypeVar("R", bound=Record)
 P = TypeVar("P")
@@ -71,7 +74,7 @@ class Machine(Generic[R]):
         during: Mapping[Source, During[R] | tuple[During[R], ...]] | None = None,
         postpone: Mapping[Source, type[Event] | tuple[type[Event], ...]] | None = None,
         invariants: Iterable[Invariant[R]] = (),
-        properties: Iterable[Property[Any]] = (),
+        properties: "Iterable[Property[Entity[Any]]]" = (),
         rests: Callable[[R], bool] | None = None,
         detached: Iterable[State] = (),
         served: Iterable[str] = (),
@@ -89,7 +92,7 @@ class Machine(Generic[R]):
         self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
         self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
         self.invariants: Final = tuple(invariants)
-        self.properties: Final = tuple(properties)
+        self.properties: Final[tuple[Property[Any], ...]] = tuple(properties)
         self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__
@@ -179,7 +182,7 @@ class Machine(Generic[R]):
         ]
         return self._but(rows=rows, name=name or self.name)
 
-    def promising(self, *properties: Property[Any]) -> "Machine[R]":
+    def promising(self, *properties: "Property[Entity[Any]]") -> "Machine[R]":
         """Return this machine with these properties, too."""
         return self._but(properties=(*self.properties, *properties))
 

@@ -9,17 +9,23 @@ Nothing would ever follow if whoever has to act never did. That timers elapse, t
 arrive is the engine's part and taken for granted. What else a promise relies on it says itself, with ``given``:
 ``weakly`` means that what is possible without interruption happens, ``strongly`` that what is possible again and again
 does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
+
+A system has many more states than its aggregates have together. A promise of it that looks at little says at what
+(``seeing``) and is then asked about an ``Overview``, once for all states that look alike.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Pattern
 from lifefold.effects import Activity
+
+if TYPE_CHECKING:
+    from lifefold.core.kernel.entity import Transition
 
 S = TypeVar("S")
 
@@ -54,13 +60,17 @@ def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness
 
 
 class Property(msgspec.Struct, Generic[S], frozen=True):
-    """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning."""
+    """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
+
+    With ``sees`` a promise of a system is asked about an ``Overview`` (see ``seeing``).
+    """
 
     name: str
     temper: Temper
     holds: Callable[[S], bool]
     when: Callable[[S], bool] | None = None
     given: tuple[Fairness, ...] = ()
+    sees: Callable[[Any], Hashable] | None = None
 
 
 def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
@@ -68,8 +78,8 @@ def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
     return Property(name, Temper.ALWAYS, holds)
 
 
-def always_step(name: str, holds: Callable[[S], bool]) -> Property[S]:
-    """Promise that this holds of every ``Transition`` of the subject's entities."""
+def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
+    """Promise that this holds of every ``Transition`` of the subject's entities, whatever the subject is."""
     return Property(name, Temper.ALWAYS_STEP, holds)
 
 
@@ -98,3 +108,29 @@ class Scene(msgspec.Struct, frozen=True):
 
     aggregates: Mapping[str, Any]
     in_flight: tuple[tuple[str, str, str, Event], ...] = ()
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """What a promise sees of a system that says what it looks at: of each aggregate, and how much is ``under_way``.
+
+    ``aggregates`` has by name what ``sees`` makes of them; ``under_way`` is how many messages have not arrived.
+    """
+
+    aggregates: Mapping[str, Any]
+    under_way: int = 0
+
+
+def seeing(sees: Callable[[Any], Hashable], *promises: Property[Overview]) -> tuple[Property[Scene], ...]:
+    """Let promises of a system look at nothing of an aggregate but what ``sees`` makes of it."""
+    return tuple(
+        Property(each.name, each.temper, cast("Any", each.holds), cast("Any", each.when), each.given, sees)
+        for each in promises
+    )
+
+
+def subject_of(promised: Property[Any], scene: Scene) -> Scene | Overview:
+    """Return what a promise of a system is asked about in this scene."""
+    if promised.sees is None:
+        return scene
+    seen = {name: promised.sees(aggregate) for name, aggregate in scene.aggregates.items()}
+    return Overview(seen, len(scene.in_flight))

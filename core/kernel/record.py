@@ -14,7 +14,9 @@ class State(StrEnum):
 
 
 class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
-    """Something that happened, or that somebody asks for."""
+    """Something that happened, or that somebody asks for. ``opaque`` is the same as that of a ``Record``."""
+
+    opaque: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def examples(cls) -> tuple[Self, ...]:
@@ -45,16 +47,19 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     What a record means does not depend on all of what is in it, which is what lets a world look at all of its states:
     ``serials`` names numbers that only identify (they are counted on and compared for being equal; 0 is none), and
-    ``moments`` those that are points in time, of which only the distances matter.
+    ``moments`` those that are points in time, of which only the distances matter. ``opaque`` names texts and numbers
+    that are handed on only: no rule looks at more of them than whether there is anything (see ``opaque`` of events and
+    activities, too, and of any other struct that is part of these).
     """
 
     serials: ClassVar[tuple[str, ...]] = ()
     moments: ClassVar[tuple[str, ...]] = ()
+    opaque: ClassVar[tuple[str, ...]] = ()
 
     state: Any
 
     def normal_form(self) -> Self:
-        """Return the simplest record that means the same: without what no rule will look at any more, and texts."""
+        """Return the simplest record that means the same: without what no rule will look at any more."""
         return self
 
     def pauses_ms(self) -> tuple[int, ...]:

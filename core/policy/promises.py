@@ -1,10 +1,13 @@
 """Promises that lifecycles of all kinds make, as each of them says for its own activities and states."""
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lifefold.core.kernel import (
     Entity,
+    Event,
     Fairness,
+    Pattern,
     Phase,
     Property,
     State,
@@ -14,7 +17,7 @@ from lifefold.core.kernel import (
     leads_to,
     weakly,
 )
-from lifefold.effects import Activity, Begin
+from lifefold.effects import Activity, Begin, StartTimer
 
 
 def ends_confirmed(activity: type[Activity]) -> tuple[Property[Any], ...]:
@@ -70,6 +73,79 @@ def rests_in(*states: State) -> Property[Any]:
         lambda e: e.state in states,
         lambda e: e.state not in states or not e.running,
     )
+
+
+def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> Property[Any]:
+    """Promise of events that whoever takes one is then in one of these states."""
+
+    def is_there(step: Transition) -> bool:
+        expected = targets.get(type(step.event))
+        return expected is None or step.after.state in expected
+
+    return always_step(name, is_there)
+
+
+def is_over_with(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Property[Any], ...]:
+    """Promise that each of these events is taken in a state that only lasts until something is said, and ends it."""
+    return tuple(
+        leads_to(
+            f"{state} is over with {_label(event)}",
+            lambda e: e.state is state,
+            lambda e: e.state is not state,
+            given=weakly(event),
+        )
+        for event in events
+    )
+
+
+def _label(event: type[Event] | Pattern[Any]) -> str:
+    """Return an event's name, with the variant of it that is meant."""
+    if isinstance(event, Pattern):
+        return f"{event.event.__name__}({event.label})"
+    return event.label().partition("(")[0]
+
+
+def lasts_only(slot: str, *states: State) -> Property[Any]:
+    """Promise that an activity or a timer goes on in these states alone."""
+    return always(f"{slot} goes on in {' or '.join(states)} only", lambda e: e.find(slot) is None or e.state in states)
+
+
+def keeps_time(
+    timers: Mapping[type[Event], tuple[Collection[State], Callable[[Any], int | None]]],
+) -> tuple[Property[Any], ...]:
+    """Promise of timers, by their events, that each goes on in these states alone and lasts as long as it is said."""
+    slots = {event.__name__: of for event, of in timers.items()}
+
+    def is_at_its_place(entity: Entity[Any]) -> bool:
+        return all(entity.state in slots[part.slot][0] for part in entity.running if part.slot in slots)
+
+    def lasts_as_it_should(step: Transition) -> bool:
+        started = [each for each in step.effects if isinstance(each, StartTimer) and each.slot in slots]
+        return all(each.delay_ms == slots[each.slot][1](step.after.record) for each in started)
+
+    return (
+        always("every timer goes on in its own states only", is_at_its_place),
+        always_step("every timer lasts as long as the limits say", lasts_as_it_should),
+    )
+
+
+def goes_on(slot: str, *states: State) -> Property[Any]:
+    """Promise that an activity goes on in these states, or waits for its turn there, and goes on in no other."""
+
+    def is_where_it_belongs(entity: Entity[Any]) -> bool:
+        begun = any(part.slot == slot and part.phase is not Phase.ENDING for part in entity.running)
+        return begun == (entity.state in states)
+
+    return always(f"{slot} goes on in {' and '.join(states)}, and in no other state", is_where_it_belongs)
+
+
+def asks_once() -> Property[Any]:
+    """Promise that no step asks for the same thing twice."""
+
+    def is_asked_once(step: Transition) -> bool:
+        return all(each not in step.effects[:place] for place, each in enumerate(step.effects))
+
+    return always_step("nothing is asked for twice in one step", is_asked_once)
 
 
 def enters(step: Transition, *states: State) -> bool:

@@ -7,11 +7,16 @@ nobody else knows when it does.
 from typing import Final
 
 from lifefold.core.kernel import Entity, Property, Transition, always_step, leads_to, sometimes, weakly
-from lifefold.core.policy.promises import ends_confirmed, enters, is_alone, passes, rests_in
+from lifefold.core.policy.promises import asks_once, ends_confirmed, enters, is_alone, keeps_time, passes, rests_in
 from lifefold.core.process.model import (
+    AT_REST,
     DOWN,
     SERVING,
     BackoffElapsed,
+    Crashed,
+    DrainElapsed,
+    IdleElapsed,
+    LifetimeElapsed,
     MoveRequested,
     Orphaned,
     Process,
@@ -19,10 +24,12 @@ from lifefold.core.process.model import (
     StartRequested,
     State,
     StopRequested,
+    SuspendDue,
     SuspendReason,
     TriggerArrived,
 )
 from lifefold.core.process.restart import Comeback
+from lifefold.core.process.ways import follows_the_edges, goes_where_it_is_driven
 from lifefold.effects import (
     Begin,
     DrainProcess,
@@ -37,7 +44,9 @@ from lifefold.effects import (
 
 def keeps_the_stop(t: Transition) -> bool:
     """Say: a stop stands from when it is asked for until somebody asks for a start."""
-    by_name = isinstance(t.event, MoveRequested) and t.event.target is State.STOPPING
+    named = t.event.target if isinstance(t.event, MoveRequested) else None
+    unborn = t.before is not None and t.before.state is State.CREATED
+    by_name = named is State.STOPPING or (unborn and named is State.STOPPED)
     asked = by_name or isinstance(t.event, StopRequested)
     stood = t.before is not None and t.before.record.stop_requested and not _asks_for_a_start(t)
     return bool(t.after.record.stop_requested) or not (asked or stood)
@@ -89,6 +98,11 @@ def restarts_by_policy(t: Transition) -> bool:
     ]
 
 
+def fails_by_a_crash(t: Transition) -> bool:
+    """Say: nobody is shown as up, or as stopped, who has crashed."""
+    return not isinstance(t.event, Crashed) or t.after.state is State.FAILED
+
+
 def tells_where_it_is(t: Transition) -> bool:
     """Say: somebody hears that the process is up, suspended, or down after having been up."""
     told = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
@@ -108,6 +122,25 @@ def tells_where_it_is(t: Transition) -> bool:
         case _:
             heard = not told
     return heard
+
+
+def keeps_why_it_failed(t: Transition) -> bool:
+    """Say: the reason of a failure is what was reported, or that nobody runs the process; and that is what is told."""
+    if not enters(t, State.FAILED):
+        return True
+    kept: str = t.after.record.failure
+    told = {each.reason for each in t.effects if isinstance(each, NotifyProcess)}
+    reported = "orphaned" if isinstance(t.event, Orphaned) else getattr(t.event, "reason", "")
+    return told == {kept} and reported in kept
+
+
+def begins_anew(t: Transition) -> bool:
+    """Say: who is started by somebody's wish has nothing left of before: no stop, no suspension, no failed run."""
+    if t.before is None or not _asks_for_a_start(t) or not enters(t, State.STARTING):
+        return True
+    p: Process = t.after.record
+    nothing = (False, "", None, Comeback.NONE, 0, "")
+    return (p.stop_requested, p.stop_reason, p.suspended_for, p.comeback, p.consecutive_failures, p.failure) == nothing
 
 
 def keeps_the_stronger_reason(t: Transition) -> bool:
@@ -145,21 +178,33 @@ def _asks_for_a_start(t: Transition) -> bool:
 
 
 STEPS: Final = (
+    always_step("a process goes from state to state as the document draws it, and as it is asked", follows_the_edges),
+    always_step("every event leads where it says", goes_where_it_is_driven),
+    *keeps_time(
+        {
+            LifetimeElapsed: (SERVING, lambda p: p.limits.max_lifetime_ms),
+            SuspendDue: ((State.RUNNING,), lambda _p: 0),
+            IdleElapsed: ((State.AWAITING,), lambda p: p.limits.idle_timeout_ms),
+            DrainElapsed: ((State.STOPPING,), lambda p: p.limits.drain_timeout_ms),
+        }
+    ),
+    asks_once(),
     always_step("a stop stands until somebody asks for a start", keeps_the_stop),
     always_step("nothing starts that was not asked for, or to come back", starts_when_asked),
     always_step("a restart has its pause before it", pauses_before_it_comes_back),
     always_step("every restart counts until a run succeeds", counts_restarts),
     always_step("who fails comes back as the policy says, or says that he will not", restarts_by_policy),
+    always_step("who crashes has failed", fails_by_a_crash),
+    always_step("who fails keeps why, and says it", keeps_why_it_failed),
+    always_step("who is started begins anew", begins_anew),
+    always_step("somebody hears of where the process is", tells_where_it_is),
+    always_step("a pause binds as soon as it stands", binds_the_triggers),
     always_step("idleness replaces no other reason", keeps_the_stronger_reason),
     always_step("a trigger wakes none but the idle", wakes_the_idle_alone),
 )
 """Promises of every step, of all profiles."""
 
-WHEN_DRIVEN: Final = (
-    always_step("somebody hears of where the process is", tells_where_it_is),
-    always_step("a pause binds as soon as it stands", binds_the_triggers),
-    always_step("what begins is paused if the process is", serves_as_it_is),
-)
+WHEN_DRIVEN: Final = (always_step("what begins is paused if the process is", serves_as_it_is),)
 """Promises of every step of those profiles that have activities."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
@@ -184,6 +229,12 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
         "who runs and is to be suspended soon is",
         lambda e: e.state is State.RUNNING and e.record.suspended_for is not None,
         lambda e: e.state is not State.RUNNING or e.record.suspended_for is None,
+    ),
+    leads_to(
+        "what nobody runs any more is not shown as up",
+        lambda e: e.state not in AT_REST,
+        lambda e: e.state in AT_REST,
+        given=weakly(Orphaned),
     ),
     sometimes("a stop comes while the process starts", lambda e: e.record.stop_requested and e.state is State.STOPPING),
     sometimes("a process is suspended", lambda e: e.state is State.SUSPENDED),

@@ -55,7 +55,7 @@ from lifefold.core.runtime.numbers import SDK, SEED, Numbering
 from lifefold.core.runtime.preemption import Preemption, Section
 from lifefold.core.runtime.profiles import Overdue, RecoveryDue, agentpy, auto_running, graceful, supervised, watched
 from lifefold.core.runtime.record import AT_WORK, Limits, Runtime, State, due_ms, safe_point
-from lifefold.core.runtime.table import machine, may_recover, targets
+from lifefold.core.runtime.table import machine, may_recover
 
 __all__ = [
     "AT_WORK",
@@ -102,6 +102,5 @@ __all__ = [
     "may_recover",
     "safe_point",
     "supervised",
-    "targets",
     "watched",
 ]

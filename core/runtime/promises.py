@@ -4,6 +4,7 @@ The promises are written without the guards and the actions that they are about.
 no timer that would, is given.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from lifefold.core.kernel import (
@@ -18,16 +19,35 @@ from lifefold.core.kernel import (
     strongly,
     weakly,
 )
-from lifefold.core.policy.promises import enters, passes
+from lifefold.core.policy.promises import asks_once, enters, keeps_time, leads_where, passes
 from lifefold.core.runtime.events import (
     Complete,
+    CompleteRecovery,
     DeadlinePassed,
+    Fail,
+    FailRecovery,
+    InitTimedOut,
+    PreemptionForced,
+    PreemptionRequested,
     Ready,
+    Recover,
+    RecoveryTimedOut,
+    ResourceTimedOut,
+    Resume,
     Run,
     Schedule,
+    SectionEntered,
+    SectionLeft,
+    Shutdown,
+    ShutdownTimedOut,
+    Start,
+    Suspend,
+    SuspendTimedOut,
     TimedOut,
+    Wait,
+    WaitResources,
 )
-from lifefold.core.runtime.preemption import Preemption
+from lifefold.core.runtime.preemption import Preemption, Section
 from lifefold.core.runtime.record import AT_WORK, Runtime, State
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
 
@@ -134,6 +154,88 @@ def puts_no_deadline_off(t: Transition) -> bool:
     return runs_on and (before.signalled_ms is None or after.signalled_ms == before.signalled_ms or spared)
 
 
+def keeps_the_task(t: Transition) -> bool:
+    """Say: who is scheduled has the task that he was given, and keeps it until it is over."""
+    if t.before is None:
+        return True
+    before: str | None = t.before.record.task_id
+    after: str | None = t.after.record.task_id
+    if isinstance(t.event, Schedule):
+        return after == t.event.task_id
+    return after == before or (after is None and t.after.state not in AT_WORK)
+
+
+def says_why_it_failed(t: Transition) -> bool:
+    """Say: who fails has the reason that was given, and has it until he can begin afresh."""
+    a: Runtime = t.after.record
+    if isinstance(t.event, Fail | FailRecovery):
+        return (a.failure_reason, a.error_code) == (t.event.reason, "")
+    if enters(t, State.RUNNABLE):
+        return (a.failure_reason, a.error_code) == (None, "")
+    return not enters(t, State.FAILED) or bool(a.failure_reason and a.error_code)
+
+
+def notes_the_request(t: Transition) -> bool:
+    """Say: a request is told when it comes, and kept with its first time if there is work that it can concern (A15)."""
+    hooks = [each for each in t.effects if isinstance(each, CallHook)]
+    told = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
+    if t.before is None or not isinstance(t.event, PreemptionRequested | PreemptionForced):
+        return not told
+    asked: Preemption = t.after.record.preemption
+    first_ms = t.before.record.preemption.asked_ms
+    asked_ms = t.at_ms if first_ms is None else first_ms
+    is_kept = (asked.requested, asked.reason, asked.asked_ms) == (True, t.event.reason, asked_ms)
+    if isinstance(t.event, PreemptionForced):
+        return is_kept and not told
+    return told == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
+
+
+def keeps_the_sections(t: Transition) -> bool:
+    """Say: the sections are those that were entered and not left, each with the limit that it declared (A18)."""
+    if t.before is None:
+        return True
+    before: Preemption = t.before.record.preemption
+    after: Preemption = t.after.record.preemption
+    match t.event:
+        case SectionEntered(key=key, within_ms=within_ms):
+            new = Section(key, None if within_ms is None else t.at_ms + within_ms, t.at_ms)
+            return not before.has(key) and after.sections == (*before.sections, new)
+        case SectionLeft(key=key):
+            left = tuple(each for each in before.sections if each.key != key)
+            return before.has(key) and after.sections == left
+        case _:
+            afresh = enters(t, State.RUNNABLE) and t.before.state is not State.INITIALIZING
+            return after.sections == (() if afresh else before.sections)
+
+
+def signals_once(t: Transition) -> bool:
+    """Say: who is signalled is told why and how long he has, and that is noted."""
+    signals = [each for each in t.effects if isinstance(each, SignalPreemption)]
+    before = None if t.before is None else t.before.record.preemption.signalled_ms
+    asked: Preemption = t.after.record.preemption
+    noted = asked.signalled_ms is not None and before is None
+    return signals == [SignalPreemption(asked.reason, t.after.record.limits.preemption_grace_ms)] * noted
+
+
+def hears_the_deadline(t: Transition) -> bool:
+    """Say: a deadline is heard when it is due, and then the agent is signalled, or failed if it had been."""
+    if t.before is None or not isinstance(t.event, DeadlinePassed):
+        return True
+    limits, asked = t.before.record.limits, t.before.record.preemption
+    due_ms = asked.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
+    failed = t.after.state is State.FAILED
+    return due_ms is not None and due_ms <= t.at_ms and failed == (asked.signalled_ms is not None)
+
+
+def begins_to_count(t: Transition) -> bool:
+    """Say: the time to answer counts from when the agent runs and no section lasts in which it was asked (A17)."""
+    if t.before is None or not isinstance(t.event, Run | SectionLeft | PreemptionRequested):
+        return True
+    asked: Preemption = t.after.record.preemption
+    can_answer = asked.asked_ms is not None and not asked.entered_by(asked.asked_ms) and t.after.state is State.RUNNING
+    return not can_answer or asked.since_ms is not None
+
+
 def _has(t: Transition, kind: type) -> bool:
     return any(isinstance(each, kind) for each in t.effects)
 
@@ -146,6 +248,21 @@ def _may_be_asked(e: Entity[Runtime]) -> bool:
     return e.state not in {State.INITIALIZING, State.RUNNABLE}
 
 
+def stays_where_it_is(t: Transition) -> bool:
+    """Say: requests and sections are no edges."""
+    beside = isinstance(t.event, PreemptionRequested | PreemptionForced | SectionEntered | SectionLeft)
+    return not beside or t.entered is None
+
+
+_TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime], int]]]] = {
+    InitTimedOut: ((State.INITIALIZING,), lambda a: a.limits.init_timeout_ms),
+    ResourceTimedOut: ((State.WAITING_RESOURCES,), lambda a: a.limits.resource_timeout_ms),
+    SuspendTimedOut: ((State.SUSPENDED,), lambda a: a.limits.suspend_timeout_ms),
+    ShutdownTimedOut: ((State.SHUTTING_DOWN,), lambda a: a.limits.shutdown_timeout_ms),
+    RecoveryTimedOut: ((State.RECOVERING,), lambda a: a.limits.recovery_timeout_ms),
+}
+"""Where these timers go on, and for how long."""
+
 STEPS: Final = (
     always_step("hooks are called with their transitions", calls_its_hooks),
     always_step("what lasted too long is logged", logs_what_took_too_long),
@@ -155,6 +272,37 @@ STEPS: Final = (
     always_step("an answered request does not come back", consumes_the_request),
     always_step("a deadline that runs is not put off, but once, for a wait", puts_no_deadline_off),
     always_step("nobody is signalled before he is overdue", signals_in_time),
+    always_step("who has a task keeps it until it is over", keeps_the_task),
+    always_step("who fails says why, until he begins afresh", says_why_it_failed),
+    always_step("a request is told, and kept for who is at work", notes_the_request),
+    always_step("sections last from when they are entered until they are left", keeps_the_sections),
+    always_step("who is signalled is told how long he has", signals_once),
+    always_step("a deadline is heard when it is due, and not before", hears_the_deadline),
+    always_step("the time to answer begins as soon as somebody could", begins_to_count),
+    leads_where(
+        "every event leads where the document says",
+        {
+            Start: (State.RUNNABLE,),
+            **dict.fromkeys(_TIMEOUTS, (State.FAILED,)),
+            Schedule: (State.SCHEDULED,),
+            Run: (State.RUNNING,),
+            Wait: (State.WAITING,),
+            WaitResources: (State.WAITING_RESOURCES,),
+            Suspend: (State.SUSPENDED,),
+            Resume: (State.RESUMED,),
+            Complete: (State.COMPLETED,),
+            Ready: (State.RUNNABLE,),
+            Fail: (State.FAILED,),
+            Shutdown: (State.SHUTTING_DOWN,),
+            Recover: (State.RECOVERING,),
+            CompleteRecovery: (State.RUNNABLE,),
+            FailRecovery: (State.FAILED,),
+            DeadlinePassed: (State.RUNNING, State.FAILED),
+        },
+    ),
+    always_step("what happens beside the state changes no state", stays_where_it_is),
+    *keeps_time(_TIMEOUTS),
+    asks_once(),
     always_step("nobody is failed before he was signalled and had his grace", forces_in_time),
 )
 """Promises of every step, of all profiles."""

@@ -289,13 +289,6 @@ def recovery_timeout_ms(a: Runtime) -> int:
     return a.limits.recovery_timeout_ms
 
 
-def targets(of: Machine[Runtime], a: Runtime) -> tuple[State, ...]:
-    """Return the states that a machine would let this agent go to, by whatever event, in the order of the states."""
-    steps = (of.step(a, event) for kind in of.events for event in kind.examples())
-    reached = {step.record.state for step in steps if isinstance(step, Step)} - {a.state}
-    return tuple(state for state in State if state in reached)
-
-
 INVARIANTS: Final = (who_works_has_a_task, who_works_has_not_failed, deadlines_have_a_request)
 
 DURING: Final[dict[Source, After[Runtime]]] = {

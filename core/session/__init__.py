@@ -1,6 +1,6 @@
 """One agent's loop of sessions: get a worktree, write a prompt, spawn the command, see it end, cool down or go on.
 
-The table below is the document's, line by line: thirteen lines from a state, two from any. Where the document writes
+The table is the document's, line by line: thirteen lines from a state, two from any. Where the document writes
 ``CoolingDown or Stopped`` there are two rows, of which the first has the threshold as its guard; its one line for
 OperatorStop is two rows here, for its side effect depends on the state.
 

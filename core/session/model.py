@@ -4,7 +4,7 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from lifefold.core.kernel import Event, Record, replace
+from lifefold.core.kernel import Event, Pattern, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.limits import at_least, between
 
@@ -94,6 +94,11 @@ class SessionExited(Event, frozen=True):
         return cls(Success()), cls(Error("exit status 1")), cls(Timeout()), cls(Suspended()), cls(Suspended(asked=True))
 
 
+SUCCESS: Final = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)
+ERROR: Final = Pattern(SessionExited, "Error", lambda e: type(e.outcome) is Error)
+TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is Timeout)
+
+
 class UrgentMessage(Event, frozen=True):
     """Somebody has something to say that cannot wait for the session to end."""
 
@@ -149,6 +154,7 @@ class Session(Record, frozen=True):
     """
 
     serials: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt",)
 
     state: State = State.INITIALIZING
     name: str = ""
@@ -160,11 +166,15 @@ class Session(Record, frozen=True):
     suspensions: int = 0
     limits: Limits = Limits()
 
+    def normal_form(self) -> "Session":
+        """Return it without the numbers of who has stopped: no session follows."""
+        return replace(self, session_seq=0, attempt=0, suspensions=0) if self.state is State.STOPPED else self
+
     def counted(self) -> tuple[int, int]:
         """Return consecutive and total errors with one more."""
         return self.consecutive_errors + 1, self.total_errors + 1
 
     def after_error(self) -> "Session":
         """Return the record with one more error counted."""
-        consecutive, total = self.consecutive_errors + 1, self.total_errors + 1
+        consecutive, total = self.counted()
         return replace(self, consecutive_errors=consecutive, total_errors=total, suspensions=0)

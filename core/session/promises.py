@@ -18,30 +18,48 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.policy.promises import ends_confirmed, enters, passes, rests_in
+from lifefold.core.policy.promises import (
+    asks_once,
+    ends_confirmed,
+    enters,
+    is_over_with,
+    lasts_only,
+    leads_where,
+    passes,
+    rests_in,
+)
 from lifefold.core.session.model import (
+    ERROR,
     SESSION_LIVES,
+    SUCCESS,
+    TIMEOUT,
     BackoffElapsed,
     Error,
     FatalError,
+    GraceExceeded,
     OperatorStop,
+    PromptReady,
     Session,
     SessionExited,
     SessionStarted,
     State,
     Success,
+    Suspended,
     Timeout,
     UrgentMessage,
+    WorktreeReady,
 )
 from lifefold.effects import (
     BuildPrompt,
     CancelSession,
+    ForceStopSession,
     IncrementSession,
     LogFatal,
     PrepareWorktree,
     RefreshWorktree,
     RunSession,
     StartTimer,
+    StorePrompt,
 )
 
 
@@ -53,10 +71,14 @@ def errors_added(t: Transition) -> int:
 
 
 def counts_errors_once(t: Transition) -> bool:
-    """Say: an error or a time-out of a session that nobody has interrupted counts, once."""
-    at_work = t.before is not None and t.before.state in {State.SPAWNING, State.RUNNING}
-    failed = isinstance(t.event, SessionExited) and isinstance(t.event.outcome, Error | Timeout)
-    return not (at_work and failed) or errors_added(t) == 1
+    """Say: an error or a time-out of a session that nobody has interrupted counts, once, and no other end counts."""
+    if t.before is None or not isinstance(t.event, SessionExited):
+        return True
+    at_work = t.before.state in {State.SPAWNING, State.RUNNING}
+    if at_work and isinstance(t.event.outcome, Error | Timeout):
+        return errors_added(t) == 1
+    spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(asked=True)
+    return not spared or errors_added(t) <= 0
 
 
 def spares_the_interrupted(t: Transition) -> bool:
@@ -74,6 +96,53 @@ def forgets_with_a_reason(t: Transition) -> bool:
 def pauses_or_gives_up(t: Transition) -> bool:
     """Say: an error stops the agent for good, or sends it into the pause."""
     return errors_added(t) <= 0 or t.after.state in {State.COOLING_DOWN, State.STOPPED}
+
+
+def counts_among_all(t: Transition) -> bool:
+    """Say: an error counts among all errors, too, and nothing else does; what is long ago may be forgotten (D22)."""
+    now: int = t.after.record.total_errors
+    before: int = t.before.record.total_errors if t.before else 0
+    added = max(errors_added(t), 0)
+    return now == before + added or (bool(t.after.record.moments) and added <= now <= before + added)
+
+
+def gives_up_at_a_threshold(t: Transition) -> bool:
+    """Say: the error that reaches a threshold ends the agent, and no other one does (D1); which it was is said (D4)."""
+    if errors_added(t) <= 0:
+        return True
+    s: Session = t.after.record
+    reached = [
+        f"{name} {count} of {most}"
+        for name, count, most in (
+            ("consecutive_errors", s.consecutive_errors, s.limits.max_consecutive_errors),
+            ("total_errors", s.total_errors, s.limits.max_total_errors),
+        )
+        if count >= most
+    ]
+    said = [each.message.partition(";")[0] for each in t.effects if isinstance(each, LogFatal)]
+    return enters(t, State.STOPPED) == bool(reached) and said == [", ".join(reached)] * bool(reached)
+
+
+def keeps_the_prompt(t: Transition) -> bool:
+    """Say: the prompt that was written is the one that is kept, and that the session is begun with."""
+    if not isinstance(t.event, PromptReady):
+        return True
+    stored = [each.prompt for each in t.effects if isinstance(each, StorePrompt)]
+    return t.after.record.prompt == t.event.prompt and stored == [t.event.prompt]
+
+
+def goes_on_after_an_interruption(t: Transition) -> bool:
+    """Say: when an interrupted session has ended, the next prompt is written, with what somebody had to say."""
+    interrupted = t.before is not None and t.before.state is State.INTERRUPTING
+    return not (interrupted and isinstance(t.event, SessionExited)) or t.entered is State.BUILDING_PROMPT
+
+
+def gives_it_time(t: Transition) -> bool:
+    """Say: an interrupted session has the grace that its limits say, and who outlasts it is killed, and told so."""
+    graces = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
+    killed = sum(isinstance(each, ForceStopSession) for each in t.effects)
+    began = enters(t, State.INTERRUPTING)
+    return graces == [t.after.record.limits.grace_ms] * began and killed == isinstance(t.event, GraceExceeded)
 
 
 def pauses_long_enough(t: Transition) -> bool:
@@ -100,10 +169,16 @@ def says_why_it_stops(t: Transition) -> bool:
 
 
 def asks_before_it_ends(t: Transition) -> bool:
-    """Say: a session that runs is asked to end when a message interrupts it or an operator stops it."""
-    runs = t.before is not None and t.before.state is State.RUNNING
+    """Say: a session that runs is asked to end when a message interrupts it or an operator stops it, also once more."""
+    runs = t.before is not None and t.before.state in {State.RUNNING, State.INTERRUPTING}
     asked = runs and isinstance(t.event, UrgentMessage | OperatorStop)
     return not asked or any(isinstance(each, CancelSession) for each in t.effects)
+
+
+def kills_the_interrupted_alone(t: Transition) -> bool:
+    """Say: nobody is killed but who was interrupted, and has not ended within the grace."""
+    killed = any(isinstance(each, ForceStopSession) for each in t.effects)
+    return not killed or (t.before is not None and t.before.state is State.INTERRUPTING)
 
 
 def counts_sessions_once(t: Transition) -> bool:
@@ -148,11 +223,15 @@ PROMISES: Final[tuple[Property[Entity[Session]], ...]] = (
     *ends_confirmed(RunSession),
     always("the session of this attempt goes on while it is to, and no other", _has_its_session),
     always("a message waits only for a session to start", lambda e: not e.postponed or e.state is State.SPAWNING),
+    lasts_only("GraceExceeded", State.INTERRUPTING),
+    lasts_only("BackoffElapsed", State.COOLING_DOWN),
     rests_in(State.STOPPED),
     passes(State.INITIALIZING, *weakly(PrepareWorktree)),
     passes(State.BUILDING_PROMPT, *weakly(BuildPrompt)),
     passes(State.SPAWNING, *weakly(RunSession)),
     passes(State.RUNNING, *weakly(RunSession)),
+    *is_over_with(State.SPAWNING, ERROR, TIMEOUT),
+    *is_over_with(State.RUNNING, SUCCESS, ERROR, TIMEOUT, UrgentMessage),
     passes(State.INTERRUPTING),
     passes(State.SESSION_COMPLETE, *weakly(RefreshWorktree)),
     passes(State.COOLING_DOWN),
@@ -195,15 +274,35 @@ PROMISES: Final[tuple[Property[Entity[Session]], ...]] = (
 STEPS: Final = (
     always_step("an error counts once", counts_errors_once),
     always_step("an interrupted session is no error", spares_the_interrupted),
+    always_step("an error counts once among all", counts_among_all),
+    always_step("an error that reaches a threshold ends the agent, and says which", gives_up_at_a_threshold),
     always_step("errors in a row are forgotten with a reason only", forgets_with_a_reason),
     always_step("an error is followed by a pause or the end", pauses_or_gives_up),
     always_step("a pause is as long as the errors before it say", pauses_long_enough),
     always_step("a pause ends when it is over, or with the agent", leaves_the_pause_when_it_is_over),
     always_step("who stops unasked says why", says_why_it_stops),
     always_step("a session that runs is asked to end before it is killed", asks_before_it_ends),
+    always_step("only who was interrupted is killed", kills_the_interrupted_alone),
+    always_step("an interrupted session has its grace, and is then killed", gives_it_time),
+    always_step("after an interruption the next prompt is written", goes_on_after_an_interruption),
+    always_step("the prompt that was written is kept", keeps_the_prompt),
     always_step("a completed session counts once", counts_sessions_once),
     always_step("every attempt has its own number", numbers_every_attempt),
     always_step("a start counts for the session that was spawned", starts_what_was_spawned),
     always_step("only a success completes a session", completes_by_success),
+    leads_where(
+        "every event leads where the document says",
+        {
+            WorktreeReady: (State.BUILDING_PROMPT,),
+            PromptReady: (State.SPAWNING,),
+            SessionStarted: (State.RUNNING,),
+            UrgentMessage: (State.INTERRUPTING,),
+            GraceExceeded: (State.BUILDING_PROMPT,),
+            BackoffElapsed: (State.BUILDING_PROMPT,),
+            OperatorStop: (State.STOPPED,),
+            FatalError: (State.STOPPED,),
+        },
+    ),
+    asks_once(),
 )
 """What an operator can rely on, of every step."""

@@ -60,7 +60,7 @@ def complete(s: Session, _e: SessionExited) -> Step[Session, Never]:
     return Step(replace(s, consecutive_errors=0, suspensions=0))
 
 
-def count_error(s: Session, _e: SessionExited) -> Step[Session, Never]:
+def count_error(s: Session, _e: Event) -> Step[Session, Never]:
     """Count the error; the cool-down that follows lasts accordingly."""
     return Step(s.after_error())
 

@@ -2,9 +2,11 @@
 
 from lifefold.core.kernel import ANY, Machine, Pattern, Row, after, does, row
 from lifefold.core.session.model import (
+    ERROR,
     SESSION_LIVES,
+    SUCCESS,
+    TIMEOUT,
     BackoffElapsed,
-    Error,
     FatalError,
     GraceExceeded,
     OperatorStop,
@@ -13,8 +15,6 @@ from lifefold.core.session.model import (
     SessionExited,
     SessionStarted,
     State,
-    Success,
-    Timeout,
     UrgentMessage,
     WorktreeReady,
 )
@@ -41,9 +41,6 @@ from lifefold.core.session.rules import (
 
 # The table
 
-SUCCESS = Pattern(SessionExited, "Success", lambda e: type(e.outcome) is Success)
-ERROR = Pattern(SessionExited, "Error", lambda e: type(e.outcome) is Error)
-TIMEOUT = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is Timeout)
 ANY_OUTCOME = Pattern(SessionExited, "*", lambda _e: True)
 
 ROWS: tuple[Row[Session], ...] = (

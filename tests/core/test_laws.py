@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from returns.result import Failure, Success
 
@@ -40,6 +40,9 @@ NEAR: dict[str, Record] = {
 
 EXPLORED = 1_500
 """How many records of a machine are visited at most, nearest first."""
+
+EXAMPLES = settings().max_examples // 2
+"""How many courses each machine is put through: there are many machines."""
 
 
 def explored(machine: Machine[Any]) -> list[Record]:
@@ -119,6 +122,7 @@ def test_records_and_events_can_be_written_and_read(machine: Machine[Any], recor
         assert msgspec.json.decode(encode(event), type=type(event)) == event
 
 
+@settings(max_examples=EXAMPLES)
 @given(data=st.data())
 def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], data: st.DataObject) -> None:
     """The ledger that decided, a replay of its log, and the reducers alone agree on every state on the way."""

@@ -9,7 +9,6 @@ from lifefold.core.kernel import Machine, Step, replace
 from lifefold.core.process import Comeback, Limits, Process, State, SuspendReason
 from lifefold.core.process.promises import COMING_BACK, IDLING, RECYCLING
 from lifefold.effects import NotifyProcess, ResumeTriggers
-from lifefold.interpreters.check import Bounds
 from promise_ground import breaks, broken_by_birth, changed, keeps, without_timer
 
 EVER: Final = Limits(
@@ -30,13 +29,12 @@ def is_not_to_be_suspended(p: Process) -> bool:
 
 def without(machine: Machine[Any], *words: str) -> list[str]:
     """Return what is not used of a machine besides what these words are about."""
-    bounds = Bounds(compared=500)
-    return [line for line in keeps(machine, bounds=bounds) if not any(word in line for word in words)]
+    return [line for line in keeps(machine) if not any(word in line for word in words)]
 
 
 def test_a_process_that_does_everything_by_itself_keeps_its_promises_in_every_state() -> None:
     """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
-    assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING, bounds=Bounds(compared=500)) == ()
+    assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
 
 
 def test_a_process_as_it_is_without_any_limits_set_keeps_its_promises_in_every_state() -> None:

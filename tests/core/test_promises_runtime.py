@@ -59,7 +59,7 @@ def has_no_section(a: Runtime) -> bool:
 @pytest.mark.parametrize("machine", [runtime.machine, agentpy, graceful, supervised, watched], ids=lambda m: m.name)
 def test_an_agent_keeps_its_promises_in_every_state(machine: Machine[Any]) -> None:
     """Nothing that the rules have is left unused by it."""
-    bounds = Bounds(within={machine.name: has_one_section}, compared=200)
+    bounds = Bounds(within={machine.name: has_one_section}, compared=50)
     assert keeps(near(machine), bounds=bounds) == ()
 
 

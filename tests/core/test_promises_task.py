@@ -24,7 +24,7 @@ from lifefold.core.task import (
 )
 from lifefold.core.task_profiles import GovernedTask, LeaseExpired, bernstein_1_9, governed
 from lifefold.interpreters.check import Bounds
-from promised import Mutants, instead, is_found, proven, rebuilt
+from promised import COMPARED, Mutants, instead, is_found, proven, rebuilt
 
 with_approval = approval.with_approval(machine, "task")
 TASKS: Final[tuple[Machine[Any], ...]] = (machine, in_fleet, bernstein_1_9, governed, approval.machine, with_approval)
@@ -49,7 +49,7 @@ def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
         return t.epoch <= 3
 
     few = Numbered(max_retries=1)
-    report = proven(governed.starting(few), Bounds(within={"task-governed": three_claims}))
+    report = proven(governed.starting(few), Bounds(within={"task-governed": three_claims}, compared=COMPARED))
     assert report.missing == ()
     assert report.cut > 0
 

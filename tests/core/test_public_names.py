@@ -4,10 +4,10 @@ from lifefold.core import fleet, kernel
 
 KERNEL = (
     "ANY STAY Advance After Aggregate AggregateType Asked Cause Codec Create Created Dispatch Does Elapsed Ended"
-    " Entity Envelope Event Fairness IllegalTransition InvalidMachine LifecycleEvent Machine Opened Pattern Phase"
-    " Possible Property Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper"
+    " Entity Envelope Event Fairness IllegalTransition InvalidMachine LifecycleEvent Machine Opened Overview Pattern"
+    " Phase Possible Property Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper"
     " Transition UnreadableEntry View advance after alone always always_step create describe digest does encode"
-    " eventually journal late leads_to possible possible_of react replace row rule sometimes strongly weakly"
+    " eventually journal late leads_to possible possible_of react replace row rule seeing sometimes strongly subject_of weakly"
 ).split()
 
 FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening promises seat status system worker".split()

@@ -47,6 +47,7 @@ from lifefold.effects import (
     ReportTaskFailed,
     SignalPreemption,
 )
+from lifefold.interpreters.handles.moves import open_targets
 from runtime_life import AgentLife, in_state, inside, running
 
 # Preemption
@@ -331,7 +332,7 @@ def test_the_limits_are_the_timers() -> None:
 
 def test_waiting_has_no_timeout_and_no_quiet_way_out() -> None:
     """Strictly the document's one edge (A8)."""
-    assert runtime.targets(runtime.machine, in_state(State.WAITING).record) == (State.RUNNING,)
+    assert open_targets(runtime.machine, in_state(State.WAITING).record) == (State.RUNNING,)
     assert in_state(State.WAITING).entity.running == ()
 
 
@@ -444,7 +445,7 @@ def test_a_supervised_agent_recovers_by_itself_five_times_and_then_stays_failed(
     )
     assert (life.state, life.record.task_id, life.entity.running) == (State.FAILED, None, ())
     assert life.refuses(Recover())
-    assert State.RECOVERING not in runtime.targets(runtime.supervised, life.record)
+    assert State.RECOVERING not in open_targets(runtime.supervised, life.record)
     assert in_state(State.FAILED).refuses(RecoveryDue())
 
 

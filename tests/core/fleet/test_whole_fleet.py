@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleet_driver import CODEC, Driver, effects_of
@@ -235,7 +235,6 @@ def test_one_agent_that_can_make_no_place_costs_no_task_anything() -> None:
 
 
 @given(plans(), SCRIPTS)
-@settings(max_examples=50)
 def test_the_fold_of_the_log_is_the_fleet(plan: Plan, script: list[int]) -> None:
     """The aggregates and their digests come out of the log alone."""
     driver = Driver(plan, script, people=True).run()
@@ -252,7 +251,6 @@ def test_the_fold_of_the_log_is_the_fleet(plan: Plan, script: list[int]) -> None
 
 
 @given(plans(), SCRIPTS)
-@settings(max_examples=50)
 def test_a_message_is_taken_exactly_once(plan: Plan, script: list[int]) -> None:
     """What an aggregate was told is what others have sent it, when all is over."""
     driver = Driver(plan, script, people=True).run()

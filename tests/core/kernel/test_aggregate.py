@@ -24,7 +24,7 @@ from lifefold.core.kernel import (
     View,
     rule,
 )
-from lifefold.core.kernel.aggregate import MACROSTEP_LIMIT
+from lifefold.core.kernel.reaction import MACROSTEP_LIMIT
 from lifefold.effects import Begin, CancelTimer, Tell
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Scrapped, machine
 from tower import PULL, Bell, Faded, Pulled, Sound, bell, refused, steps, taken, tower
@@ -89,6 +89,23 @@ def test_all_rules_see_the_aggregate_as_it_is_before_any_wish_is_done() -> None:
     seen.clear()
     assert taken(of, aggregate, PULL).aggregate.record("bell:1").state is Sound.RINGING
     assert seen == [Sound.QUIET]
+
+
+def test_rules_see_an_entity_that_is_through_with_an_event_and_with_what_had_waited_for_it() -> None:
+    """The postponed event's transition is one of the same step: rules on the first one see what came of both."""
+    seen: list[tuple[object, State, int]] = []
+
+    @rule(on=machine)
+    def watch(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        if isinstance(transition.event, Doused | Knocked):
+            seen.append((transition.event, transition.after.state, aggregate.record("oven").visitors))
+        yield from ()
+
+    of = AggregateType("house", machines=(machine,), rules=(watch,))
+    opened = taken(of, of.start("house/a"), Envelope("", Opened({"oven": Oven(Place.BAKING)}), 0)).aggregate
+    waits = taken(of, opened, Envelope("oven", Knocked(), 1)).aggregate
+    taken(of, waits, Envelope("oven", Doused(), 2))
+    assert seen == [(Doused(), Place.COLD, 1), (Knocked(), Place.COLD, 1)]
 
 
 def test_what_one_rule_asks_for_is_done_in_its_order() -> None:

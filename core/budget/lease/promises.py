@@ -1,0 +1,184 @@
+"""What whoever grants a lease, or spends from it, can rely on: at any time, and of every step."""
+
+from typing import Any, Final
+
+from lifefold.core.budget.lease.model import (
+    OPEN,
+    AddBudget,
+    Charge,
+    Close,
+    Expire,
+    GraceExceeded,
+    Lease,
+    Refresh,
+    Refund,
+    Reserve,
+    Revoke,
+    Settle,
+    State,
+)
+from lifefold.core.kernel import Property, Transition, always_step, leads_to, sometimes, weakly
+from lifefold.core.policy.promises import asks_once, keeps_time, leads_where, passes
+from lifefold.effects import ReturnBudget
+
+# What holds of every lease
+
+
+def cap_is_kept(x: Lease) -> bool:
+    """What is spent and what is reserved never pass what was granted."""
+    return x.account.spent_microusd + x.account.reserved_microusd <= x.account.cap_microusd
+
+
+def account_is_sound(x: Lease) -> bool:
+    """No amount is negative, and nothing is free beside an overrun."""
+    return x.account.sound
+
+
+def closed_with_the_lease(x: Lease) -> bool:
+    """The account is closed exactly when the lease is over."""
+    return x.account.closed is (x.state not in OPEN)
+
+
+def is_over_when_used_up(x: Lease) -> bool:
+    """Of an active lease that was spent from, something is left: free, or reserved for work that is under way."""
+    left_microusd = x.account.free_microusd + x.account.reserved_microusd
+    return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent_microusd
+
+
+# What holds of every step
+
+
+def admits_only_while_active(step: Transition) -> bool:
+    """Nothing new is reserved unless the lease is ACTIVE, and then no more than was free (B12, B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    held = {each.name for each in before.reservations}
+    new_microusd: int = sum(each.amount_microusd for each in now.reservations if each.name not in held)
+    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free_microusd)
+
+
+def cost_is_what_was_said(step: Transition) -> bool:
+    """The cost grows by what a settlement or a charge says, and by nothing else."""
+    if step.before is None:
+        return True
+    grown: int = step.after.record.account.cost_microusd - step.before.record.account.cost_microusd
+    match step.event:
+        case Settle(cost_microusd=said) | Charge(amount_microusd=said):
+            return grown == said
+        case _:
+            return grown == 0
+
+
+def settles_once(step: Transition) -> bool:
+    """A settlement or a refund takes away the reservation that it names, which was there (B12)."""
+    if step.before is None or not isinstance(step.event, Settle | Refund):
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    return before.held(step.event.name) is not None and now.held(step.event.name) is None
+
+
+def reservations_stay(step: Transition) -> bool:
+    """What is reserved is neither forgotten nor changed but by its settlement, whatever becomes of the lease (B12)."""
+    if step.before is None:
+        return True
+    named = step.event.name if isinstance(step.event, Settle | Refund) else None
+    kept = {each for each in step.before.record.account.reservations if each.name != named}
+    return kept <= set(step.after.record.account.reservations)
+
+
+def returned_is_told(step: Transition) -> bool:
+    """What goes back is asked for, to the last of it, and when the lease is over nothing is left free (B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
+    over = step.after.state not in OPEN
+    return bool(told == now.returned_microusd - before.returned_microusd and not (over and now.free_microusd))
+
+
+def grants_what_was_said(step: Transition) -> bool:
+    """What is granted grows by what is added, and by nothing else; nothing is no addition."""
+    if step.before is None:
+        return True
+    grown: int = step.after.record.account.cap_microusd - step.before.record.account.cap_microusd
+    match step.event:
+        case AddBudget(amount_microusd=added):
+            return grown == added > 0
+        case Refresh(amount_microusd=added):
+            return grown == added >= 0
+        case _:
+            return grown == 0
+
+
+def reserves_what_was_said(step: Transition) -> bool:
+    """What is admitted is set aside, under its name and with its amount; a charge of nothing is none."""
+    match step.event:
+        case Reserve(name=name, amount_microusd=amount):
+            held = step.after.record.account.held(name)
+            return held is not None and held.amount_microusd == amount
+        case Charge(amount_microusd=amount):
+            return amount > 0
+        case _:
+            return True
+
+
+def ends_when_it_is_used_up(step: Transition) -> bool:
+    """A lease that pays is over when nothing is left of it, and else stays as it is."""
+    if step.before is None or not isinstance(step.event, Settle | Refund | Charge):
+        return True
+    x: Lease = step.after.record
+    used_up = not (x.account.reserved_microusd or x.account.free_microusd)
+    ends = step.before.state is State.ACTIVE and used_up
+    return step.entered is (State.EXPIRED if ends else None)
+
+
+def says_why_it_was_revoked(step: Transition) -> bool:
+    """Who takes a lease back is quoted."""
+    return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
+    always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
+    always_step("more is granted only if somebody adds it", grants_what_was_said),
+    always_step("what is admitted is set aside as it was said", reserves_what_was_said),
+    always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
+    always_step("whoever takes a lease back says why", says_why_it_was_revoked),
+    leads_where(
+        "every event leads where it says",
+        {
+            Expire: (State.EXPIRED,),
+            Refresh: (State.ACTIVE,),
+            Reserve: (State.ACTIVE,),
+            AddBudget: (State.ACTIVE,),
+            GraceExceeded: (State.CLOSED,),
+            Close: (State.CLOSED,),
+            Revoke: (State.REVOKED,),
+        },
+    ),
+    *keeps_time(
+        {
+            Expire: ((State.ACTIVE,), lambda x: x.limits.duration_ms),
+            GraceExceeded: ((State.EXPIRED,), lambda x: x.limits.grace_ms),
+        }
+    ),
+    asks_once(),
+    always_step("a reservation is settled or refunded once", settles_once),
+    always_step("no reservation is forgotten", reservations_stay),
+    always_step("what goes back is told, and whoever ends keeps nothing", returned_is_told),
+    leads_to(
+        "every reservation is settled or refunded, if its work reports",
+        lambda e: bool(e.record.account.reservations),
+        lambda e: not e.record.account.reservations,
+        given=weakly(Settle),
+    ),
+    passes(State.EXPIRED),
+    sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent_microusd > 0),
+    sometimes("a lease is closed with money left", lambda e: e.record.account.returned_microusd > 0),
+    sometimes("more is spent than was granted", lambda e: e.record.account.overrun_microusd > 0),
+    sometimes(
+        "work reports after its lease is over",
+        lambda e: e.state not in OPEN and bool(e.record.account.reservations),
+    ),
+)

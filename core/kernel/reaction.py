@@ -1,0 +1,217 @@
+"""What one input comes to inside an aggregate, with everything that follows from it.
+
+``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
+fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
+and all of them see one and the same aggregate: as it is when the entity is through with the event, postponed events
+that it takes thereupon included (and all entities with ``Opened`` and ``Recovered``), before anything that rules ask
+for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules are
+pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and changes
+nothing.
+
+Messages are numbered per pair of aggregates: the receiver takes each number once and in order, whatever the transport
+repeats or overtakes. A message that its entity refuses is taken all the same, and stands in the log.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, Wish
+from lifefold.core.kernel.entity import (
+    Advance,
+    Created,
+    Envelope,
+    Opened,
+    Recovered,
+    Refusal,
+    Transition,
+    advance,
+    create,
+)
+from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.record import Record, replace
+from lifefold.effects import Effect, Tell
+
+MACROSTEP_LIMIT: Final = 100_000
+"""How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """An effect and the entity that asks for it. What identifies it is (aggregate, version, place in the reaction)."""
+
+    entity: str
+    effect: Effect
+
+
+class Reaction(msgspec.Struct, frozen=True, gc=False):
+    """What one accepted input came to. ``changed`` names the entities that are not as they were, in order."""
+
+    aggregate: Aggregate
+    effects: tuple[Asked, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
+    """Take one input and everything that follows from it.
+
+    A refusal changes nothing. What its entity refuses of a message comes back in a reaction: the number is used up.
+    """
+    if not envelope.sender:
+        return _macrostep(of, aggregate, envelope)
+    expected = aggregate.received.get(envelope.sender, 0) + 1
+    if envelope.ordinal != expected:
+        kind = "duplicate" if envelope.ordinal < expected else "overtaking"
+        return Refusal(envelope, kind, f"message {envelope.ordinal} of {envelope.sender}, expected {expected}")
+    if not of.reads(envelope.entity, envelope.event):
+        name = type(envelope.event).__name__
+        return Refusal(envelope, "unknown", f"{aggregate.name} knows no {name} for {envelope.entity!r}")
+    heard = replace(aggregate, received=aggregate.received.set(envelope.sender, envelope.ordinal))
+    reaction = _macrostep(of, heard, envelope)
+    if isinstance(reaction, Refusal):
+        return Reaction(replace(heard, version=heard.version + 1), refusals=(reaction,))
+    return reaction
+
+
+def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
+    first = _first(of, aggregate, envelope)
+    if isinstance(first, Refusal):
+        return first
+    run = _Run(of, aggregate)
+    run.accept(*first)
+    while run.queue:
+        if len(run.transitions) > MACROSTEP_LIMIT:
+            reason = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
+            return Refusal(envelope, "circle", reason)
+        run.follow(run.queue.pop(), envelope)
+    return run.reaction()
+
+
+def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[Advance]:
+    event = envelope.event
+    if isinstance(event, _OF_ALL):
+        if envelope.entity:
+            reason = f"{type(event).__name__} is for all of {aggregate.name}, not for {envelope.entity!r}"
+            return Refusal(envelope, "unknown", reason)
+        return _open(of, aggregate, envelope, event) if isinstance(event, Opened) else _recover(of, aggregate, envelope)
+    machine = of.machine_of(envelope.entity)
+    if machine is not None and type(event) in machine.reports and not envelope.slot:
+        reason = f"{type(event).__name__} comes from an activity, not from {envelope.actor}"
+        return Refusal(envelope, "unsolicited", reason)
+    done = _deliver(of, aggregate, envelope)
+    return done if isinstance(done, Refusal) else [done]
+
+
+_OF_ALL = (Opened, Recovered)
+
+
+def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Advance | Refusal:
+    """Let an entity take an event, or begin its life."""
+    ref, event = envelope.entity, envelope.event
+    machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
+    if machine is not None and entity is not None:
+        if isinstance(event, Created):
+            return Refusal(envelope, "duplicate", f"{aggregate.name}: {ref!r} exists already")
+        return advance(machine, entity, envelope)
+    if machine is not None and isinstance(event, Created):
+        return _begin(machine, ref, event.record, envelope)
+    return Refusal(envelope, "unknown", f"{aggregate.name}: {ref!r} does not exist")
+
+
+def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) -> Advance | Refusal:
+    if type(record) is machine.record:
+        return create(machine, ref, record, envelope.at_ms, envelope.actor)
+    reason = f"{ref!r} begins with a {machine.record.__name__}, not with a {type(record).__name__}"
+    return Refusal(envelope, "illegal", reason)
+
+
+def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> list[Advance]:
+    done: list[Advance] = []
+    for ref, entity in sorted(aggregate.entities.items()):
+        machine = of.machine_of(ref)
+        if machine is not None and entity.running:
+            taken = advance(machine, entity, envelope)
+            done += [taken] if isinstance(taken, Advance) else []
+    return done
+
+
+def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Opened) -> Refusal | list[Advance]:
+    if aggregate.entities:
+        return Refusal(envelope, "duplicate", f"{aggregate.name} is open already")
+    born: list[Advance] = []
+    for ref, record in event.records.items():
+        machine = of.machine_of(ref)
+        if machine is None:
+            return Refusal(envelope, "unknown", f"{aggregate.name} has no machine for {ref!r}")
+        first = _begin(machine, ref, record, envelope)
+        if isinstance(first, Refusal):
+            return first
+        born.append(first)
+    return born
+
+
+class _Run:
+    """The inside of one macrostep: local to one call of ``react`` and gone with it."""
+
+    __slots__ = ("aggregate", "changed", "effects", "of", "queue", "refusals", "transitions")
+
+    def __init__(self, of: AggregateType, aggregate: Aggregate) -> None:
+        self.of = of
+        self.aggregate = aggregate
+        self.changed: dict[str, None] = {}
+        self.effects: list[Asked] = []
+        self.transitions: list[Transition] = []
+        self.refusals: list[Refusal] = []
+        self.queue: list[tuple[str, Wish]] = []
+
+    def accept(self, *advances: Advance) -> None:
+        """Make advances part of the aggregate, then queue what their transitions entail, first things on top."""
+        entities, views = self.aggregate.entities, self.aggregate.views
+        for done in advances:
+            entities = entities.set(done.entity.ref, done.entity)
+            self.changed[done.entity.ref] = None
+            for name, view in self.of.views.items():
+                for transition in done.transitions:
+                    views = views.set(name, view.fold(views[name], transition))
+            self.effects += [Asked(done.entity.ref, effect) for effect in done.effects]
+            self.transitions += done.transitions
+            self.refusals += done.refusals
+        self.aggregate = replace(self.aggregate, entities=entities, views=views)
+        wishes = [
+            (each.name, wish)
+            for done in advances
+            for transition in done.transitions
+            for each in self.of.rules_on(transition.machine)
+            for wish in each.follow(self.aggregate, transition)
+        ]
+        self.queue += reversed(wishes)
+
+    def follow(self, wished: tuple[str, Wish], cause: Envelope) -> None:
+        """Do what one rule asked for."""
+        name, wish = wished
+        event = Created(wish.record) if isinstance(wish, Create) else wish.event
+        envelope = Envelope(wish.entity, event, cause.at_ms, f"rule:{name}")
+        if isinstance(wish, Tell):
+            self.send(wish, envelope)
+            return
+        done = _deliver(self.of, self.aggregate, envelope)
+        if isinstance(done, Refusal):
+            self.refusals.append(done)
+        else:
+            self.accept(done)
+
+    def send(self, tell: Tell, envelope: Envelope) -> None:
+        """Give a message its number, if it is for somebody who can read it."""
+        if not self.of.reaches(tell):
+            reason = f"{self.of.kind}: no {tell.aggregate!r} knows {type(tell.event).__name__} for {tell.entity!r}"
+            self.refusals.append(Refusal(envelope, "unknown", reason))
+            return
+        ordinal = self.aggregate.sent.get(tell.aggregate, 0) + 1
+        self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(tell.aggregate, ordinal))
+        self.effects.append(Asked("", replace(tell, ordinal=ordinal)))
+
+    def reaction(self) -> Reaction:
+        """Return what it all came to."""
+        now = replace(self.aggregate, version=self.aggregate.version + 1)
+        return Reaction(now, tuple(self.effects), tuple(self.transitions), tuple(self.refusals), tuple(self.changed))
