@@ -2,8 +2,9 @@
 
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
-from lifefold.interpreters.engine.interpreter import Interpreter, MissingHandlersError, Occasion, Ongoing
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.missing import MissingHandlersError
 
 __all__ = [
     "Clock",

@@ -21,13 +21,10 @@ import msgspec
 
 from lifefold.core.kernel import Aggregate, Does, Entity, Event, System
 from lifefold.effects import Activity, Begin, Effect
+from lifefold.interpreters.missing import MissingHandlersError
 
 E = TypeVar("E", bound=Effect)
 A = TypeVar("A", bound=Activity)
-
-
-class MissingHandlersError(Exception):
-    """The interpreter cannot serve the system; the message names every effect and activity that has no handler."""
 
 
 class Occasion(msgspec.Struct, frozen=True, gc=False):

@@ -43,13 +43,14 @@ def _agents(table: Table, folder: Path) -> Iterator[Agent]:
     env: dict[str, str] = table.optional("env", values.variables, {})
     limits = _limits(table)
     output_limit_bytes = table.optional("output_limit", values.size(LEAST_OUTPUT_BYTES), DEFAULT_OUTPUT_LIMIT_BYTES)
+    place = table.place("target") if target else ""
     table.finish()
     command = python_command(target, folder) if target else settled_command(written, folder) if written else ()
     if written and command:
         _check_command(table, written, command, env)
     for number in range(1, count + 1) if name else ():
         numbered = name if count == 1 else f"{name}-{number}"
-        yield Agent(numbered, command, written, env, limits, output_limit_bytes, target)
+        yield Agent(numbered, command, written, env, limits, output_limit_bytes, target, place)
 
 
 def _runs(table: Table) -> tuple[tuple[str, ...], str]:

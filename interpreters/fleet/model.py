@@ -17,8 +17,8 @@ class Agent(msgspec.Struct, frozen=True):
     """One agent, of those that a ``count`` makes several of.
 
     ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
-    ``target`` there instead. ``env`` is added to the
-    environment that the runner itself has. ``output_limit_bytes`` is for each session, on disk.
+    ``target`` there instead, which ``target_place`` says where it stands. ``env`` is added to the environment that the
+    runner itself has. ``output_limit_bytes`` is for each session, on disk.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Agent(msgspec.Struct, frozen=True):
     limits: session.Limits = session.Limits()
     output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
     target: str = ""
+    target_place: str = ""
 
 
 class Fleet(msgspec.Struct, frozen=True):

@@ -66,6 +66,10 @@ class Report:
         """Return the line of a value."""
         return line_of(path, self._lines)
 
+    def place(self, path: KeyPath, key: str) -> str:
+        """Return where the value at ``path`` stands, as the beginning of what is to be said about it."""
+        return f"{Problem(self.file, key, self.line(path), '')}: "
+
     def problem(self, path: KeyPath, key: str, message: str) -> None:
         """Add a problem with the value at ``path``, which people call ``key``."""
         self._problems.append(Problem(self.file, key, self.line(path), message))

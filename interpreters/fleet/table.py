@@ -54,6 +54,10 @@ class Table:
         """Report a problem with a key's value, or with the part of it to which ``at`` leads."""
         self.report.problem((*self.path, key, *at), self.key(key, *at), message)
 
+    def place(self, key: str) -> str:
+        """Return where a key's value stands, for what is found out about it only later."""
+        return self.report.place((*self.path, key), self.key(key))
+
     def warn(self, key: str, message: str) -> None:
         """Add a warning about a key, or about the table if the key is absent."""
         path = (*self.path, key) if key in self.values else self.path

@@ -1,25 +1,27 @@
-"""What may be said to a handle, whichever it is: texts, whole numbers, truth values, functions."""
+"""What may be said to a handle, whichever it is: texts, words, whole numbers, truth values, functions."""
 
+from enum import Enum
 from typing import Final, TypeVar
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 TEXT_CHARACTERS: Final = 10_000
 """How long a reason or a name may be where there is a limit."""
 
 
-def string(name: str, value: object) -> str:
-    """Return a text, whatever is in it, as a plain ``str``, or raise ``TypeError``."""
+def string(name: str, value: object, *, empty: bool = True) -> str:
+    """Return a text, whatever is in it, as a plain ``str``, or raise ``TypeError`` or ``ValueError``."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+    if not empty and not value:
+        raise ValueError(f"{name} must not be empty")
     return str.__str__(value)
 
 
 def text(name: str, value: object, *, empty: bool = True) -> str:
     """Return a text that can be written down, or raise ``TypeError`` or ``ValueError``."""
-    plain = string(name, value)
-    if not empty and not plain:
-        raise ValueError(f"{name} must not be empty")
+    plain = string(name, value, empty=empty)
     if len(plain) > TEXT_CHARACTERS:
         raise ValueError(f"{name} must have at most {TEXT_CHARACTERS} characters, not {len(plain)}")
     if any("\ud800" <= character <= "\udfff" for character in plain):
@@ -55,3 +57,12 @@ def function(name: str, value: T) -> T:
     if not callable(value):
         raise TypeError(f"{name} must be callable, not {type(value).__name__}")
     return value
+
+
+def one_of(name: str, kind: type[E], value: object) -> E:
+    """Return the member of an enumeration that is equal to a value, or raise ``ValueError``, which lists them all."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        known = ", ".join(str(each.value) for each in kind)
+        raise ValueError(f"{name} must be one of {known}, not {value!r}") from error

@@ -36,13 +36,14 @@ from lifefold.core.kernel import (
     Machine,
     Record,
     Refusal,
+    State,
     Transition,
     advance,
     create,
 )
 from lifefold.effects import CallHook, CancelTimer, Effect, StartTimer
-from lifefold.interpreters.engine import MissingHandlersError
 from lifefold.interpreters.handles.outbox import Outbox
+from lifefold.interpreters.missing import MissingHandlersError
 
 R = TypeVar("R", bound=Record)
 
@@ -120,6 +121,11 @@ class Driver(Generic[R]):
     def would_take(self, event: Event) -> bool:
         """Tell whether the entity would take this event now."""
         return not isinstance(self._decide(self._entity, Envelope(self._entity.ref, event, self._now_ms())), Refusal)
+
+    def would_enter(self, event: Event) -> State | None:
+        """Return the state that the entity would change to by this event now; None if it would not change."""
+        decided = self._decide(self._entity, Envelope(self._entity.ref, event, self._now_ms()))
+        return next((each.entered for each in decided.transitions), None) if isinstance(decided, Advance) else None
 
     def take(self, event: Event, actor: str = "") -> Transition | None:
         """Let the entity take an event and perform what follows. Raises ``RefusedError``.

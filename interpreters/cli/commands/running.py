@@ -29,6 +29,7 @@ from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, Verdict
+from lifefold.interpreters.run.targets import unloadable
 from lifefold.interpreters.store import StoreError
 
 UNEXPECTED = 3
@@ -110,6 +111,9 @@ def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None =
 
 async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Verdict]:
     clock, begins = WallClock(), not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
+    wrong = await unloadable(fleet)
+    if wrong:
+        raise BadInput("\n".join(wrong))
     try:
         runner = await Runner.open(fleet, log, clock=clock)
     except WorkplaceError as error:

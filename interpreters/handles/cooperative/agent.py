@@ -29,6 +29,7 @@ from lifefold.interpreters.handles.cooperative.states import (
     StateTransitionError,
 )
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
+from lifefold.interpreters.handles.moves import open_targets
 
 default_machine: Final[ContextVar[Machine[Runtime]]] = ContextVar("default_machine", default=runtime.machine)
 """The machine of an agent that is made without one; whoever runs agents that others write may set another profile."""
@@ -65,7 +66,7 @@ class Agent:
         audit: Audit | None = None,
     ) -> None:
         """Create the agent in INITIALIZING."""
-        self.agent_id = string("agent_id", agent_id)
+        self.agent_id = string("agent_id", agent_id, empty=False)
         self.name = string("name", name)
         self.logger: logging.Logger | logging.LoggerAdapter[Any] = logging.LoggerAdapter(
             logging.getLogger("lifefold.agent"), {"agent_id": agent_id}
@@ -76,6 +77,7 @@ class Agent:
         self.__sections: Final = itertools.count(1)
         self.__retiring: Final = Lock()
         self.__retired = False
+        self.__retired_for = ""
         profile = machine or default_machine.get()
         own, grace_ms = limits or profile.initial.limits, session_grace_ms.get()
         kept_to = own if grace_ms is None else own.within(grace_ms)
@@ -139,8 +141,8 @@ class Agent:
 
     def can_transition_to(self, target_state: int) -> bool:
         """Tell whether some event leads from here to the state of this number; none does once it is retired (A9)."""
-        targets = runtime.targets(self.__life.machine, self.__life.record)
-        return not self.is_retired and target_state in [self.__numbering.number(target) for target in targets]
+        reached = open_targets(self.__life.machine, self.__life.record)
+        return not self.is_retired and target_state in [self.__numbering.number(State(target)) for target in reached]
 
     def restore(self, record: Runtime) -> None:
         """Go on as the agent that this record is of, in another process; no hook is called, ``on_startup`` neither.
@@ -166,7 +168,7 @@ class Agent:
 
     def schedule(self, task_id: str) -> None:
         """Take a task: from RUNNABLE to SCHEDULED; ``on_scheduled`` follows."""
-        self.__send(runtime.Schedule(string("task_id", task_id)), State.SCHEDULED)
+        self.__send(runtime.Schedule(string("task_id", task_id, empty=False)), State.SCHEDULED)
 
     def run(self) -> None:
         """Begin or go on: from SCHEDULED, WAITING, WAITING_RESOURCES or RESUMED to RUNNING."""
@@ -230,11 +232,11 @@ class Agent:
         """Take the agent out of service, whatever its state; no edge of its table, and no way back (A9, A26)."""
         string("reason", reason)
         with self.__retiring:
-            again, self.__retired = self.__retired, True
-        if again:
-            return
+            if self.__retired:
+                return
+            self.__retired_for, self.__retired = reason, True
         record = self.__life.record
-        self.logger.warning("retired in %s: %s", record.state, reason)
+        self.logger.warning("retired in %s%s", record.state, f": {reason}" if reason else "")
         if self.__audit is not None:
             task = {} if record.task_id is None else {"task_id": record.task_id}
             kind, at_s = self.__life.machine.name, self.__clock() / 1_000
@@ -322,14 +324,14 @@ class Agent:
     def __send(self, event: Event, target: State | None) -> None:
         """Let the machine take an event; ``target`` is what a refusal names."""
         if self.__retired:
-            raise AgentRetiredError(self.agent_id)
+            raise AgentRetiredError(self.agent_id, self.__retired_for)
         self.tick()
         try:
             self.__life.take(event)
         except RefusedError as refused:
             record = self.__life.record
             numbers = self.__numbering.number(record.state), self.__numbering.number(target or record.state)
-            allowed = tuple(state.value for state in runtime.targets(self.__life.machine, record))
+            allowed = tuple(state.value for state in open_targets(self.__life.machine, record))
             raise StateTransitionError(*numbers, allowed, self.__numbering) from refused
 
     def __leave(self, key: int) -> None:

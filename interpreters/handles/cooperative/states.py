@@ -65,11 +65,16 @@ class HookError(AgentError):
 
 
 class AgentRetiredError(AgentError):
-    """The agent was retired; it does nothing any more (A9)."""
+    """The agent was retired, perhaps for a ``reason``; it does nothing any more (A9)."""
+
+    def __init__(self, agent_id: str, reason: str = "") -> None:
+        """Take the agent's id, and what it was retired for."""
+        super().__init__(agent_id, reason)
+        self.agent_id, self.reason = agent_id, reason
 
     def __str__(self) -> str:
-        """Say which agent."""
-        return f"agent {self.args[0]} was retired"
+        """Say which agent, and why."""
+        return f"agent {self.agent_id} was retired{f' ({self.reason})' if self.reason else ''}; make another one"
 
 
 def _name(numbering: Numbering, number: int) -> str:

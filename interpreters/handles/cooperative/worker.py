@@ -18,13 +18,13 @@ Whoever started the process ends the group after a grace of its own, ``LIFEFOLD_
 within it.
 """
 
+import importlib
 import os
 import signal
 import sys
 import traceback
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import suppress
-from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -91,10 +91,7 @@ def main(arguments: list[str], env: Mapping[str, str]) -> int:
 
 def agent_of(target: str, name: str) -> Agent:
     """Make the agent that ``MODULE:CLASS`` names. Raises ``TargetError``."""
-    kind = _loaded(target)
-    if not (isinstance(kind, type) and issubclass(kind, Agent) and callable(getattr(kind, "process_work", None))):
-        message = f"{target}: it must be a subclass of {_PACKAGE}.Agent with a method process_work()"
-        raise TargetError(message)
+    kind = class_of(target)
     try:
         made = kind(name)
         made.tick()
@@ -104,14 +101,26 @@ def agent_of(target: str, name: str) -> Agent:
     return made
 
 
-def _loaded(target: str) -> object:
+def class_of(target: str) -> Callable[[str], Agent]:
+    """Return the class that ``MODULE:CLASS`` names. Raises ``TargetError``."""
     module, _, path = target.partition(":")
     try:
-        found: object = attrgetter(path)(import_module(module))
+        found: object = attrgetter(path)(importlib.import_module(module))
     except (Exception, SystemExit) as error:
-        message = f"{target}: {type(error).__name__}: {error}"
+        message = f"{target}: {type(error).__name__}: {error}{_raised_at(error)}"
         raise TargetError(message) from error
+    if not (isinstance(found, type) and issubclass(found, Agent) and callable(getattr(found, "process_work", None))):
+        message = f"{target}: it must be a subclass of {_PACKAGE}.Agent with a method process_work()"
+        raise TargetError(message)
     return found
+
+
+def _raised_at(error: BaseException) -> str:
+    """Say where in the user's modules an error was raised; nothing if it was in none."""
+    ours = (__file__, importlib.__file__)
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename not in ours]
+    theirs = [each for each in frames if not each.filename.startswith("<frozen ")]
+    return f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
 
 
 def resumed(agent: Agent, target: str, state_file: Path) -> bool:

@@ -14,12 +14,14 @@ from lifefold.interpreters.handles.governance.appraisal import (
     classify_agent_state,
     estimate_timeout,
 )
-from lifefold.interpreters.handles.governance.kernel import (
+from lifefold.interpreters.handles.governance.errors import (
     AccessDeniedError,
     DuplicateTransitionError,
-    Governance,
     IllegalTransitionError,
     PlanConflictError,
+)
+from lifefold.interpreters.handles.governance.kernel import (
+    Governance,
     add_listener,
     remove_listener,
     transition_agent,

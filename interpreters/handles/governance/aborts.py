@@ -7,7 +7,7 @@ from typing import Final
 
 from lifefold.core.policy.abort import AbortPolicy, AbortScope, Target, affected, descendants
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.handles.arguments import function, instance, text
+from lifefold.interpreters.handles.arguments import function, instance, one_of, text
 from lifefold.interpreters.handles.outbox import FAILURES_KEPT
 
 Shutdown = Callable[[str, AbortReason, str], None]
@@ -18,8 +18,9 @@ class AbortChain:
     """A family of sessions. ``shutdown`` is called once for every session that an abort takes along.
 
     The nearest are told first, and among them who was spawned first. If ``shutdown`` raises for one of them, the others
-    are told nevertheless, and the error is kept in ``failures``. A session is named by a text; whatever else is given
-    raises ``TypeError`` or ``ValueError``, as does what is no policy, no cause, or cannot be called.
+    are told nevertheless, and the error is kept in ``failures``. A session is named by a text that is not empty;
+    whatever else is given raises ``TypeError`` or ``ValueError``, as does what is no policy, no cause, or cannot be
+    called.
     """
 
     def __init__(self, policy: AbortPolicy = AbortPolicy(), shutdown: Shutdown | None = None) -> None:  # noqa: B008 - an immutable value
@@ -32,20 +33,19 @@ class AbortChain:
 
     def register_child(self, parent_id: str, child_id: str) -> None:
         """Record whose child a session is; the first word about it counts."""
-        parent, child = text("parent_id", parent_id), text("child_id", child_id)
+        parent, child = text("parent_id", parent_id, empty=False), text("child_id", child_id, empty=False)
         with self._lock:
             if child not in self._parents:
                 self._parents = {**self._parents, child: parent}
 
     def children_of(self, parent_id: str) -> list[str]:
         """Return everybody below a session, the nearest first."""
-        return list(descendants(self._parents, text("parent_id", parent_id)))
+        return list(descendants(self._parents, text("parent_id", parent_id, empty=False)))
 
     def abort_tool(self, session_id: str, tool: str = "", reason: str = "") -> list[str]:
         """Abort one tool; return the sessions that this takes along, none by default (E37)."""
-        return self._abort(
-            session_id, AbortScope.TOOL, f"{text('tool', tool)}: {text('reason', reason)}" if tool else reason
-        )
+        named, why = text("tool", tool), text("reason", reason)
+        return self._abort(session_id, AbortScope.TOOL, f"{named}: {why}" if named else why)
 
     def abort_siblings(self, session_id: str, reason: str = "") -> list[str]:
         """Abort the siblings of a session, with all that is below them (E36)."""
@@ -55,25 +55,25 @@ class AbortChain:
         self, session_id: str, reason: str = "", cause: AbortReason = AbortReason.SHUTDOWN_SIGNAL
     ) -> list[str]:
         """Abort a session and all that is below it (E36)."""
-        return self._abort(session_id, AbortScope.SESSION, reason, AbortReason(cause))
+        return self._abort(session_id, AbortScope.SESSION, reason, one_of("cause", AbortReason, cause))
 
     def propagate_abort(self, parent_id: str, reason: str = "") -> list[str]:
         """Abort everybody below a session that is over already."""
-        found = descendants(self._parents, text("parent_id", parent_id))
+        found = descendants(self._parents, text("parent_id", parent_id, empty=False))
         below = [Target(each, AbortReason.PARENT_ABORTED) for each in found]
         return self._tell(below, text("reason", reason))
 
     def cleanup(self, session_id: str) -> None:
         """Forget a session: whose child it is, and who are its children."""
-        gone = text("session_id", session_id)
+        gone = text("session_id", session_id, empty=False)
         with self._lock:
             self._parents = {child: of for child, of in self._parents.items() if gone not in (child, of)}
 
     def _abort(
         self, session_id: str, scope: AbortScope, reason: str, cause: AbortReason = AbortReason.SIBLING_ABORTED
     ) -> list[str]:
-        found = affected(self._parents, text("session_id", session_id), scope, self.policy, cause)
-        return self._tell(found, text("reason", reason))
+        named = text("session_id", session_id, empty=False)
+        return self._tell(affected(self._parents, named, scope, self.policy, cause), text("reason", reason))
 
     def _tell(self, targets: Iterable[Target], reason: str) -> list[str]:
         told: list[str] = []

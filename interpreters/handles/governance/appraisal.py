@@ -4,9 +4,9 @@ Times are in seconds here, as in the document. ``TypeError`` and ``ValueError`` 
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from lifefold.core.policy import access, adaptive_timeout, visual
 from lifefold.core.policy.access import AccessLevel, Capabilities, Gates, Trust
@@ -17,6 +17,9 @@ AgentState = visual.VisualState
 
 SECONDS_LIMIT: Final = 10**11
 """The longest time that may be named: some three thousand years."""
+
+PIDS: Final = range(2**31)
+"""The numbers that a process can have."""
 
 FILES_LIMIT: Final = 1_000_000
 """One more than the number of files that a task may own."""
@@ -45,11 +48,16 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     now: float | None = None,
     thresholds: AgentStateThresholds = AgentStateThresholds(),  # noqa: B008 - an immutable value
 ) -> AgentState:
-    """Return the visual state of a session. Times are Unix, in seconds; ``now`` is the present if it is not given."""
-    heard_ms = None if last_heartbeat is None else _ms(last_heartbeat)
-    seen = visual.Observation(text("status", status), _ms(started_at), heard_ms, pid)
-    limits = visual.Thresholds(*map(_ms, instance(AgentStateThresholds, thresholds)))
-    return visual.classify(seen, _ms(time.time() if now is None else now), limits).state
+    """Return the visual state of a session. Times are Unix, in seconds; ``now`` is the present if it is not given.
+
+    ``status`` is an agent's word or a task's, in whatever case; one that is neither is UNKNOWN while there is a process
+    (E30). ``pid`` is None for a session that has none.
+    """
+    heard_ms = None if last_heartbeat is None else _ms("last_heartbeat", last_heartbeat)
+    process = None if pid is None else whole("pid", pid, PIDS)
+    seen = visual.Observation(text("status", status), _ms("started_at", started_at), heard_ms, process)
+    limits = visual.Thresholds(*map(_ms, AgentStateThresholds._fields, instance(AgentStateThresholds, thresholds)))
+    return visual.classify(seen, _ms("now", time.time() if now is None else now), limits).state
 
 
 def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each by its name
@@ -61,7 +69,7 @@ def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each b
     history: Iterable[tuple[str, str, float]] = (),
 ) -> TimeoutEstimate:
     """Return how long a task may take (E33). ``history`` has the role, the status and the seconds of earlier runs."""
-    past = [adaptive_timeout.PastRun(role_was, status, _ms(seconds)) for role_was, status, seconds in history]
+    past = [_past_run(f"history, run {place}", run) for place, run in enumerate(history, 1)]
     words = (text("scope", scope), text("complexity", complexity), text("model", model), text("role", role))
     work = adaptive_timeout.Work(*words, whole("owned_files", owned_files, range(FILES_LIMIT)))
     found = adaptive_timeout.estimate(work, past)
@@ -78,7 +86,7 @@ class GraduatedAccess:
         self._trust: Final[dict[str, Trust]] = {}
 
     def level(self, agent_id: str) -> AccessLevel:
-        """Return how far an agent is trusted."""
+        """Return how far an agent is trusted; whoever gives no name is not."""
         return self.trust(agent_id).level
 
     def trust(self, agent_id: str) -> Trust:
@@ -115,14 +123,27 @@ class GraduatedAccess:
 
     def _record(self, agent_id: str, change: Callable[[Trust], Trust]) -> AccessLevel:
         with self._lock:
-            trust = self._trust[agent_id] = change(self.trust(agent_id))
+            name = text("agent_id", agent_id, empty=False)
+            trust = self._trust[name] = change(self.trust(name))
             return trust.level
 
 
-def _ms(seconds: object) -> int:
+def _past_run(name: str, run: object) -> adaptive_timeout.PastRun:
+    if not isinstance(run, tuple | list) or len(parts := cast("Sequence[Any]", run)) != len(_RUN):
+        raise TypeError(f"{name} must be {', '.join(_RUN)}, not {run!r}")
+    role, status, seconds = parts
+    return adaptive_timeout.PastRun(
+        text(f"{name}, role", role), text(f"{name}, status", status), _ms(f"{name}, seconds", seconds)
+    )
+
+
+_RUN: Final = ("role", "status", "seconds")
+
+
+def _ms(name: str, seconds: object) -> int:
     """Return a time in milliseconds. Raises ``TypeError`` or ``ValueError`` for what is no time."""
-    if not isinstance(seconds, float | int):
-        raise TypeError(f"a time must be a number of seconds, not {type(seconds).__name__}")
+    if not isinstance(seconds, float | int) or isinstance(seconds, bool):
+        raise TypeError(f"{name} must be a number of seconds, not {type(seconds).__name__}")
     if not abs(seconds) <= SECONDS_LIMIT:
-        raise ValueError(f"a time must be within {SECONDS_LIMIT} s, not {seconds}")
+        raise ValueError(f"{name} must be within {SECONDS_LIMIT} s, not {seconds}")
     return round(seconds * 1_000)

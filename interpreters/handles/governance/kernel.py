@@ -25,8 +25,14 @@ from lifefold.core.policy.access import AccessLevel, Gates, may
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.replayed import Ledger
 from lifefold.effects import Effect, KeepDeadLetter
-from lifefold.interpreters.handles.arguments import function, instance, text, whole
+from lifefold.interpreters.handles.arguments import function, instance, one_of, text, whole
 from lifefold.interpreters.handles.driver import RefusedError
+from lifefold.interpreters.handles.governance.errors import (
+    AccessDeniedError,
+    DuplicateTransitionError,
+    IllegalTransitionError,
+    PlanConflictError,
+)
 from lifefold.interpreters.handles.governance.tasks import AgentSession, Subject, Task, TaskStatus
 from lifefold.interpreters.handles.outbox import Outbox
 
@@ -39,33 +45,6 @@ CLAIMS: Final = range(2**63)
 """The numbers that a claim can have."""
 
 Listener = Callable[[LifecycleEvent], None]
-
-
-class IllegalTransitionError(Exception):
-    """No row of the table allows this; nothing has changed. ``detail`` says more, if there is more to say."""
-
-    def __init__(self, entity_type: str, entity_id: str, source: str, target: str, detail: str = "") -> None:
-        """Take what was to move, from where, to where."""
-        super().__init__(f"Illegal {entity_type} transition: {source!r} -> {target!r} (entity {entity_id})")
-        self.entity_type, self.entity_id = entity_type, entity_id
-        self.from_status, self.to_status, self.detail = source, target, detail
-
-
-class DuplicateTransitionError(Exception):
-    """The transition id was used for another transition of this entity (E14)."""
-
-
-class AccessDeniedError(Exception):
-    """The actor is not trusted enough for this transition (E34)."""
-
-
-class PlanConflictError(Exception):
-    """The plan cannot be decided as asked; nothing has changed (E43). ``tasks`` are those in the way."""
-
-    def __init__(self, conflict: approval.PlanConflict) -> None:
-        """Take the conflict."""
-        super().__init__(f"{conflict.reason}: {', '.join(conflict.tasks)}")
-        self.tasks = conflict.tasks
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -164,9 +143,12 @@ class Governance:
         return self._move(session, new_status, said, transition_id)
 
     def heartbeat(self, session: AgentSession) -> LifecycleEvent | None:
-        """Note a sign of life: the first one makes the session work, a dead one's is refused (E23)."""
+        """Note a sign of life: the first one makes the session work, a dead one's is refused (E23).
+
+        One that changes the state needs the level that this change needs, of the session itself (E34).
+        """
         instance(AgentSession, session)
-        return self._settle(session, lambda: self._take(session, agent.Heartbeat(), "heartbeat", Said(session.id)))
+        return self._settle(session, lambda: self._heard(session, Said(session.id)))
 
     def request_approval(self, task: Task, actor: str = "", reason: str = "") -> LifecycleEvent:
         """Let a task that is done wait for a person's word (E2)."""
@@ -243,6 +225,13 @@ class Governance:
         source = subject.spelled(subject.record.state)
         if not may(self._level_of(said.actor), source, status, self._gates):
             raise AccessDeniedError(f"{said.actor or 'nobody'} may not move {subject.id} from {source} to {status}")
+
+    def _heard(self, session: AgentSession, said: Said) -> LifecycleEvent | None:
+        session.driver.tick()
+        entered = session.driver.would_enter(agent.Heartbeat())
+        if entered is not None:
+            self._must_be_admitted(session, session.spelled(entered), said)
+        return self._take(session, agent.Heartbeat(), "heartbeat", said)
 
     def _take(self, subject: Subject, event: Event, status: str, said: Said) -> LifecycleEvent | None:
         try:
@@ -345,8 +334,8 @@ def _said(
     """Check what a caller says. Raises ``TypeError`` and ``ValueError``."""
     if token is not None:
         whole("token", token, CLAIMS)
-    because = None if transition_reason is None else TransitionReason(transition_reason)
-    aborted = None if abort_reason is None else AbortReason(abort_reason)
+    because = None if transition_reason is None else one_of("transition_reason", TransitionReason, transition_reason)
+    aborted = None if abort_reason is None else one_of("abort_reason", AbortReason, abort_reason)
     return Said(text("actor", actor), text("reason", reason), because, aborted, token)
 
 

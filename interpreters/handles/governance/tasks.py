@@ -15,7 +15,7 @@ from lifefold.core import agent, approval, task
 from lifefold.core.claims import Claims
 from lifefold.core.kernel import Event, Machine, Record, State, Transition, replace
 from lifefold.effects import Effect
-from lifefold.interpreters.handles.arguments import instance, text
+from lifefold.interpreters.handles.arguments import instance, one_of, text
 from lifefold.interpreters.handles.driver import Driver, asked_by, wall_ms
 from lifefold.interpreters.handles.governance.aborts import AbortChain
 from lifefold.interpreters.handles.moves import moves
@@ -56,7 +56,7 @@ class Subject:
         clock: Callable[[], int],
     ) -> None:
         """Begin a life with this record."""
-        self.id: Final = text("id", id)
+        self.id: Final = text("id", id, empty=False)
         self.table: Final = table
         self.lock: Final = RLock()
         self.taken: Final[list[Transition]] = []
@@ -123,7 +123,7 @@ class Task(Subject):
         """Make a task that is in this state."""
         if "state" in fields:
             raise TypeError("the state of a task is given as its status")
-        given = {**fields, "id": text("id", id), "state": task.State[TaskStatus(status).name]}
+        given = {**fields, "id": text("id", id), "state": task.State[one_of("status", TaskStatus, status).name]}
         record = _checked(replace(machine_of(task.Task, machine).initial, **given))
         self.claims = instance(Claims, claims).knowing(record)
         super().__init__(id, machine, approval.with_approval(machine, machine.name), record, clock)
@@ -178,7 +178,7 @@ class AgentSession(Subject):
         named = {"parent": text("parent_id", parent_id), "task": text("task_id", task_id)}
         born = agent.spawned(text("id", id), clock(), **named, like=like)
         chain = aborts if aborts is None else instance(AbortChain, aborts)
-        super().__init__(id, table, table, replace(born, state=AgentStatus(status)), clock)
+        super().__init__(id, table, table, replace(born, state=one_of("status", AgentStatus, status)), clock)
         if chain is not None and parent_id:
             chain.register_child(parent_id, id)
 

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 from lifefold.core import turn as turns
 from lifefold.core.kernel import Event, Machine, Transition, replace
 from lifefold.core.policy.reasons import AbortReason
-from lifefold.interpreters.handles.arguments import text
+from lifefold.interpreters.handles.arguments import one_of, text
 from lifefold.interpreters.handles.driver import Driver, RefusedError, wall_ms
-from lifefold.interpreters.handles.governance.kernel import IllegalTransitionError
+from lifefold.interpreters.handles.governance.errors import IllegalTransitionError
 from lifefold.interpreters.handles.governance.tasks import machine_of
 
 AgentTurnState = turns.State
@@ -114,7 +114,8 @@ class AgentTurnStateMachine:
         with self._lock:
             known: dict[str, Any] = {"turn": self.turn if turn is None else turn, "id": text("event_id", event_id)}
             known |= {"task": self.task_id, "reason": text("reason", reason)}
-            known |= {"abort_reason": None if abort_reason is None else AbortReason(abort_reason)}
+            if abort_reason is not None:
+                known["abort_reason"] = one_of("abort_reason", AbortReason, abort_reason)
             try:
                 self._driver.take(_event(kind, known))
             except RefusedError as refused:

@@ -27,7 +27,7 @@ from lifefold.core.budget.agent import STATUS, agent_type, lease_ref
 from lifefold.core.kernel import Aggregate, Asked, Envelope, Event, Opened, Reaction, Refusal, react
 from lifefold.core.status import State, Status
 from lifefold.effects import CallHook, Effect, EmitTelemetry, ReturnBudget
-from lifefold.interpreters.handles.arguments import instance, text, whole, yes_or_no
+from lifefold.interpreters.handles.arguments import instance, one_of, text, whole, yes_or_no
 from lifefold.interpreters.handles.driver import wall_ms
 from lifefold.interpreters.handles.outbox import Outbox
 from lifefold.interpreters.handles.status.answers import (
@@ -182,8 +182,9 @@ class Runtime:
 
     def list_agents(self, among: State | None = None) -> tuple[AgentState, ...]:
         """Return all agents, or those in one state, in the order of their ids."""
+        wanted = None if among is None else one_of("among", State, among)
         states = (self.get_agent(agent_id) for agent_id in self._store.list_agents())
-        return tuple(state for state in states if among is None or state.status == among)
+        return tuple(state for state in states if wanted is None or state.status == wanted)
 
     def reconcile(self, liveness: Liveness) -> tuple[str, ...]:
         """Fail the RUNNING agents of which nothing is alive, with the reason ``orphaned``, and return their ids (B17).

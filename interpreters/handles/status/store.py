@@ -91,7 +91,7 @@ class AgentState(msgspec.Struct, frozen=True):
         shared = {name: getattr(self, name) for name in _SHARED}
         record = Status(state=self.status, **shared)
         if record.state is status.State.FAILED and not record.reason:
-            record = msgspec.structs.replace(record, reason="unknown")
+            record = msgspec.structs.replace(record, reason=status.UNKNOWN)
         entities: dict[str, Entity[Any]] = {each.ref: each for each in self.leases}
         entities[agent_budget.STATUS] = Entity(agent_budget.STATUS, record, self.version, self.since_ms)
         views = pmap({agent_budget.COST: self.spent_microusd, agent_budget.ADDED: self.added_microusd})

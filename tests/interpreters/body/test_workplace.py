@@ -30,9 +30,13 @@ WRITING = frozenset("add checkout clean commit commit-tree merge merge-tree symb
 ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te', "tab\there", "glob*[a]")
 
 
-@pytest.fixture(params=["asyncio", "trio"])
+@pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.campaign)])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+on_both_back_ends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+"""For what runs side by side; all else is alike on both, which a campaign looks at."""
 
 
 class Cut(Exception):
@@ -394,6 +398,7 @@ async def test_commits_of_a_deleted_worktree_are_kept(scene: Scene) -> None:
     assert (scene.place() / "on_branch").exists()
 
 
+@on_both_back_ends
 async def test_places_of_many_agents_are_made_at_the_same_time(scene: Scene) -> None:
     """Each has its own."""
     async with anyio.create_task_group() as group:
@@ -614,6 +619,7 @@ async def test_files_of_every_kind_come_home(scene: Scene) -> None:
 # -- together
 
 
+@on_both_back_ends
 @pytest.mark.parametrize("processes", [False, True], ids=["one-process", "several"])
 async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bool) -> None:
     """All of it comes home, each claim in one merge, and the user's files follow."""
@@ -635,6 +641,7 @@ async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bo
     assert scene.is_clean()
 
 
+@on_both_back_ends
 async def test_the_same_merge_performed_twice_at_once_is_one(scene: Scene) -> None:
     """Also two runners that both think it is theirs to do get the same commit."""
     await scene.workplace.check_out("a", "T1", 1)

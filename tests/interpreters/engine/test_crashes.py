@@ -1,21 +1,24 @@
 """A fleet whose runner dies, at every point of every step: nothing is lost, and nothing is done that should not be.
 
 Here the runner dies by an exception that nothing catches, on a log in memory, so that every occurrence of every point
-can be tried. ``test_kills`` does the same to real processes and a real file, with a real SIGKILL.
+can be tried: a campaign does. ``test_kills`` does the same to real processes and a real file, with a real SIGKILL.
 """
 
 from itertools import count
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_ground import START_MS, MemoryLog, VirtualClock
 from fleet_world import POINTS, Fuse, World, live, must_be_sound
 
 EVERY = {"asyncio": 1, "trio": 3}
-"""How many of its occurrences a point is tried at: each of them on one back end, every third on the other."""
+"""At which of its occurrences a point is tried in a campaign: at each on one back end, every third on the other."""
+
+APART = 4
+"""How much further apart those are that are always tried."""
 
 DOWN_MS = 1_000
 """How long nobody is there after a crash."""
@@ -49,10 +52,11 @@ def test_a_fleet_that_is_left_alone_does_its_work(backend: str) -> None:
 
 @on_both_back_ends
 @pytest.mark.parametrize("point", POINTS)
-def test_a_runner_that_dies_there_loses_and_doubles_nothing(backend: str, point: str) -> None:
+@pytest.mark.parametrize("apart", [APART, pytest.param(1, marks=pytest.mark.campaign)])
+def test_a_runner_that_dies_there_loses_and_doubles_nothing(backend: str, point: str, apart: int) -> None:
     """At each of the times that the point is reached: the next runner finishes the work, soundly."""
     tried = 0
-    for at in count(1, EVERY[backend]):
+    for at in count(1, apart * EVERY[backend]):
         fuse = Fuse(point, at)
         anyio.run(survive, [fuse], backend=backend)
         if not fuse.blown:
@@ -65,7 +69,6 @@ FUSES = st.tuples(st.sampled_from(POINTS), st.integers(1, 60))
 
 
 @on_both_back_ends
-@settings(max_examples=40)
 @given(burns=st.lists(FUSES, min_size=2, max_size=8))
 def test_runners_that_die_again_and_again_lose_and_double_nothing(backend: str, burns: list[tuple[str, int]]) -> None:
     """However many of them die, also while they recover from the one before."""

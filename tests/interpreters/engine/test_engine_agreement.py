@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import fold_with_ledger, fold_with_react
@@ -70,7 +70,6 @@ on_both_back_ends = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
 @on_both_back_ends
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-@settings(max_examples=30)
 @given(steps=STEPS)
 def test_all_worlds_come_to_the_same_states(backend: str, kind: str, steps: list[Step]) -> None:
     """Whatever happens to the kilns, crashes included: state by state and digest by digest."""

@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kiln
@@ -165,7 +165,6 @@ async def perform(entries: list[Entry], performed: dict[str, int]) -> Hands:
 
 
 @on_both_back_ends
-@settings(max_examples=60)
 @given(choices=st.lists(st.integers(0, 1_000), min_size=4, max_size=40))
 def test_an_engine_that_comes_back_does_what_the_model_says(backend: str, choices: list[int]) -> None:
     """After any run: the same effects are performed again, in order; the same fires are resumed, or ended."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lifefold.interpreters.handles.arguments import TEXT_CHARACTERS, string, text, whole, yes_or_no
+from lifefold.interpreters.handles.arguments import TEXT_CHARACTERS, one_of, string, text, whole, yes_or_no
 from lifefold.interpreters.handles.process import ProcessState
 
 
@@ -45,9 +45,20 @@ def test_what_makes_no_sense_is_refused_by_its_name(
         check("it", given, *more)
 
 
+@pytest.mark.parametrize("given", ["asleep", 5, None, ["idle"]])
+def test_a_word_that_is_none_of_those_there_are_is_refused_with_all_of_them(given: object) -> None:
+    """Whoever meant another one sees which."""
+    with pytest.raises(ValueError, match="mood must be one of out of memory, not ") as raised:
+        one_of("mood", Loud, given)
+    assert repr(given) in str(raised.value)
+    assert one_of("mood", Loud, "out of memory") is Loud.OUT_OF_MEMORY
+
+
 def test_a_text_may_have_any_length_where_nothing_else_is_said() -> None:
     """Names must not be empty; what is only a string may be anything."""
     with pytest.raises(ValueError, match="it must not be empty"):
         text("it", "", empty=False)
+    with pytest.raises(ValueError, match="it must not be empty"):
+        string("it", "", empty=False)
     assert text("it", "") == ""
     assert len(string("it", "\ud800" * 20_000)) == 20_000

@@ -11,9 +11,9 @@ import pytest
 
 from lifefold.core.kernel import Entity, Event, Machine, Record, State, Step, Transition, after, replace, row
 from lifefold.effects import CallHook, Effect
-from lifefold.interpreters.engine import MissingHandlersError
 from lifefold.interpreters.handles.driver import Driver, Performer, RefusedError
 from lifefold.interpreters.handles.moves import moves, targets
+from lifefold.interpreters.missing import MissingHandlersError
 from oven import Baked, Knocked, Lit, Oven, Place, Ring, Scrapped
 from oven import machine as oven
 

@@ -64,6 +64,15 @@ def test_an_agent_of_ones_own_class_does_a_task(ground: Ground) -> None:
     assert ground.processes() == []
 
 
+def test_a_class_that_cannot_be_loaded_ends_the_run_before_it_begins(ground: Ground) -> None:
+    """It would cost every task its retries: bad input, with place and reason, and nothing has been written."""
+    (ground.folder / "craft.py").write_text("\nimport nothing_of_that_name")
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    assert "agents.agent.target: cannot be loaded: craft:Writer: ModuleNotFoundError: " in refused.stderr
+    assert "craft.py, line 2)" in refused.stderr
+    assert not ground.log.exists()
+
+
 def test_an_agent_that_shuts_down_and_completes_has_done_its_task(ground: Ground) -> None:
     """In a fleet a graceful shutdown is no failure (A4)."""
     (ground.folder / "counts" / "T1.gate").unlink()

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from lifefold.core import session
+from lifefold.core import session, status
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.views import markdown, plain, table_rows
-from lifefold.interpreters.views.outline import name_of
+from lifefold.interpreters.views.outline import arcs, name_of
 
 DOCUMENT = """
 Initializing | WorktreeReady | BuildingPrompt | None |
@@ -137,3 +137,19 @@ def test_a_terminal_gets_every_row_within_its_width(machine: Machine[Any]) -> No
         )
     assert max(map(len, text.splitlines())) <= 150
     assert "\x1b" not in text
+
+
+def test_a_line_that_calls_a_hook_names_it() -> None:
+    """Of the coarse status: whoever reads the table sees which line begins work, and which end it."""
+    called = {
+        (arc.row.event.__name__, str(arc.target), effect)
+        for arc in arcs(status.draining)
+        for effect in arc.effects
+        if effect.startswith("CallHook")
+    }
+    assert called == {
+        ("Spawn", "RUNNING", "CallHook(launch)"),
+        ("Stop", "STOPPED", "CallHook(release)"),
+        ("FatalError", "FAILED", "CallHook(release)"),
+        ("TaskEnded", "STOPPED", "CallHook(release)"),
+    }

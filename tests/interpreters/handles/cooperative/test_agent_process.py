@@ -240,8 +240,7 @@ def test_a_preempted_agent_goes_on_where_it_was_in_the_next_process(bench: Bench
     second = bench.start("craft:Craft")
     bench.open_gate(2)
     assert ended(second) == (0, "")
-    notes = bench.notes()
-    notes.remove("asked")  # as soon as the signal was there
+    notes = [note for note in bench.notes() if note != "asked"]  # told by another thread, if the process is still there
     assert notes == ["startup", "scheduled T1", "item 1", "item 2", "resumed at 2", "item 3"]
     assert not bench.kept()
 

@@ -407,7 +407,31 @@ def test_an_agent_can_be_retired_from_any_state_and_does_nothing_any_more(steps:
 def test_an_agent_without_an_audit_can_be_retired(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged in any case (A9)."""
     Agent("a").retire("no more work")
-    assert caplog.messages == ["retired in INITIALIZING: no more work"]
+    Agent("b").retire()
+    assert caplog.messages == ["retired in INITIALIZING: no more work", "retired in INITIALIZING"]
+
+
+def test_whoever_calls_a_retired_agent_is_told_why_it_was_and_what_to_do() -> None:
+    """The first reason counts (A9)."""
+    agent, silent = Agent("a"), Agent("b")
+    agent.retire("no more work")
+    agent.retire("again")
+    silent.retire()
+    with pytest.raises(AgentRetiredError, match=r"^agent a was retired \(no more work\); make another one$"):
+        agent.start()
+    with pytest.raises(AgentRetiredError, match=r"^agent b was retired; make another one$"):
+        silent.start()
+
+
+def test_an_agent_and_its_task_have_names() -> None:
+    """Empty ones are refused where they are given."""
+    with pytest.raises(ValueError, match="agent_id must not be empty"):
+        Agent("")
+    agent = Agent("a")
+    agent.start()
+    with pytest.raises(ValueError, match="task_id must not be empty"):
+        agent.schedule("")
+    assert agent.state_name == "RUNNABLE"
 
 
 def test_every_transition_is_audited_timeouts_included() -> None:

@@ -112,6 +112,40 @@ def test_no_success_is_lost_between_threads() -> None:
     assert access.trust("a").successes == 2_000
 
 
+def test_nobody_earns_no_trust() -> None:
+    """Who has no name is at the lowest level, and stays there: it would be everybody's who gives none."""
+    access = GraduatedAccess()
+    assert access.level("") is AccessLevel.UNTRUSTED
+    for call in (access.record_success, access.record_violation, access.promote, access.demote):
+        with pytest.raises(ValueError, match="agent_id must not be empty"):
+            call("")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"started_at": "now"}, "started_at must be a number of seconds, not str"),
+        ({"started_at": True}, "started_at must be a number of seconds, not bool"),
+        ({"last_heartbeat": float("nan")}, "last_heartbeat must be within 100000000000 s, not nan"),
+        ({"now": 10**12}, "now must be within 100000000000 s, not 1000000000000"),
+        ({"pid": "7"}, "pid must be an int, not str"),
+        ({"pid": -1}, "pid must be between 0 and"),
+        ({"thresholds": AgentStateThresholds(stall_threshold_s=True)}, "stall_threshold_s must be a number of seconds"),
+    ],
+)
+def test_a_judgement_of_nonsense_is_refused_by_its_name(given: dict[str, Any], said: str) -> None:
+    """What it is that makes no sense, and what would."""
+    with pytest.raises((TypeError, ValueError), match=said):
+        classify_agent_state("working", **given)
+
+
+@pytest.mark.parametrize("run", [5, ("role",), ("role", "done", "long"), ("role", "done", 1.0, 2), (5, "done", 1.0)])
+def test_a_past_run_has_three_parts(run: Any) -> None:
+    """What is not one says which it is."""
+    with pytest.raises((TypeError, ValueError), match=r"history, run 2"):
+        estimate_timeout(history=[("role", "done", 1.0), run])
+
+
 def test_thresholds_are_a_pair_of_times() -> None:
     """Whatever else is refused."""
     odd: Any

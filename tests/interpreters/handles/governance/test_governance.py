@@ -54,11 +54,11 @@ def test_in_the_profile_of_version_1_9_four_more_edges_are_there(source: str) ->
 
 def test_a_status_or_a_field_that_is_none_is_refused_when_a_task_is_made() -> None:
     """By ValueError and TypeError."""
-    with pytest.raises(ValueError, match="'asleep' is not a valid TaskStatus"):
+    with pytest.raises(ValueError, match=r"status must be one of planned, open, claimed, .*, not 'asleep'"):
         Task("T1", "asleep")
     with pytest.raises(TypeError):
         Task("T1", colour="red")
-    with pytest.raises(ValueError, match="'asleep' is not a valid State"):
+    with pytest.raises(ValueError, match="status must be one of starting, working, idle, dead, not 'asleep'"):
         AgentSession("S1", "asleep")
 
 
@@ -71,6 +71,8 @@ MADE_ODDLY: Final[dict[str, tuple[Callable[..., object], dict[str, Any]]]] = {
     "claims that are none": (Task, {"id": "T1", "claims": 5}),
     "claims in a dictionary": (Task, {"id": "T1", "claims": {"a": 1}}),
     "a task without an id": (Task, {"id": None}),
+    "a task with an empty id": (Task, {"id": ""}),
+    "a session with an empty id": (AgentSession, {"id": ""}),
     "a task without a machine": (Task, {"id": "T1", "machine": 5}),
     "a task on an agent's machine": (Task, {"id": "T1", "machine": supervised}),
     "a lease of nothing": (Task, {"id": "T1", "machine": task_profiles.governed, "lease_ms": 0}),
@@ -205,6 +207,24 @@ def test_approvals_and_plans_pass_the_same_gates() -> None:
     with pytest.raises(AccessDeniedError, match="ann may not move T3 from done to pending_approval"):
         governance.request_approval(done, "ann")
     assert [each.status for each in (*planned, done)] == ["planned", "planned", "done"]
+
+
+def test_a_first_heartbeat_passes_the_same_gates() -> None:
+    """It makes the session work, so it needs the level for that; those after it move nothing, and need none (E34)."""
+    access, clock = GraduatedAccess(), VirtualClock()
+    gates = {("starting", "working"): AccessLevel.PROBATIONARY, ("working", "heartbeat"): AccessLevel.ELEVATED}
+    governance = Governance(gates=gates, level_of=access.level)
+    session = AgentSession("S1", clock=clock)
+    with pytest.raises(AccessDeniedError, match="S1 may not move S1 from starting to working"):
+        governance.heartbeat(session)
+    assert (session.status, session.record.heartbeat_at_ms) == ("starting", None)
+    access.record_success("S1")
+    first = governance.heartbeat(session)
+    assert first is not None
+    assert first.to_status == "working"
+    clock.sleep(10)
+    assert governance.heartbeat(session) is None
+    assert session.record.heartbeat_at_ms == 10_000
 
 
 def test_what_cannot_be_called_is_no_listener() -> None:

@@ -301,6 +301,7 @@ def test_a_call_from_telemetry_is_taken_and_told_afterwards(house: AgentHouse) -
     ("name", "arguments", "error", "message"),
     [
         ("spawn_agent", ("coder",), TypeError, "expected AgentConfig, not str"),
+        ("list_agents", ("asleep",), ValueError, "among must be one of RUNNING, STOPPED, FAILED, not 'asleep'"),
         ("fail", ("agent_1", "x", True), TypeError, "exit_code must be an int, not bool"),
         ("fail", ("agent_1", None), TypeError, "reason must be a str, not NoneType"),
         ("begin_task", ("agent_1", ""), ValueError, "task must not be empty"),

@@ -1,0 +1,30 @@
+"""What the governance kernel of document 004 raises when it refuses; in each case nothing has changed."""
+
+from lifefold.core import approval
+
+
+class IllegalTransitionError(Exception):
+    """No row of the table allows this; nothing has changed. ``detail`` says more, if there is more to say."""
+
+    def __init__(self, entity_type: str, entity_id: str, source: str, target: str, detail: str = "") -> None:
+        """Take what was to move, from where, to where."""
+        super().__init__(f"Illegal {entity_type} transition: {source!r} -> {target!r} (entity {entity_id})")
+        self.entity_type, self.entity_id = entity_type, entity_id
+        self.from_status, self.to_status, self.detail = source, target, detail
+
+
+class DuplicateTransitionError(Exception):
+    """The transition id was used for another transition of this entity (E14)."""
+
+
+class AccessDeniedError(Exception):
+    """The actor is not trusted enough for this transition (E34)."""
+
+
+class PlanConflictError(Exception):
+    """The plan cannot be decided as asked; nothing has changed (E43). ``tasks`` are those in the way."""
+
+    def __init__(self, conflict: approval.PlanConflict) -> None:
+        """Take the conflict."""
+        super().__init__(f"{conflict.reason}: {', '.join(conflict.tasks)}")
+        self.tasks = conflict.tasks
