@@ -5,12 +5,12 @@
 """
 
 from lifefold.interpreters.check.check import check
-from lifefold.interpreters.check.crash import CrashReport, CrashTrace, Incident, check_crashes
+from lifefold.interpreters.check.crash import check_crashes
+from lifefold.interpreters.check.findings import Progress
 from lifefold.interpreters.check.gate import Unsound
-from lifefold.interpreters.check.graph import Progress
 from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Stage
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import CrashReport, CrashTrace, Incident, Outcome, Report, Trace, Verdict
 
 __all__ = [
     "SHIPPED",

@@ -3,7 +3,8 @@
 The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and ``serials``
 have (only which of them are equal, and in what order they were given), and when everything began (only how far apart
 the ``moments`` of a record lie, up to its horizon). Timers keep their deadlines only where the record needs the time:
-elsewhere they may elapse at any time, which is more than what can happen.
+elsewhere they may elapse at any time, which is more than what can happen. Of what is ``opaque`` it knows only whether
+there is anything.
 
 The rules treat both forms alike, or the records say of themselves what is not so. Nothing relies on that: see ``gate``.
 """
@@ -58,7 +59,7 @@ class Canonical:
         clocked = entity.ref.partition(":")[0] in self._clocked
         latest_ms = entity.record.at_ms if clocked else None
         record = entity.record.normal_form()
-        told = replace(entity, record=_at_one_time(record) if clocked else record)
+        told: Entity[Any] = blank(replace(entity, record=_at_one_time(record) if clocked else record))
         generations = {part.generation for part in told.running} | {each.generation for each in told.postponed}
         rank = _ranks(generations)
         running = tuple(
@@ -127,6 +128,27 @@ def rewritten(value: Any, change: Change) -> Any:
     before = _parts(value)
     after = tuple(rewritten(each, change) for each in before)
     return after if any(new is not old for new, old in zip(after, before, strict=True)) else value
+
+
+def blank(value: Any) -> Any:
+    """Return a value without the contents of what is opaque in it, however deep: texts and numbers that are there."""
+    if isinstance(value, msgspec.Struct):
+        kind = type(value)
+        opaque: tuple[str, ...] = getattr(kind, "opaque", ())
+        news: dict[str, Any] = {}
+        for name in _fields(kind, frozenset(opaque)):
+            held = getattr(value, name)
+            new = _BLANKS[type(held)] if name in opaque and held else blank(held)
+            if new is not held:
+                news[name] = new
+        return replace(value, **news) if news else value
+    before = _parts(value)
+    after = tuple(map(blank, before))
+    return after if any(new is not old for new, old in zip(after, before, strict=True)) else value
+
+
+_BLANKS: Final[Mapping[type, Any]] = {str: "…", int: 1}
+"""What stands for all that is not empty, by its type."""
 
 
 def _changed(held: Any, change: Callable[[int], int]) -> Any:

@@ -15,12 +15,13 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.interpreters.check.code import code_of, digest
+from lifefold.interpreters.check.ground import CrashBounds
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import Report
+from lifefold.interpreters.check.report import CrashReport, Report
 from lifefold.interpreters.check.source import Names
 from lifefold.interpreters.check.targets import Target
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 class UnreadableCertificate(ValueError):
@@ -66,6 +67,19 @@ class Counts(msgspec.Struct, frozen=True):
     compared: tuple[int, int]
 
 
+class Crashes(msgspec.Struct, frozen=True):
+    """What was looked at of crashes: how many inputs, crashes and decisions at once, and how much that was."""
+
+    inputs: int
+    crashes: int
+    batch: int
+    begun: int
+    moments: int
+    steps: int
+    depth: int
+    performed_again: int
+
+
 class Certificate(msgspec.Struct, frozen=True):
     """What a check has proven."""
 
@@ -80,6 +94,7 @@ class Certificate(msgspec.Struct, frozen=True):
     code: str
     modules: Mapping[str, str]
     versions: Mapping[str, str]
+    crashes: Crashes | None = None
 
     def encode(self) -> bytes:
         """Return it as JSON, in lines."""
@@ -89,6 +104,12 @@ class Certificate(msgspec.Struct, frozen=True):
         """Return the bounds that it was made with; ``of`` the target it has the limits that are functions."""
         return msgspec.structs.replace(of, seconds=None, memory_mib=None, **self.question.limits)
 
+    def crash_bounds(self) -> CrashBounds | None:
+        """Return the bounds that crashes were looked at with, if they were: whatever number of states that needs."""
+        if self.crashes is None:
+            return None
+        return CrashBounds(self.crashes.inputs, self.crashes.crashes, self.crashes.batch)
+
 
 def certify(target: Target, report: Report) -> Certificate:
     """Return the certificate of a report. Raises ``NoCertificate`` if it says nothing that would hold again."""
@@ -96,6 +117,8 @@ def certify(target: Target, report: Report) -> Certificate:
         raise NoCertificate("not every promise holds")
     if report.truncated and not report.truncated.endswith(("states", "steps deep")):
         raise NoCertificate(f"the search ended after {report.truncated}, and would end elsewhere the next time")
+    if report.crashes is not None and report.crashes.truncated:
+        raise NoCertificate(f"what crashes do was looked at only in part: {report.crashes.truncated}")
     modules = code_of(target)
     return Certificate(
         format=FORMAT,
@@ -106,6 +129,7 @@ def certify(target: Target, report: Report) -> Certificate:
         counts=Counts(
             report.states, report.steps, report.depth, dict(report.parts), report.refused, report.cut, report.walked
         ),
+        crashes=None if report.crashes is None else _of_crashes(report.crashes),
         coverage=dict(report.coverage),
         unused=report.missing,
         code=digest(modules),
@@ -113,6 +137,11 @@ def certify(target: Target, report: Report) -> Certificate:
         versions={name: version(name) for name in ("lifefold", "numpy", "scipy")}
         | {"python": platform.python_version()},
     )
+
+
+def _of_crashes(report: CrashReport) -> Crashes:
+    limits, counts = report.limits, (report.begun, report.states, report.steps, report.depth, report.again)
+    return Crashes(limits.inputs, limits.crashes, limits.batch, *counts)
 
 
 def question(target: Target, bounds: Bounds) -> Question:
@@ -170,7 +199,12 @@ def differences(then: Certificate, now: Certificate) -> Iterator[str]:
         f"{owner}: {name}: is not promised any more" for owner, kind, name in before if (owner, kind, name) not in after
     )
     yield from _other("", msgspec.to_builtins(then.counts), msgspec.to_builtins(now.counts))
+    yield from _other("crashes, ", _told(then.crashes), _told(now.crashes))
     yield from _other("used ", dict(then.coverage), dict(now.coverage))
+
+
+def _told(crashes: Crashes | None) -> Mapping[str, int]:
+    return {} if crashes is None else msgspec.structs.asdict(crashes)
 
 
 def _other(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

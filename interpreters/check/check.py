@@ -1,45 +1,59 @@
 """``check``: everything that a machine or a system promises, held against every state that it can reach."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from lifefold.core.kernel import Cause, Envelope, Machine, Property, System, Temper, alone
-from lifefold.interpreters.check.gate import gate
-from lifefold.interpreters.check.graph import Finding, Graph, Progress, explore
+from lifefold.interpreters.check.apart import Liveness as LivenessApart
+from lifefold.interpreters.check.clocks import see_to_clocks
+from lifefold.interpreters.check.crash import crashed, with_crashes
+from lifefold.interpreters.check.dense import Product, search
+from lifefold.interpreters.check.findings import Findings, Progress
+from lifefold.interpreters.check.flaw import ANSWERED, INERT, Flaw, Place, raised
+from lifefold.interpreters.check.gate import Unsound, gate
+from lifefold.interpreters.check.graph import Graph
+from lifefold.interpreters.check.ground import CrashBounds
 from lifefold.interpreters.check.liveness import Assumption, Flags, Lasso, Steps, assumptions, never
-from lifefold.interpreters.check.parts import Carried, House, Move, World
-from lifefold.interpreters.check.plain import Happening, Plain
+from lifefold.interpreters.check.parts import Carried, House, Refused, World
 from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
 from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.scenes import Scenes
+from lifefold.interpreters.check.witness import Witness
 
-INERT: Final = "what is late or comes twice changes nothing"
 NEVER_STUCK: Final = "what is not settled can go on"
 
 Opening = Sequence[tuple[str, Envelope]]
 
 
-def check(
+def check(  # noqa: PLR0913 - what may be chosen, each with its name
     target: Machine[Any] | System,
     *,
     opening: Opening = (),
     properties: Iterable[Property[Any]] = (),
     bounds: Bounds | None = None,
+    crashes: CrashBounds | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Look at every state that the target can reach, and say which of its promises hold.
 
     A system needs its ``opening``: the input that each of its aggregates begins with. ``properties`` are promises
-    besides its own: of the entity for a machine, of the ``Scene`` for a system.
+    besides its own: of the entity for a machine, of the ``Scene`` for a system. With ``crashes``, runners die in the
+    states that it can reach (see ``nearest``), and what they promise is part of the report; if so many inputs would be
+    more than the states that it is bounded to, there are fewer of them.
 
-    Raises ``ValueError`` if an aggregate refuses its opening, ``Unsound`` if the checker contradicts itself.
+    Raises ``ValueError`` if an aggregate refuses its opening, or tells somebody something who is not there, or if one
+    machine of a system goes by the time and another one lets it pass (see ``clocks``); ``Unsound`` if the checker
+    contradicts itself.
     """
     if isinstance(target, Machine):
         machine = target.promising(*properties)
         system, openings = alone(machine)
-        return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run()
-    return _Check(target, tuple(opening), tuple(properties), bounds or Bounds(), tell).run()
+        return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
+    see_to_clocks(target, (name for name, _ in opening))
+    return _Check(target, tuple(opening), tuple(properties), bounds or Bounds(), tell).run(crashes)
 
 
 class _Check:
@@ -57,23 +71,38 @@ class _Check:
         self._bounds = bounds
         self._tell = tell
 
-    def run(self) -> Report:
+    def run(self, crashes: CrashBounds | None) -> Report:
         kept: frozenset[str] = frozenset()
         while True:
             judge = Judge(self._system, self._properties)
             house = House(self._system, self._opening, judge, self._bounds, kept)
             try:
-                return self._judged(house, explore(house, tell=self._tell))
+                graph = self._found(house)
             except Carried as carried:
                 kept |= carried.names
+                continue
+            witness = Witness(house, graph)
+            report = self._judged(house, graph, witness)
+            if crashes is None or any(each.name == ANSWERED for each in report.broken()):
+                return report
+            return with_crashes(report, crashed(house, graph, witness, crashes, self._tell))
 
-    def _judged(self, house: House, graph: Graph) -> Report:
-        witness = _Witness(house, graph)
-        walked = (0, 0) if graph.truncated else gate(house, graph)
+    def _found(self, house: House) -> Graph | Product:
+        try:
+            return search(house, tell=self._tell)
+        except Flaw as flaw:  # nothing can begin
+            nothing = Graph(house)
+            nothing.end(flaw)
+            return nothing
+
+    def _judged(self, house: House, graph: Graph | Product, witness: Witness) -> Report:
+        walked, told = self._walked(house, graph)
         verdicts = [self._inert(house, graph), self._never_stuck(house, graph, witness)]
-        liveness = _Liveness(house, graph)
+        liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(house, graph)
         for number, promise in enumerate(house.judge.promises):
             verdicts.append(_verdict(number, promise, graph, witness, liveness))
+        verdicts = [each for each in verdicts if told is None or each.name != told.name]
+        verdicts += [] if told is None else [witness.flaw(told)]
         return Report(
             target=self._system.name,
             verdicts=tuple(verdicts),
@@ -92,14 +121,31 @@ class _Check:
             missing=tuple(house.coverage.missing()),
         )
 
-    def _inert(self, house: House, graph: Graph) -> Verdict:
+    def _walked(self, house: House, graph: Findings) -> tuple[tuple[int, int], Flaw | None]:
+        """Compare what was found with what there is; return how far, and what the rules do not answer."""
+        if graph.truncated:
+            return (0, 0), graph.flaw
+        try:
+            return gate(house, graph), None
+        except (MemoryError, Refused, Unsound):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
+            flaw = raised(error, Place(state=0))
+            return (0, 0), Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
+
+    def _inert(self, house: House, graph: Findings) -> Verdict:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
         return Verdict(self._system.name, INERT, Temper.ALWAYS, outcome, note=f"{house.refused:,} refused")
 
-    def _never_stuck(self, house: House, graph: Graph, witness: "_Witness") -> Verdict:
+    def _never_stuck(self, house: House, graph: Findings, witness: Witness) -> Verdict:
         name, temper = NEVER_STUCK, Temper.ALWAYS
         for state in graph.stuck:
-            if not (house.is_silenced(graph.world(state)) or self._settled(house, graph.world(state))):
+            try:
+                with house.flawless(partial(Place, state=state)):
+                    is_left = not (house.is_silenced(graph.world(state)) or self._settled(house, graph.world(state)))
+            except Flaw as flaw:
+                return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.unanswered(flaw))
+            if is_left:
                 return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.trace(graph.way(state)))
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
         return Verdict(self._system.name, name, temper, outcome)
@@ -113,31 +159,6 @@ class _Check:
         )
 
 
-class _Witness:
-    """Walks again, by the rules as they are, what the search has found."""
-
-    def __init__(self, house: House, graph: Graph) -> None:
-        self._house = house
-        self._graph = graph
-        self._plain = Plain(house)
-
-    def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
-        world, happened = self._plain.walk(moves)
-        rounds: list[Happening] = []
-        for move in cycle or ():
-            world, happening = self._plain.go(world, move)
-            rounds.append(happening)
-        return Trace(tuple(happened), None if cycle is None else tuple(rounds))
-
-    def finding(self, found: Finding) -> Trace:
-        moves = self._graph.way(found.state)
-        return self.trace(moves if found.after is None else [*moves, *self._graph.moves((found.state, found.after))])
-
-    def lasso(self, lasso: Lasso) -> Trace:
-        moves = [*self._graph.way(lasso.stem[0]), *self._graph.moves(lasso.stem)]
-        return self.trace(moves, self._graph.moves((lasso.stem[-1], *lasso.cycle)))
-
-
 class _Liveness:
     """Answers whether what should follow does follow."""
 
@@ -145,6 +166,7 @@ class _Liveness:
         self._house = house
         self._graph = graph
         self._steps: Steps | None = None
+        self._scenes = Scenes(house)
 
     def lasso(self, number: int, promised: Property[Any]) -> tuple[bool, Lasso | None]:
         """Return whether anything was ever due, and a run on which it does not follow."""
@@ -177,13 +199,9 @@ class _Liveness:
         for subject in subjects:
             yield self._of_part(subject, promised)
         if number in self._house.judge.of_system:
-            scenes = [self._house.scene(self._graph.world(state)) for state in range(self._graph.count)]
-            promise = self._house.judge.promises[number]
-            holds = np.array([promise.holds(scene) for scene in scenes])
-            due = np.array([promise.is_due(scene) for scene in scenes])
-            if promised.when is None:
-                due = self._beginning()
-            yield due, holds
+            columns = [self._graph.seen.column(each) for each in range(self._house.width)]
+            due = self._beginning() if promised.when is None else self._scenes.is_due(number, columns)
+            yield due, self._scenes.holds(number, columns)
 
     def _of_part(self, subject: Subject, promised: Property[Any]) -> tuple[Flags, Flags]:
         truths = self._house.judge.truths[subject]
@@ -200,17 +218,29 @@ class _Liveness:
         return beginning
 
 
-def _verdict(number: int, promise: Promise, graph: Graph, witness: _Witness, liveness: _Liveness) -> Verdict:
+_AnyLiveness = _Liveness | LivenessApart
+
+
+def _verdict(number: int, promise: Promise, graph: Findings, witness: Witness, liveness: _AnyLiveness) -> Verdict:
     outcome, trace = _outcome(number, promise.property, graph, witness, liveness)
     return Verdict(promise.owner, promise.property.name, promise.property.temper, outcome, trace)
 
 
 def _outcome(
-    number: int, promised: Property[Any], graph: Graph, witness: _Witness, liveness: _Liveness
+    number: int, promised: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
+) -> tuple[Outcome, Trace | None]:
+    try:
+        return _decided(number, promised, graph, witness, liveness)
+    except Flaw as flaw:
+        return Outcome.BROKEN, witness.unanswered(flaw)
+
+
+def _decided(
+    number: int, promised: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
 ) -> tuple[Outcome, Trace | None]:
     found, seen = graph.broken.get(number), graph.witnesses.get(number)
     if found is not None:
-        return Outcome.BROKEN, witness.finding(found)
+        return Outcome.BROKEN, witness.finding(found, number)
     if seen is not None:
         return Outcome.HOLDS, witness.trace(graph.way(seen))
     if graph.truncated:

@@ -1,7 +1,7 @@
 """Which modules what is checked is made of: where its parts come from, and everything that these import.
 
-Of lifefold that is the kernel, the vocabulary of effects, and those lifecycles that the target is made of; of somebody
-else's program, what is not installed as a library.
+Of lifefold that is the kernel, the vocabulary of effects, and those lifecycles that the target is made of, the module
+that its table stands in above all; of somebody else's program, what is not installed as a library.
 """
 
 import ast
@@ -22,7 +22,7 @@ _ALWAYS: Final = ("lifefold.core.kernel", "lifefold.effects")
 
 def code_of(target: Target) -> dict[str, str]:
     """Return the digests of all modules that a target is made of, by name, in the order of the names."""
-    todo = [*_ALWAYS, *filter(None, (target.module,)), *_modules(target.subject)]
+    todo = [*_ALWAYS, *filter(None, (target.module,)), *_homes(target.subject), *_modules(target.subject)]
     found: dict[str, str] = {}
     while todo:
         name = todo.pop()
@@ -42,6 +42,39 @@ def digest(texts: Mapping[str, str]) -> str:
 
 
 _DIGITS: Final = 32
+
+
+def _homes(subject: Machine[Any] | System) -> set[str]:
+    """Return the modules of lifefold that make the subject, whatever record it starts with here.
+
+    A machine that is called otherwise here than where it is made is known by its rows.
+    """
+    ours = [(name, module) for name, module in list(sys.modules.items()) if _is_ours(name)]
+    named = [(name, word, thing) for name, module in ours for word, thing in list(vars(module).items())]
+    if isinstance(subject, System):
+        return {name for name, word, thing in named if thing is subject and _makes(name, word)}
+    alike = {
+        (name, str(thing.name))
+        for name, word, thing in named
+        if isinstance(thing, Machine) and _has_rows(thing, subject) and _makes(name, word)
+    }
+    return {name for name, of in alike if of == subject.name} or {name for name, _ in alike}
+
+
+def _has_rows(thing: Any, subject: Machine[Any]) -> bool:
+    return list(map(id, thing.rows)) == list(map(id, subject.rows))
+
+
+def _makes(name: str, word: str) -> bool:
+    """Tell whether a module gives this name to something by itself, and does not only import it."""
+    top = ast.parse(_text(name) or "").body
+    targets = [each for node in top if isinstance(node, ast.Assign) for each in node.targets]
+    targets += [node.target for node in top if isinstance(node, ast.AnnAssign)]
+    return any(isinstance(each, ast.Name) and each.id == word for each in targets)
+
+
+def _is_ours(name: str) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in OURS)
 
 
 def _modules(subject: Machine[Any] | System) -> Iterator[str]:
@@ -96,7 +129,7 @@ def _file(module: ModuleType) -> Path | None:
 
 def _counts(name: str, file: Path) -> bool:
     if name.partition(".")[0] == "lifefold":
-        return any(name == each or name.startswith(f"{each}.") for each in OURS)
+        return _is_ours(name)
     return not any(file.is_relative_to(folder) for folder in _LIBRARIES)
 
 

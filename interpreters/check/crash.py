@@ -2,70 +2,48 @@
 
 import itertools
 import sys
-import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, cast
 
+import msgspec
+
 from lifefold.core.kernel import Envelope, Machine, Reaction, System, Temper, alone
-from lifefold.effects import Effect
-from lifefold.interpreters.check.graph import Progress
+from lifefold.effects import Effect, Tell
+from lifefold.interpreters.check.configurations import nearest
+from lifefold.interpreters.check.findings import Findings, Progress
+from lifefold.interpreters.check.flaw import UNANSWERED, Flaw, Place, raised
 from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Ground, Stage, Step
-from lifefold.interpreters.check.plain import Happening
+from lifefold.interpreters.check.parts import House, Refused, Unaddressed
+from lifefold.interpreters.check.plain import Happening, PlainWorld
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import WIDTH, Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import (
+    Attempt,
+    CrashReport,
+    CrashTrace,
+    Incident,
+    Outcome,
+    Report,
+    Trace,
+    Verdict,
+)
 from lifefold.interpreters.check.runner import Runner
+from lifefold.interpreters.check.witness import Witness
 
 NOTICE_STATES: Final = 2_000
 """After how many states the time is looked at, and progress is told."""
 
-
-class Incident(NamedTuple):
-    """What a runner did, or what happened to it; ``happening`` is what came of it if it decided."""
-
-    stage: Stage
-    words: str
-    happening: Happening | None = None
-
-
-class CrashTrace(Trace, frozen=True):
-    """The way to a fault of a runner; ``steps`` are its decisions only."""
-
-    incidents: tuple[Incident, ...] = ()
-
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace for people: a line for each incident, and what does not fit into it below."""
-        for number, incident in enumerate(self.incidents, 1):
-            first = f"{number:>3}. {incident.stage:<7} "
-            indent = " " * len(first)
-            yield from textwrap.wrap(incident.words, width, initial_indent=first, subsequent_indent=indent)
-        if self.cycle == ():
-            yield "     and from then on nothing happens any more"
-
-
-class CrashReport(Report, frozen=True):
-    """A check of a runner: of which ``discipline``, within which ``limits``.
-
-    ``again`` counts the effects that are performed again on some run. Coverage, and what is refused or cut, is not
-    looked at.
-    """
-
-    discipline: Discipline = SHIPPED
-    limits: CrashBounds = CrashBounds()
-    again: int = 0
-
-    def _said(self) -> Iterator[tuple[str, str]]:
-        """Yield what was looked at, each with its name."""
-        limits, together = self.limits, "with the next decision" if self.discipline.together else "independently"
-        yield "the runner", f"{', '.join(self.discipline.order)}; what was performed is recorded {together}"
-        counted = f"{limits.inputs} inputs, {limits.crashes} crashes, {limits.batch} decisions in a transaction"
-        yield (
-            "looked at",
-            f"not everything: {self.truncated}" if self.truncated else f"everything with {counted} at most",
-        )
-
+OWNER: Final = "crashes"
+"""Whose the promises of a runner are, in a report."""
 
 Opening = Sequence[tuple[str, Envelope]]
+
+
+class Beginning(NamedTuple):
+    """Where a runner is let die: a moment, and the way to it."""
+
+    ground: Ground
+    way: tuple[Happening, ...] = ()
 
 
 def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -80,8 +58,7 @@ def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
     """Let runners of a discipline die after every prefix of their work, and say whether they keep what they promise.
 
     A system needs its ``opening``: the input that each of its aggregates begins with. ``recognised`` are effects whose
-    performer keeps the identities of what it has performed, so that a second time is harmless although they are not
-    idempotent.
+    performer keeps the identities of what it has performed, besides those that say so of themselves (see ``Effect``).
 
     Raises ``ValueError`` if an aggregate refuses its opening, or tells somebody something who is not there.
     """
@@ -90,17 +67,64 @@ def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
         opening = tuple(openings.items())
     else:
         system = target
-    bounds = bounds or CrashBounds()
-    runner = Runner(system, opening, discipline, bounds, recognised)
-    return _Search(system.name, runner, tell).report(recognised)
+    runner = Runner(system, opening, discipline, bounds or CrashBounds(), recognised)
+    return searched(system.name, runner, (), tell)
+
+
+def searched(
+    name: str, runner: Runner, beginnings: Iterable[Beginning], tell: Callable[[Progress], None] | None
+) -> CrashReport:
+    """Let the runner die, from before its system is opened on, and from each of the beginnings on."""
+    return _Search(name, runner, (Beginning(runner.initial()), *beginnings), tell).report()
+
+
+def crashed(
+    house: House, found: Findings, witness: Witness, limits: CrashBounds, tell: Callable[[Progress], None] | None
+) -> CrashReport:
+    """Let runners die in states that a search has found, which show whatever any of them shows."""
+    beginnings: list[tuple[PlainWorld, tuple[Happening, ...]]] = []
+    for state in nearest(found):
+        world, happened = witness.plain.walk(found.way(state))
+        beginnings.append((world, tuple(happened)))
+    runner = Runner(house.system, house.opening, SHIPPED, limits)
+    begun = [Beginning(runner.standing(world.aggregates, _tells(house, world)), way) for world, way in beginnings]
+    report = searched(house.system.name, runner, begun, tell)
+    if limits.inputs > 1 and report.truncated.endswith("states"):
+        fewer = msgspec.structs.replace(limits, inputs=limits.inputs - 1)
+        return crashed(house, found, witness, fewer, tell)
+    return report
+
+
+def _tells(house: House, world: PlainWorld) -> list[tuple[int, Tell]]:
+    return [
+        (sender, tell) for (sender, _), tells in zip(house.channels, world.under_way, strict=True) for tell in tells
+    ]
+
+
+def with_crashes(report: Report, crashes: CrashReport) -> Report:
+    """Return a report with what has come of letting runners die. A search that was cut short proves nothing of it."""
+    verdicts = [
+        msgspec.structs.replace(each, outcome=Outcome.UNDECIDED)
+        if report.truncated and each.outcome is Outcome.HOLDS
+        else each
+        for each in crashes.verdicts
+    ]
+    return msgspec.structs.replace(report, verdicts=(*report.verdicts, *verdicts), crashes=crashes)
 
 
 class _Search:
     """All moments that can be reached, nearest first."""
 
-    def __init__(self, name: str, runner: Runner, tell: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        runner: Runner,
+        beginnings: tuple[Beginning, ...],
+        tell: Callable[[Progress], None] | None,
+    ) -> None:
         self._name = name
         self._runner = runner
+        self._beginnings = beginnings
         self._tell = tell
         self._grounds: list[Ground] = []
         self._index: dict[Ground, int] = {}
@@ -111,14 +135,18 @@ class _Search:
         self._steps = 0
         self._depth = 0
         self._truncated = ""
+        self._flaw: tuple[int, Flaw] | None = None
         self._began = time.perf_counter()
 
-    def report(self, recognised: tuple[type[Effect], ...]) -> CrashReport:
-        self._explore()
+    def report(self) -> CrashReport:
+        try:
+            self._explore()
+        except KeyboardInterrupt:
+            self._truncated = "it was interrupted"
         runner = self._runner
         return CrashReport(
             target=self._name,
-            verdicts=tuple(self._verdict(fault, recognised) for fault in Fault),
+            verdicts=(*(self._verdict(fault) for fault in Fault), *self._unanswered()),
             states=len(self._grounds),
             steps=self._steps,
             depth=self._depth,
@@ -135,11 +163,14 @@ class _Search:
             discipline=runner.discipline,
             limits=runner.bounds,
             again=len(self._again),
+            begun=len(self._beginnings) - 1,
         )
 
     def _explore(self) -> None:
-        self._meet(self._runner.initial(), -1)
-        state, level_ends = 0, 1
+        for each in self._beginnings:
+            if each.ground not in self._index:
+                self._meet(each.ground, -1)
+        state, level_ends = 0, len(self._grounds)
         while state < len(self._grounds):
             if state == level_ends:
                 level_ends = len(self._grounds)
@@ -150,7 +181,13 @@ class _Search:
                 self._truncated = f"more than {self._runner.bounds.states:,} states"
             if self._truncated:
                 return
-            self._look(state)
+            try:
+                self._look(state)
+            except (MemoryError, Refused, Unaddressed):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
+                self._flaw = state, raised(error, Place(state=state))
+                self._truncated = UNANSWERED
             state += 1
 
     def _look(self, state: int) -> None:
@@ -181,19 +218,37 @@ class _Search:
             waiting = len(self._grounds) - state
             self._tell(Progress(len(self._grounds), waiting, self._steps, self._depth, seconds))
 
-    def _verdict(self, fault: Fault, recognised: tuple[type[Effect], ...]) -> Verdict:
+    def _verdict(self, fault: Fault) -> Verdict:
         temper = Temper.LEADS_TO if fault is Fault.LOST else Temper.ALWAYS
         note = ""
-        if fault is Fault.LOST:
-            note = f"{len(self._runner.effects):,} effects"
-        elif fault is Fault.TWICE:
-            given = ", ".join(each.__name__ for each in recognised)
-            note = f"{len(self._again):,} performed again{f'; {given} recognised by identity' if given else ''}"
+        if fault is Fault.TWICE and self._again:
+            note = f"{len(self._again):,} performed again{self._recognised()}"
         found = self._broken.get(fault)
         if found is not None:
-            return Verdict(self._name, fault, temper, Outcome.BROKEN, self._trace(*found), note)
+            return Verdict(
+                OWNER, fault, temper, Outcome.BROKEN, self._trace(*found), note + self._remedy(fault, found[1])
+            )
         outcome = Outcome.UNDECIDED if self._truncated else Outcome.HOLDS if self._persisted else Outcome.VACUOUS
-        return Verdict(self._name, fault, temper, outcome, None, note)
+        return Verdict(OWNER, fault, temper, outcome, None, note)
+
+    def _remedy(self, fault: Fault, step: Step | None) -> str:
+        """Return in words what may help."""
+        if fault is not Fault.TWICE or step is None or step.handler is not None:
+            return ""
+        name = type(self._runner.effects[step.deed][3]).__name__
+        return f"; say of {name} that it is idempotent, or recognised"
+
+    def _unanswered(self) -> Iterator[Verdict]:
+        if self._flaw is not None:
+            state, flaw = self._flaw
+            trace = msgspec.structs.replace(self._trace(state, None), cycle=None, attempt=Attempt(flaw.said))
+            yield Verdict(OWNER, flaw.name, Temper.ALWAYS, Outcome.BROKEN, trace)
+
+    def _recognised(self) -> str:
+        """Return which effects it is relied on that whoever performs them knows them again."""
+        met = {type(effect) for *_, effect in self._runner.effects if self._runner.relies_on(effect)}
+        names = ", ".join(sorted(each.__name__ for each in met))
+        return f"; {names} recognised by identity" if names else ""
 
     def _trace(self, state: int, last: Step | None) -> CrashTrace:
         way = [state]
@@ -207,8 +262,8 @@ class _Search:
             incidents.append(self._incident(ground, next(s for s, after, _ in steps if self._index[after] == to)))
         if last is not None:
             incidents.append(self._incident(self._grounds[state], last))
-        decided = tuple(each.happening for each in incidents if each.happening is not None)
-        return CrashTrace(decided, None if last is not None else (), tuple(incidents))
+        begun = next(each.way for each in self._beginnings if each.ground == self._grounds[way[0]])
+        return CrashTrace(begun, None if last is not None else (), incidents=tuple(incidents))
 
     def _incident(self, ground: Ground, step: Step) -> Incident:
         match step.stage:
@@ -230,7 +285,7 @@ class _Search:
         runner, number = self._runner, ground.volatile.now[step.part]
         cause, envelope = runner.envelope(ground, step)
         name, entity = runner.names[step.part], envelope.entity
-        reaction = cast("Reaction", runner.react(step.part, number, envelope))
+        reaction = cast("Reaction", runner.decisions.react(step.part, number, envelope))
         happening = Happening(name, cause, envelope, reaction)
         if not runner.states[step.part][number].version:
             return Incident(step.stage, f"{name} 1: begins", happening)

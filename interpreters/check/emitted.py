@@ -9,10 +9,10 @@ from itertools import chain, count
 from typing import Any, Final
 from unittest import SkipTest
 
-from lifefold.core.kernel import Cause, Elapsed, Ended, Machine, possible
+from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Machine, possible
 from lifefold.interpreters.check.check import NEVER_STUCK
 from lifefold.interpreters.check.plain import Happening
-from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import Attempt, CrashTrace, Outcome, Report, Trace, Verdict
 from lifefold.interpreters.check.source import Names, Unwritable
 from lifefold.interpreters.check.targets import Target
 from lifefold.interpreters.retrace import Retrace
@@ -51,15 +51,21 @@ def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
 
 
 def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
+    if isinstance(trace, CrashTrace):
+        raise Unwritable("it is about what a runner does, and no test of the rules can show that")
     spelled, retrace = _begun(target, names)
     lines = list(_body(target, retrace, trace, names))
-    if _is_kept(retrace, verdict):
+    if trace.attempt is not None:
+        lines.append(_attempted(target, retrace, trace.attempt, names))
+    elif _is_kept(retrace, verdict):
         raise Unwritable("the promise is kept when its steps are taken alone")
     yield f"\ndef {title}() -> None:"
     yield f"    {_quoted(f'{verdict.owner} promises: {verdict.name}.')}"
     yield f"    {_RUN} = {spelled}"
     yield from lines
-    yield f"    assert {_question(verdict, names)}, {_RUN}.story()\n"
+    if trace.attempt is None:
+        yield f"    assert {_question(verdict, names)}, {_RUN}.story()"
+    yield ""
 
 
 def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
@@ -117,14 +123,27 @@ def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
     return happening._replace(envelope=every[choice].envelope)
 
 
+def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
+    """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no promise."""
+    if attempt.promise is not None:
+        owner, promise = attempt.promise
+        asked = f"keeps({names.expression(promise)}, of={names.expression(owner)})"
+    elif attempt.envelope is not None and not attempt.envelope.generation < 0:
+        method, arguments, options = _call(target, run, attempt.aggregate, attempt.cause, attempt.envelope)
+        asked = f"{method}({', '.join(_words(arguments, options, names))})"
+    else:
+        raise Unwritable(attempt.said)
+    return f"    {_RUN}.{asked}"
+
+
 def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
     """Take a step, and yield how it is written."""
-    method, arguments, options = _call(target, run, happening)
+    method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
     before = len(run.taken)
     getattr(run, method)(*arguments, **options)
     if len(run.taken) == before:
         raise Unwritable(f"a step of it is refused: {run.story()}")
-    words = [*map(names.expression, arguments), *(f"{key}={names.expression(each)}" for key, each in options.items())]
+    words = _words(arguments, options, names)
     line = f"    {_RUN}.{method}({', '.join(words)})"
     moved = run.moved()
     if len(line) + len(moved) + 4 <= WIDTH:
@@ -140,28 +159,31 @@ def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> I
     yield "    )"
 
 
-def _call(target: Target, run: Retrace, happening: Happening) -> Call:
-    envelope = happening.envelope
-    place = () if isinstance(target.subject, Machine) else (happening.aggregate, envelope.entity)
+def _words(arguments: tuple[Any, ...], options: dict[str, Any], names: Names) -> list[str]:
+    return [*map(names.expression, arguments), *(f"{key}={names.expression(each)}" for key, each in options.items())]
+
+
+def _call(target: Target, run: Retrace, aggregate: str, cause: Cause, envelope: Envelope) -> Call:
+    place = () if isinstance(target.subject, Machine) else (aggregate, envelope.entity)
     later = envelope.at_ms - run.world.now_ms
     options = {"after_ms": later} if later > 0 else {}
-    match happening.cause, envelope.event:
+    match cause, envelope.event:
         case Cause.COMMAND, event:
             return "command", (event, *place), options
         case Cause.REPORT, event:
             return "report", (envelope.slot, event, *place), options
         case Cause.TIMER, Elapsed(slot=slot):
-            return "timer", (slot, *place), {} if envelope.at_ms == _due_ms(run, happening, slot) else options
+            return "timer", (slot, *place), {} if envelope.at_ms == _due_ms(run, aggregate, envelope, slot) else options
         case Cause.CONFIRMATION, Ended(slot=slot):
             return "confirmation", (slot, *place), options
         case Cause.MESSAGE, event:
-            return "message", (event, envelope.sender, happening.aggregate), {}
+            return "message", (event, envelope.sender, aggregate), {}
         case _:
             return "recovery", place[:1], {}
 
 
-def _due_ms(run: Retrace, happening: Happening, slot: str) -> int:
-    entity = run.world.aggregates[happening.aggregate].entities[happening.envelope.entity]
+def _due_ms(run: Retrace, aggregate: str, envelope: Envelope, slot: str) -> int:
+    entity = run.world.aggregates[aggregate].entities[envelope.entity]
     timer = entity.find(slot)
     return max(run.world.now_ms, 0 if timer is None else timer.deadline_ms)
 

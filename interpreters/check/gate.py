@@ -7,7 +7,8 @@ steps of its form lead to, no more and no less, and every promise says the same 
 
 from collections.abc import Mapping
 
-from lifefold.interpreters.check.graph import Graph
+from lifefold.core.kernel import Temper, subject_of
+from lifefold.interpreters.check.findings import Findings
 from lifefold.interpreters.check.parts import House, Move, World
 from lifefold.interpreters.check.plain import Plain, PlainWorld
 
@@ -15,11 +16,12 @@ from lifefold.interpreters.check.plain import Plain, PlainWorld
 class Unsound(AssertionError):
     """The search has left something out, or has found what is not there.
 
-    It is a mistake of the checker, or of what a record says of its ``serials``, ``moments`` or ``horizon_ms``.
+    It is a mistake of the checker, or of what a record says of its ``serials``, ``moments`` or ``horizon_ms``,
+    or of what is ``opaque`` or in its ``normal_form``.
     """
 
 
-def gate(house: House, graph: Graph) -> tuple[int, int]:
+def gate(house: House, graph: Findings) -> tuple[int, int]:
     """Compare, within the bounds; return how many states were walked through as they are, and how deep.
 
     Raises ``Unsound``.
@@ -28,7 +30,7 @@ def gate(house: House, graph: Graph) -> tuple[int, int]:
 
 
 class _Gate:
-    def __init__(self, house: House, graph: Graph) -> None:
+    def __init__(self, house: House, graph: Findings) -> None:
         self._house = house
         self._graph = graph
         self._plain = Plain(house)
@@ -78,6 +80,15 @@ class _Gate:
                 if said != self._opinions[key][number, ref]:
                     which = aggregate.entities[ref].record if ref else aggregate
                     raise Unsound(f"a promise can tell apart what the search does not: {self._words(number)}: {which}")
+
+        here, there = self._plain.scene(world), self._house.scene(form)
+        for number in judge.of_system:
+            promise = judge.promises[number]
+            if promise.property.temper is Temper.ALWAYS_STEP:
+                continue
+            one, other = (subject_of(promise.property, scene) for scene in (here, there))
+            if (promise.is_due(one), promise.holds(one)) != (promise.is_due(other), promise.holds(other)):
+                raise Unsound(f"a promise can tell apart what the search does not: {self._words(number)}: {one}")
 
     def _words(self, number: int) -> str:
         promise = self._house.judge.promises[number]

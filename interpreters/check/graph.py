@@ -5,11 +5,8 @@ part (see ``parts``), and arrays of such steps make arrays of states. What a par
 way.
 """
 
-import resource
-import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -17,7 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from lifefold.core.kernel import Temper
+from lifefold.interpreters.check.findings import Finding, Findings, Progress, Watch
+from lifefold.interpreters.check.flaw import Flaw, Place
 from lifefold.interpreters.check.parts import House, LocalStep, Move, Part, World
+from lifefold.interpreters.check.scenes import Scenes
 from lifefold.interpreters.check.seen import Change, Numbers, Seen, Words
 
 Halves = npt.NDArray[np.int32]
@@ -26,56 +26,25 @@ CHUNK_STATES: Final = 100_000
 """How many states are looked at together, at most."""
 
 
-class Progress(msgspec.Struct, frozen=True):
-    """How far a search is: states met, of those not looked at yet (``frontier``), steps, depth, seconds."""
+class Graph(Findings):
+    """All states, in the order in which they were met.
 
-    states: int
-    frontier: int
-    steps: int
-    depth: int
-    seconds: float
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """A promise that is broken: in a state, or by the step from it to ``after``. States by their numbers."""
-
-    state: int
-    after: int | None = None
-
-
-class Graph:
-    """What a search has found. The steps of a state are those from ``first[state]`` to before ``first[state + 1]``."""
+    The steps of a state that lead elsewhere are those from ``first[state]`` to before ``first[state + 1]``, if kept.
+    """
 
     def __init__(self, house: House) -> None:
         """Begin with nothing."""
-        self.house: Final = house
+        super().__init__(house)
         self.seen: Final = Seen(house.width)
         self.parents: Final = array("q")
-        self.levels: Final[list[int]] = [0]
-        """Where each level begins."""
         self.first: Numbers = np.zeros(1, dtype=np.int64)
         self.targets: Halves = np.zeros(0, dtype=np.int32)
         self.labels: Halves = np.zeros(0, dtype=np.int32)
-        self.steps = 0
-        """How many steps there are, those that change nothing included; the others stand in ``targets``, if kept."""
-        self.stuck: Final[list[int]] = []
-        """The states that no step leaves."""
-        self.broken: Final[dict[int, Finding]] = {}
-        self.witnesses: Final[dict[int, int]] = {}
-        """By promise that something is possible: a state in which it is."""
-        self.seconds = 0.0
-        self.truncated = ""
-        """Why the search ended before everything was met; empty if it did not."""
 
     @property
     def count(self) -> int:
         """How many states were met."""
         return self.seen.count
-
-    @property
-    def depth(self) -> int:
-        """How many steps the farthest states are from the beginning."""
-        return len(self.levels) - 1
 
     def world(self, state: int) -> World:
         """Return a state by its number."""
@@ -88,13 +57,16 @@ class Graph:
             states.append(parent)
         return self.moves(states[::-1])
 
-    def moves(self, states: Sequence[int]) -> list[Move]:
-        """Return the moves from each of these states to the next."""
-        found: list[Move] = []
-        for state, to in pairwise(states):
-            wanted = self.world(to)
-            found.append(next(move for move, world, _ in self.house.successors(self.world(state)) if world == wanted))
-        return found
+    def taking(self, place: Place) -> int:
+        """Return the state nearest to the beginning in which an aggregate is about to take a message."""
+        queues = [number for number, each in enumerate(self.house.queues) if each[:1] == (place.message,)]
+        waiting = np.isin(self.seen.column(len(self.house.parts) + place.channel), queues)
+        return int(np.flatnonzero(waiting & (self.seen.column(place.part) == place.local))[0])
+
+    def nearest(self, part: int, locals_: Collection[int]) -> int:
+        """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
+        found = np.flatnonzero(np.isin(self.seen.column(part), np.fromiter(locals_, dtype=np.int64)))
+        return int(found[0]) if found.size else -1
 
 
 def explore(house: House, *, tell: Callable[[Progress], None] | None = None) -> Graph:
@@ -163,20 +135,21 @@ class _Batch(msgspec.Struct):
 class _Search:
     def __init__(self, house: House, tell: Callable[[Progress], None] | None) -> None:
         self._house = house
-        self._tell = tell
         self._graph = Graph(house)
+        self._watch = Watch(self._graph, tell)
         self._tables = [_Table(part) for part in house.parts]
-        self._began = time.perf_counter()
         self._level_end = 1
         self._counts: list[Numbers] = []
         self._targets: list[Halves] = []
         self._labels: list[Halves] = []
         judge = house.judge
         self._keep_steps = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
+        self._scenes = Scenes(house)
+        tempers = {number: judge.promises[number].property.temper for number in judge.of_system}
         self._of_system = [
-            (number, judge.promises[number])
-            for number in judge.of_system
-            if judge.promises[number].property.temper in {Temper.ALWAYS, Temper.SOMETIMES}
+            (number, temper is Temper.SOMETIMES)
+            for number, temper in tempers.items()
+            if temper in {Temper.ALWAYS, Temper.SOMETIMES}
         ]
 
     def run(self) -> Graph:
@@ -186,13 +159,13 @@ class _Search:
         graph.seen.add(graph.seen.pack(initial))
         graph.parents.append(-1)
         graph.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
-        self._judge(0)
         try:
+            self._judge(0)
             self._go_on()
-        except KeyboardInterrupt:
-            graph.truncated = "it was interrupted"
+        except (Flaw, KeyboardInterrupt) as why:
+            graph.end(why)
         self._gather()
-        graph.seconds = time.perf_counter() - self._began
+        graph.seconds = self._watch.seconds
         return graph
 
     def _go_on(self) -> None:
@@ -201,11 +174,11 @@ class _Search:
         while begin < graph.count and not graph.truncated:
             end = min(begin + CHUNK_STATES, self._level_end)
             self._look(begin, end)
-            self._report(self._level_end - end)
+            self._watch.report(graph.count - end)
             if end == self._level_end < graph.count:
                 graph.levels.append(end)
                 self._level_end = graph.count
-            graph.truncated = self._limit()
+            graph.truncated = self._watch.limit()
             begin = end
 
     def _look(self, begin: int, end: int) -> None:
@@ -332,46 +305,23 @@ class _Search:
             for promise, (part, local) in judge.seen.items():
                 if promise not in graph.witnesses and (found := np.flatnonzero(columns[part] == local)).size:
                     graph.witnesses[promise] = begin + int(found[0])
-        if self._of_system:
-            for state in range(begin, graph.count):
-                self._judge_scene(state)
+        if self._of_system and begin < graph.count:
+            self._judge_scenes(begin)
 
-    def _judge_scene(self, state: int) -> None:
-        graph, scene = self._graph, self._house.scene(self._graph.world(state))
-        for promise, promised in self._of_system:
-            if promised.property.temper is Temper.SOMETIMES:
-                if promise not in graph.witnesses and promised.holds(scene):
-                    graph.witnesses[promise] = state
-            elif promise not in graph.broken and not promised.holds(scene):
-                graph.broken[promise] = Finding(state)
+    def _judge_scenes(self, begin: int) -> None:
+        graph = self._graph
+        columns = [graph.seen.column(number, begin) for number in range(self._house.width)]
+        for promise, possible in self._of_system:
+            if promise not in graph.witnesses and promise not in graph.broken:
+                found = np.flatnonzero(self._scenes.holds(promise, columns, begin) == possible)
+                if found.size and possible:
+                    graph.witnesses[promise] = begin + int(found[0])
+                elif found.size:
+                    graph.broken[promise] = Finding(begin + int(found[0]))
 
     def _gather(self) -> None:
         """Put the steps of all chunks together."""
-        if self._keep_steps:
+        if self._keep_steps and self._counts:
             graph = self._graph
             graph.targets, graph.labels = np.concatenate(self._targets), np.concatenate(self._labels)
             graph.first = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))])
-
-    def _limit(self) -> str:
-        """Return why the search has to end here, if it has to."""
-        graph, bounds = self._graph, self._house.bounds
-        if graph.count > bounds.states:
-            return f"more than {bounds.states:,} states"
-        if bounds.depth is not None and graph.depth > bounds.depth:
-            return f"more than {bounds.depth:,} steps deep"
-        if bounds.seconds is not None and time.perf_counter() - self._began > bounds.seconds:
-            return f"more than {bounds.seconds:g} seconds"
-        if bounds.memory_mib is not None and _memory_mib() > bounds.memory_mib:
-            return f"more than {bounds.memory_mib:,} MiB of memory"
-        return ""
-
-    def _report(self, left: int) -> None:
-        if self._tell is not None:
-            graph, seconds = self._graph, time.perf_counter() - self._began
-            frontier = left or graph.count - graph.levels[-1]
-            self._tell(Progress(graph.count, frontier, graph.steps, graph.depth, seconds))
-
-
-def _memory_mib() -> int:
-    """Return the most memory that this process has had so far, as Linux counts it: in units of 1,024 bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

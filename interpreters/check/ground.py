@@ -64,6 +64,10 @@ class CrashBounds(msgspec.Struct, frozen=True):
     seconds: float | None = None
 
 
+CRASHES: Final = CrashBounds(inputs=2, crashes=1, batch=1, states=60_000)
+"""How much is looked at from each of many states, unless somebody says otherwise: a few seconds' work."""
+
+
 class Fault(StrEnum):
     """What a runner must not do. The value is the promise that it breaks."""
 

@@ -10,7 +10,7 @@ one state stands for a run that does nothing any more: a step that changes nothi
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -20,7 +20,6 @@ from scipy.sparse.csgraph import connected_components
 
 from lifefold.core.kernel import Cause, Fairness, Pattern
 from lifefold.effects import Activity
-from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.parts import House, Label
 
 Flags = npt.NDArray[np.bool_]
@@ -70,12 +69,35 @@ def _is_of(house: House, label: Label, fair: Fairness) -> bool:
     return type(label.event) is fair.of
 
 
+class Linked(Protocol):
+    """Numbered states: the steps of a state that lead elsewhere are from ``first[state]`` to ``first[state + 1]``."""
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        ...
+
+    @property
+    def first(self) -> Numbers:
+        """Where the steps of each state begin, and where the last one's end."""
+        ...
+
+    @property
+    def targets(self) -> npt.NDArray[Any]:
+        """Where each step leads."""
+        ...
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """What happens in it."""
+        ...
+
+
 class Steps:
     """A graph as arrays: the steps' sources, targets and labels."""
 
-    def __init__(self, graph: Graph) -> None:
-        """Take over a search that has met everything."""
-        self.graph: Final = graph
+    def __init__(self, graph: Linked) -> None:
+        """Take over what has been met, which is everything."""
         self.count: Final = graph.count
         self.first: Final = graph.first
         self.targets: Final = graph.targets

@@ -6,7 +6,8 @@ the whole system is a tuple of such numbers: one for each aggregate, one for wha
 and, if people may say only so much, how much they have said.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -28,9 +29,10 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Tell
-from lifefold.interpreters.check.canonical import NOW_MS, Canonical, numbers
+from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank, numbers
 from lifefold.interpreters.check.coverage import Coverage
-from lifefold.interpreters.check.question import Bounds, Judge
+from lifefold.interpreters.check.flaw import INERT, TAKEN, Flaw, Place, raised
+from lifefold.interpreters.check.question import Bounds, Judge, PromiseError
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.plain import PlainWorld
@@ -75,6 +77,10 @@ class Letter(NamedTuple):
     event: Event
 
 
+def _letter(tell: Tell) -> Letter:
+    return Letter(tell.entity, blank(tell.event))
+
+
 class Move(NamedTuple):
     """A step of the whole system: the aggregate it happens in, and its how-manieth input, or the channel's head."""
 
@@ -95,6 +101,8 @@ class Part:
         self.cut_at: Final[set[int]] = set()
         """The states of which a step leads out of the bounds that nobody asked for."""
         self._house: Final = house
+        self._choice = -1
+        """At which input of a state its table is being made."""
         self._canonical: Final = Canonical(of, house.kept)
         self._index: Final[dict[Aggregate, int]] = {}
         self._steps: Final[list[tuple[LocalStep, ...] | None]] = []
@@ -121,7 +129,8 @@ class Part:
         """Return the steps of a state that need no message."""
         known = self._steps[number]
         if known is None:
-            known = self._steps[number] = tuple(self._spontaneous(number))
+            with self._house.flawless(lambda: Place(self.number, number, self._choice)):
+                known = self._steps[number] = tuple(self._spontaneous(number))
         return known
 
     def reception(self, number: int, channel: int, message: int) -> LocalStep:
@@ -129,16 +138,20 @@ class Part:
         key = (number, channel, message)
         known = self._receptions.get(key)
         if known is None:
-            known = self._receptions[key] = self._take(number, channel, message)
+            with self._house.flawless(lambda: Place(self.number, number, -1, channel, message)):
+                known = self._receptions[key] = self._take(number, channel, message)
         return known
 
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
-        self._house.refuse(self.of, aggregate)
+        self._choice = -1
+        self._house.refuse(self.of, aggregate, Place(self.number, number))
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
+            self._choice = choice
             reaction = react(self.of, aggregate, each.envelope)
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
+                self._choice = -1
                 continue
             given = each.envelope
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
@@ -149,20 +162,22 @@ class Part:
                 yield step
             elif each.cause is not Cause.COMMAND:
                 self.cut_at.add(number)
+            self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
         aggregate, letter = self.states[number], self._house.letters[message]
+        place = Place(self.number, number, -1, channel, message)
         sender = self._house.sender(channel)
         envelope = Envelope(letter.entity, letter.event, NOW_MS, sender, "", "", 0, sender, 1)
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
-            raise Unreadable(self.name, envelope, reaction)
+            raise Flaw(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
-        self._house.refuse_again(self.of, reaction.aggregate, envelope)
+        self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(0, label, reaction, aggregate)
         if step is None:
-            raise MessageCut(self.name, letter)
+            raise Flaw(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
         return step
 
     def _step(self, choice: int, label: Label, reaction: Reaction, before: Aggregate) -> LocalStep | None:
@@ -181,20 +196,6 @@ def _slot(envelope: Envelope) -> str:
     return envelope.slot or getattr(envelope.event, "slot", "")
 
 
-class Unreadable(Exception):
-    """An aggregate refuses a message for good: it would be delivered for ever."""
-
-    def __init__(self, name: str, envelope: Envelope, refusal: Refusal) -> None:
-        super().__init__(f"{name} cannot take {envelope.event!r} of {envelope.sender}: {refusal.reason}")
-
-
-class MessageCut(Exception):
-    """The bounds would have a message stay under way for ever."""
-
-    def __init__(self, name: str, letter: Letter) -> None:
-        super().__init__(f"the bounds forbid what {name} makes of {letter.event!r}: widen them")
-
-
 class House:
     """All parts of a system, and what they share: the messages, the channels, the labels."""
 
@@ -206,7 +207,7 @@ class House:
         bounds: Bounds,
         kept: frozenset[str] = frozenset(),
     ) -> None:
-        """Let every aggregate be opened by its input. Raises ``Refused``."""
+        """Take the aggregates, each with the input that opens it."""
         self.system: Final = system
         self.opening: Final = tuple(opening)
         self.judge: Final = judge
@@ -232,16 +233,29 @@ class House:
         self.serials: Final = frozenset[str]().union(*(_serials(part.of) for part in self.parts)) - kept
 
     def initial(self) -> World:
-        """Return the state in which every aggregate has taken the input that opens it."""
+        """Return the state in which every aggregate has taken the input that opens it. Raises ``Refused``, ``Flaw``."""
         world = [0] * self.width
         for part, (name, envelope) in zip(self.parts, self.opening, strict=True):
-            reaction = react(part.of, part.of.start(name), replace(envelope, at_ms=NOW_MS))
-            if isinstance(reaction, Refusal):
-                raise Refused(name, reaction)
-            world[part.number] = part.number_of(reaction.aggregate)
-            self.wrong_at_birth += self.judge.step(part.of, reaction)
-            self._send(world, self.told(part.number, reaction))
+            with self.flawless(lambda: Place(part.number)):  # noqa: B023 - called before the next one
+                reaction = react(part.of, part.of.start(name), replace(envelope, at_ms=NOW_MS))
+                if isinstance(reaction, Refusal):
+                    raise Refused(name, reaction)
+                world[part.number] = part.number_of(reaction.aggregate)
+                self.wrong_at_birth += self.judge.step(part.of, reaction)
+                self._send(world, self.told(part.number, reaction))
         return tuple(world)
+
+    @contextmanager
+    def flawless(self, place: Callable[[], Place]) -> Generator[None]:
+        """Say of an error that the rules raise at which place it is. Raises ``Flaw``."""
+        try:
+            yield
+        except (Carried, Flaw, MemoryError, Refused, Unaddressed):
+            raise
+        except PromiseError as error:
+            raise raised(error.why, place(), error.promised) from error
+        except Exception as error:
+            raise raised(error, place()) from error
 
     @property
     def width(self) -> int:
@@ -258,11 +272,10 @@ class House:
         return self.parts[self.channels[channel][0]].name
 
     def channel(self, sender: int, receiver: str) -> int:
-        """Return the number of the channel from an aggregate to another one. Raises ``ValueError`` if there is none."""
+        """Return the number of the channel from an aggregate to another one. Raises ``Unaddressed``."""
         place = self._places.get(receiver)
         if place is None or place == sender:
-            known = ", ".join(self._places)
-            raise ValueError(f"{self.parts[sender].name} tells {receiver!r} something; the aggregates are {known}")
+            raise Unaddressed(self.parts[sender].name, receiver, tuple(self._places))
         return self._channel_numbers[sender, place]
 
     def told(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
@@ -275,7 +288,7 @@ class House:
             carried = frozenset(name for name, _ in numbers(tell.event, self.serials))
             if carried:
                 raise Carried(carried)
-        letter = Letter(tell.entity, tell.event)
+        letter = _letter(tell)
         number = self._letter_numbers.setdefault(letter, len(self.letters))
         if number == len(self.letters):
             self.letters.append(letter)
@@ -295,20 +308,20 @@ class House:
             self.queues.append(messages)
         return number
 
-    def refuse(self, of: AggregateType, aggregate: Aggregate) -> None:
-        """See to it that whatever is late changes nothing. Raises ``NotInert``."""
+    def refuse(self, of: AggregateType, aggregate: Aggregate, place: Place) -> None:
+        """See to it that whatever is late changes nothing. Raises ``Flaw``."""
         for ref, entity in aggregate.entities.items():
             machine = of.machine_of(ref)
             if machine is not None:
                 for envelope in late(machine, entity, NOW_MS):
                     if not isinstance(advance(machine, entity, envelope), Refusal):
-                        raise NotInert(aggregate.name, envelope)
+                        raise Flaw(INERT, place, "is taken, although it is late", (Cause.REPORT, envelope))
                     self.refused += 1
 
-    def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> None:
-        """See to it that a message that comes once more changes nothing. Raises ``NotInert``."""
+    def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope, place: Place) -> None:
+        """See to it that a message that comes once more changes nothing. Raises ``Flaw``."""
         if not isinstance(react(of, aggregate, envelope), Refusal):
-            raise NotInert(aggregate.name, envelope)
+            raise Flaw(INERT, place, "is taken once more, although it was taken", (Cause.MESSAGE, envelope))
         self.refused += 1
 
     def successors(self, world: World) -> Iterator[tuple[Move, World, LocalStep]]:
@@ -348,7 +361,7 @@ class House:
         """Return the numbers of a state of which nothing was forgotten; of what was never met, -1."""
         locals_ = [part.known(aggregate) for part, aggregate in zip(self.parts, plain.aggregates, strict=True)]
         queues = [
-            self._queue_numbers.get(tuple(self._letter_numbers.get(Letter(t.entity, t.event), -1) for t in tells), -1)
+            self._queue_numbers.get(tuple(self._letter_numbers.get(_letter(tell), -1) for tell in tells), -1)
             for tells in plain.under_way
         ]
         return (*locals_, *queues, *(() if self.bounds.commands is None else (plain.said,)))
@@ -379,11 +392,11 @@ class Refused(ValueError):
         super().__init__(f"{name} refuses {refusal.envelope.event!r}: {refusal.reason}")
 
 
-class NotInert(Exception):
-    """Something that is late or comes twice is taken."""
+class Unaddressed(ValueError):
+    """A message is for somebody whom the opening does not have."""
 
-    def __init__(self, name: str, envelope: Envelope) -> None:
-        super().__init__(f"{name} takes {envelope.event!r}, which is late or comes twice")
+    def __init__(self, sender: str, receiver: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"{sender} tells {receiver!r} something; the aggregates are {', '.join(known)}")
 
 
 def _serials(of: AggregateType) -> frozenset[str]:

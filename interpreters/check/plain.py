@@ -73,17 +73,23 @@ class Plain:
 
     def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
         """Make a move. Raises ``IndexError`` if there is none like it, ``Refused``."""
-        part = self._house.parts[move.part]
-        aggregate = world.aggregates[move.part]
+        cause, envelope = self.input(world, move)
+        world = world._replace(said=world.said + (cause is Cause.COMMAND))
+        if move.channel >= 0:
+            rest = world.under_way[move.channel][1:]
+            world = world._replace(under_way=_with(world.under_way, move.channel, rest))
+        return self._take(world, move.part, cause, envelope)
+
+    def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
+        """Return what a move consists in. Raises ``IndexError`` if there is no move like it."""
         if move.channel < 0:
-            chosen = list(possible(part.of, aggregate, world.now_ms))[move.choice]
-            said = world.said + (chosen.cause is Cause.COMMAND)
-            return self._take(world._replace(said=said), move.part, chosen.cause, chosen.envelope)
-        first, *rest = world.under_way[move.channel]
-        sender = self._house.sender(move.channel)
+            aggregate = world.aggregates[move.part]
+            every = possible(self._house.parts[move.part].of, aggregate, world.now_ms)
+            chosen = list(every)[move.choice]
+            return chosen.cause, chosen.envelope
+        first, sender = world.under_way[move.channel][0], self._house.sender(move.channel)
         letter = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
-        under_way = _with(world.under_way, move.channel, tuple(rest))
-        return self._take(world._replace(under_way=under_way), move.part, Cause.MESSAGE, letter)
+        return Cause.MESSAGE, letter
 
     def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
         """Make moves from the beginning."""

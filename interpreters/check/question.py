@@ -42,6 +42,8 @@ class PromiseError(ValueError):
     """A promise could not be asked about something: its function has raised an error."""
 
     def __init__(self, promise: "Promise", seen: object, error: Exception) -> None:
+        self.why: Final = error
+        self.promised: Final = (promise.owner, promise.property.name)
         said = f"{type(error).__name__}: {error}"
         super().__init__(f"{promise.owner}: the promise {promise.property.name!r} cannot be judged: {said}, for {seen}")
 

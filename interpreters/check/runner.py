@@ -3,34 +3,20 @@
 A crash takes away what is volatile and nothing else. Whoever comes back folds the log, performs what is not recorded,
 tells every aggregate ``Recovered`` and delivers the messages that were not taken, as the engine does.
 
-What is decided comes from ``react`` and from nowhere else; what may be decided on from ``possible``, as far as this
-runner has let go what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are
-performed in order, messages arrive in order per pair, decisions are persisted in order, several at once.
+What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
+what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are performed in order,
+messages arrive in order per pair, decisions are persisted in order, several at once.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from lifefold.core.kernel import (
-    Aggregate,
-    Cause,
-    Envelope,
-    Phase,
-    Reaction,
-    Recovered,
-    Refusal,
-    System,
-    encode,
-    possible,
-    react,
-    replace,
-)
-from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer, Tell
-from lifefold.interpreters.check.canonical import NOW_MS
+from lifefold.core.kernel import Aggregate, Cause, Envelope, Phase, System
+from lifefold.effects import Begin, Effect, End, StartTimer, Tell
+from lifefold.interpreters.check.decisions import Decisions
 from lifefold.interpreters.check.ground import (
     Activity,
     CrashBounds,
-    Derived,
     Discipline,
     Durable,
     Fault,
@@ -43,17 +29,6 @@ from lifefold.interpreters.check.ground import (
     Step,
     Volatile,
 )
-
-
-class Choice(NamedTuple):
-    """An input that an aggregate accepts: from which handler it comes, if from any, and whether it counts."""
-
-    number: int
-    given: Envelope
-    cause: Cause
-    needs: Handler | None
-    outcome: int
-
 
 Successor = tuple[Step, Ground, tuple[Fault, ...]]
 
@@ -72,28 +47,31 @@ class Runner:
         """Take what is to be run. Effects that are ``recognised`` may be performed again although not idempotent."""
         self.discipline: Final = discipline
         self.bounds: Final = bounds
-        self.names: Final = tuple(name for name, _ in opening)
-        self.effects: Final[list[tuple[int, int, int, Effect]]] = []
-        """Every effect that was met: by whom, in which entry, at which place in it."""
-        self.outcomes: Final[list[Outcome]] = []
-        self.states: Final[list[list[Aggregate]]] = [[] for _ in opening]
+        self.decisions: Final = Decisions(system, opening)
+        self.names: Final = self.decisions.names
+        self.effects: Final = self.decisions.effects
+        self.outcomes: Final = self.decisions.outcomes
+        self.states: Final = self.decisions.states
         self._recognised: Final = recognised
-        self._opening: Final = tuple(envelope for _, envelope in opening)
-        self._types: Final = tuple(system.type_of(name) for name in self.names)
-        self._deeds: Final[dict[tuple[int, int, int, bytes], int]] = {}
-        self._letters: Final[list[tuple[int, Tell]]] = []
-        self._letter_numbers: Final[dict[tuple[int, bytes], int]] = {}
-        self._numbers: Final[list[dict[Aggregate, int]]] = [{} for _ in opening]
-        self._choices: Final[dict[tuple[int, int], tuple[Choice, ...]]] = {}
-        self._greeted: Final[dict[tuple[int, int], int]] = {}
-        self._received: Final[dict[tuple[int, int, int], int]] = {}
-        self._afoot: Final[dict[tuple[int, int], dict[Activity, Phase]]] = {}
 
     def initial(self) -> Ground:
         """Return the moment before anything is decided."""
-        empty = tuple(self._number(part, of.start(self.names[part])) for part, of in enumerate(self._types))
+        empty = self.decisions.empty()
         durable = Durable(empty, (), (0,) * len(empty), (), frozenset())
         return Ground(durable, self._come_back(durable), Outside(frozenset(), frozenset()))
+
+    def standing(self, aggregates: Sequence[Aggregate], under_way: Sequence[tuple[int, Tell]]) -> Ground:
+        """Return the moment at which the runner has nothing left to do but to wait, and to deliver what is under way.
+
+        Messages that are under way have their sender's place with them.
+        """
+        log = tuple(self.decisions.number(part, each) for part, each in enumerate(aggregates))
+        letters = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
+        durable = Durable(log, (), tuple(each.version for each in aggregates), letters, frozenset())
+        handlers = frozenset(each for part, number in enumerate(log) for each in self.decisions.handlers(part, number))
+        begun = frozenset(each.of for each in handlers if each.kind != "timer")
+        volatile = Volatile(log, (), (), letters, handlers, frozenset())
+        return Ground(durable, volatile, Outside(frozenset(), begun))
 
     def successors(self, ground: Ground) -> Iterator[Successor]:
         """Yield everything that can happen next, in a fixed order; a crash last."""
@@ -116,22 +94,18 @@ class Runner:
         return any(
             phase is Phase.ENDING or (phase is Phase.LIVE and activity not in outside.begun)
             for part, number in enumerate(durable.log)
-            for activity, phase in self._going_on(part, number).items()
+            for activity, phase in self.decisions.going_on(part, number).items()
         )
 
     def envelope(self, ground: Ground, step: Step) -> tuple[Cause, Envelope]:
         """Return what is decided on in a step of ``DECIDE``."""
         number = ground.volatile.now[step.part]
         if step.letter >= 0:
-            return Cause.MESSAGE, self._letter(step.part, number, step.letter)
+            return Cause.MESSAGE, self.decisions.letter(step.part, number, step.letter)
         if step.number < 0:
-            return Cause.RECOVERY, self._greeting(step.part, number)
-        chosen = next(each for each in self._accepted(step.part, number) if each.number == step.number)
+            return Cause.RECOVERY, self.decisions.greeting(step.part, number)
+        chosen = next(each for each in self.decisions.accepted(step.part, number) if each.number == step.number)
         return chosen.cause, chosen.given
-
-    def react(self, part: int, number: int, envelope: Envelope) -> Reaction | Refusal:
-        """Let an aggregate decide, as the shipped rules do."""
-        return react(self._types[part], self.states[part][number], envelope)
 
     # Decide
 
@@ -139,13 +113,13 @@ class Runner:
         volatile = ground.volatile
         if volatile.pending:
             part, *pending = volatile.pending
-            outcome = self._greet(part, volatile.now[part])
+            outcome = self.decisions.greet(part, volatile.now[part])
             yield self._decided(ground, Step(Stage.DECIDE, part), outcome, volatile._replace(pending=tuple(pending)))
             return
         if sum(Stage.PERSIST in each.stages for each in volatile.flights) >= self.bounds.batch:
             return
         for part, number in enumerate(volatile.now):
-            for each in self._accepted(part, number):
+            for each in self.decisions.accepted(part, number):
                 counts = each.cause is not Cause.CONFIRMATION
                 if (counts and ground.inputs >= self.bounds.inputs) or (
                     each.needs is not None and each.needs not in volatile.handlers
@@ -155,7 +129,7 @@ class Runner:
                 yield self._decided(ground._replace(inputs=ground.inputs + counts), step, each.outcome, ground.volatile)
         heads: set[tuple[int, str]] = set()
         for letter in volatile.mail:
-            sender, tell = self._letters[letter]
+            sender, tell = self.decisions.letters[letter]
             if (sender, tell.aggregate) not in heads:
                 heads.add((sender, tell.aggregate))
                 yield self._delivered(ground, letter, self.names.index(tell.aggregate))
@@ -163,116 +137,17 @@ class Runner:
     def _delivered(self, ground: Ground, letter: int, part: int) -> Successor:
         volatile = ground.volatile
         rest = volatile._replace(mail=tuple(each for each in volatile.mail if each != letter))
-        outcome = self._receive(part, volatile.now[part], letter)
+        outcome = self.decisions.receive(part, volatile.now[part], letter)
         return self._decided(ground, Step(Stage.DECIDE, part, letter=letter), outcome, rest)
 
     def _decided(self, ground: Ground, step: Step, outcome: int, volatile: Volatile) -> Successor:
         part, to = self.outcomes[outcome].part, self.outcomes[outcome].to
-        going_on = self._going_on(part, to)
+        going_on = self.decisions.going_on(part, to)
         handlers = frozenset(each for each in volatile.handlers if each.of.part != part or each.of in going_on)
         now = (*volatile.now[:part], to, *volatile.now[part + 1 :])
         flight = Flight(outcome, self.discipline.order[1:], follows=volatile.known)
         after = self._fly(volatile._replace(now=now, handlers=handlers), (*volatile.flights, flight))
         return step, ground._replace(volatile=after), ()
-
-    def _greet(self, part: int, number: int) -> int:
-        known = self._greeted.get((part, number))
-        if known is None:
-            known = self._greeted[part, number] = self._taken(part, number, self._greeting(part, number))
-        return known
-
-    def _greeting(self, part: int, number: int) -> Envelope:
-        aggregate = self.states[part][number]
-        if not aggregate.version:
-            return replace(self._opening[part], at_ms=NOW_MS)
-        return Envelope("", Recovered(0), _now_ms(aggregate), "engine")
-
-    def _accepted(self, part: int, number: int) -> tuple[Choice, ...]:
-        known = self._choices.get((part, number))
-        if known is None:
-            known = self._choices[part, number] = tuple(self._acceptable(part, number))
-        return known
-
-    def _acceptable(self, part: int, number: int) -> Iterator[Choice]:
-        aggregate = self.states[part][number]
-        for choice, each in enumerate(possible(self._types[part], aggregate, _now_ms(aggregate))):
-            if each.cause is Cause.RECOVERY:
-                continue
-            came = self.react(part, number, each.envelope)
-            if isinstance(came, Reaction):
-                source = _source(part, each.cause, each.envelope)
-                yield Choice(choice, each.envelope, each.cause, source, self._outcome(part, came))
-
-    def _receive(self, part: int, number: int, letter: int) -> int:
-        known = self._received.get((part, number, letter))
-        if known is None:
-            envelope = self._letter(part, number, letter)
-            known = self._received[part, number, letter] = self._taken(part, number, envelope, letter)
-        return known
-
-    def _taken(self, part: int, number: int, envelope: Envelope, letter: int = -1) -> int:
-        """Return the number of what comes of an input that must not be refused."""
-        came = self.react(part, number, envelope)
-        if isinstance(came, Reaction):
-            return self._outcome(part, came, letter)
-        message = f"{self.names[part]} refuses {envelope.event!r}: {came.reason}"
-        raise ValueError(message)
-
-    def _letter(self, part: int, number: int, letter: int) -> Envelope:
-        sender, tell = self._letters[letter]
-        name, at_ms = self.names[sender], _now_ms(self.states[part][number])
-        return Envelope(tell.entity, tell.event, at_ms, name, sender=name, ordinal=tell.ordinal)
-
-    def _outcome(self, part: int, came: Reaction, took: int = -1) -> int:
-        """Return the number of a decision."""
-        version = came.aggregate.version
-        deeds: list[int] = []
-        derived: list[tuple[str, Derived]] = []
-        letters: list[int] = []
-        for index, asked in enumerate(came.effects):
-            match asked.effect:
-                case Tell() as tell:
-                    letters.append(self._post(part, tell))
-                case Begin() | End() | StartTimer() | CancelTimer() as effect:
-                    derived.append((asked.entity, effect))
-                case effect:
-                    deeds.append(self._deed(part, version, index, effect))
-        to = self._number(part, came.aggregate)
-        self.outcomes.append(Outcome(part, to, version, tuple(deeds), tuple(derived), tuple(letters), took))
-        return len(self.outcomes) - 1
-
-    def _deed(self, part: int, version: int, index: int, effect: Effect) -> int:
-        number = self._deeds.setdefault((part, version, index, encode(effect)), len(self.effects))
-        if number == len(self.effects):
-            self.effects.append((part, version, index, effect))
-        return number
-
-    def _post(self, sender: int, tell: Tell) -> int:
-        if tell.aggregate not in self.names:
-            message = f"{self.names[sender]} tells {tell.aggregate!r} something; there are {', '.join(self.names)}"
-            raise ValueError(message)
-        number = self._letter_numbers.setdefault((sender, encode(tell)), len(self._letters))
-        if number == len(self._letters):
-            self._letters.append((sender, tell))
-        return number
-
-    def _number(self, part: int, aggregate: Aggregate) -> int:
-        number = self._numbers[part].setdefault(aggregate, len(self.states[part]))
-        if number == len(self.states[part]):
-            self.states[part].append(aggregate)
-        return number
-
-    def _going_on(self, part: int, number: int) -> dict[Activity, Phase]:
-        """Return what an interpreter is to see to, and how far it is; timers wait."""
-        known = self._afoot.get((part, number))
-        if known is None:
-            known = self._afoot[part, number] = {
-                Activity(part, ref, each.slot, each.generation): Phase.WAITING if each.activity is None else each.phase
-                for ref, entity in self.states[part][number].entities.items()
-                for each in entity.running
-                if (machine := self._types[part].machine_of(ref)) is not None and each.slot not in machine.served
-            }
-        return known
 
     # Persist
 
@@ -354,7 +229,9 @@ class Runner:
             faults: list[Fault] = []
             if not any(deed in self.outcomes[each].deeds for each in durable.entries):
                 faults.append(Fault.UNPERSISTED)
-            if deed in outside.performed and not self._may_come_twice(self.effects[deed][3]):
+            if deed in outside.performed and not (
+                self.effects[deed][3].idempotent or self.relies_on(self.effects[deed][3])
+            ):
                 faults.append(Fault.TWICE)
             if outcome.entry in durable.past:
                 faults.append(Fault.PAST)
@@ -365,8 +242,9 @@ class Runner:
             )
             yield Step(Stage.PERFORM, outcome.part, deed=deed), after, tuple(faults)
 
-    def _may_come_twice(self, effect: Effect) -> bool:
-        return effect.idempotent or isinstance(effect, self._recognised)
+    def relies_on(self, effect: Effect) -> bool:
+        """Tell whether it relies on somebody to know an effect again that is performed again."""
+        return not effect.idempotent and (effect.recognised or isinstance(effect, self._recognised))
 
     def _beginning(self, ground: Ground) -> Iterator[Successor]:
         """Yield the steps in which handlers begin activities, or find what was begun before."""
@@ -375,7 +253,7 @@ class Runner:
             if handler.kind not in {"begin", "resume"}:
                 continue
             faults: list[Fault] = []
-            if handler.of not in self._going_on(handler.of.part, ground.durable.log[handler.of.part]):
+            if handler.of not in self.decisions.going_on(handler.of.part, ground.durable.log[handler.of.part]):
                 faults.append(Fault.UNPERSISTED)
             if handler.kind == "begin" and handler.of in outside.begun:
                 faults.append(Fault.TWICE)
@@ -422,28 +300,5 @@ class Runner:
         return self._fly(Volatile(durable.log, pending, (), durable.untaken, frozenset(), frozenset()), flights)
 
 
-_FROM: Final[dict[Cause, Literal["live", "timer", "ended"]]] = {
-    Cause.REPORT: "live",
-    Cause.TIMER: "timer",
-    Cause.CONFIRMATION: "ended",
-}
-
-
-def _source(part: int, cause: Cause, given: Envelope) -> Handler | None:
-    """Return the handler that an input comes from, if it comes from one."""
-    kind = _FROM.get(cause)
-    if kind is None:
-        return None
-    slot = given.slot or getattr(given.event, "slot", "")
-    generation = given.generation if given.slot else getattr(given.event, "generation", 0)
-    return Handler(kind, Activity(part, given.entity, slot, generation))
-
-
 def _onward(flight: Flight) -> Flight:
     return flight._replace(stages=flight.stages[1:])
-
-
-def _now_ms(aggregate: Aggregate) -> int:
-    """Return the time of the last thing that happened to an aggregate."""
-    times = (max(each.entered_ms, getattr(each.record, "at_ms", 0)) for each in aggregate.entities.values())
-    return max(times, default=NOW_MS)

@@ -20,6 +20,7 @@ from lifefold.core.kernel import Envelope, Machine, Record, System
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import WindowedSession
 from lifefold.interpreters import views
+from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.question import Bounds
 
 Opening = tuple[tuple[str, Envelope], ...]
@@ -28,13 +29,16 @@ Opening = tuple[tuple[str, Envelope], ...]
 class Question(msgspec.Struct, frozen=True):
     """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
 
-    ``promises`` are promises of a machine besides its own: where there are tuples of them, as module and name.
+    ``promises`` are promises of a machine besides its own: where there are tuples of them, as module and name. ``of``
+    is the lifecycle or system, if the question has a name of its own.
     """
 
     record: Record | None = None
     opening: Opening = ()
     bounds: Bounds = Bounds()
     promises: tuple[tuple[str, str], ...] = ()
+    crashes: CrashBounds = CRASHES
+    of: str = ""
 
 
 def one_section(a: runtime.Runtime) -> bool:
@@ -87,6 +91,7 @@ _RUNTIME: Final = runtime.Runtime(
         retry=Retry(base_ms=1, cap_ms=1, jitter=0),
     )
 )
+_ONE_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=1)
 _PROCESS: Final = Question(
     process.Process(
         limits=process.Limits(
@@ -99,20 +104,27 @@ _PROCESS: Final = Question(
     ),
     bounds=Bounds(compared=500),
     promises=tuple(("lifefold.core.process.promises", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")),
+    crashes=_ONE_INPUT,
 )
-_PLAN: Final = fleet.Plan(
-    "small",
-    (fleet.AgentPlan("ann", session.Limits(max_consecutive_errors=2, max_total_errors=2)),),
-    (fleet.TaskPlan("T1", "do it", max_retries=1),),
-)
+
+
+def _fleet(agents: int, tasks: int, *, retries: int) -> Opening:
+    """Return what opens a fleet of so many agents, who may err once, with tasks that are tried again so often."""
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    plan = fleet.Plan(
+        "small",
+        tuple(fleet.AgentPlan(name, limits) for name in ("ann", "ben")[:agents]),
+        tuple(fleet.TaskPlan(f"T{number}", "do it", max_retries=retries) for number in range(1, tasks + 1)),
+    )
+    return tuple(fleet.opening(plan, 0))
 
 
 def _runtime(name: str) -> Question:
-    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200))
+    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
 
 
 QUESTIONS: Final[Mapping[str, Question]] = {
-    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500)),
+    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500), crashes=_ONE_INPUT),
     "session-prompt-failures": Question(session.Session(limits=_ERRORS)),
     "session-in-fleet": Question(session.Session(limits=_ERRORS)),
     "process": _PROCESS,
@@ -125,13 +137,23 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "lease": Question(
         lease.Lease(holder="h", account=Account(cap_microusd=4)), bounds=Bounds(within={"lease": little_money})
     ),
+    "task-governed": Question(crashes=_ONE_INPUT),
     "agent": Question(_AGENT),
     "agent-supervised": Question(_AGENT),
-    "fleet": Question(opening=tuple(fleet.opening(_PLAN, 0)), bounds=Bounds(within={"mailbox": one_letter})),
+    "fleet": Question(
+        opening=_fleet(1, 1, retries=1), bounds=Bounds(within={"mailbox": one_letter}), crashes=_ONE_INPUT
+    ),
+    "fleet-2x3": Question(
+        opening=_fleet(2, 3, retries=0),
+        bounds=Bounds(within={"mailbox": one_letter}, commands=1, states=20_000_000),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
 }
 """Of the shipped targets, those that need more than their own initial record and the usual bounds.
 
-Times and limits are near each other: only how they compare decides anything.
+Times and limits are near each other: only how they compare decides anything. Those that are ``of`` another one have
+that one's rules, and are larger: they take minutes.
 """
 
 
@@ -154,16 +176,23 @@ class Target(msgspec.Struct, frozen=True):
     """Whether what is spelled is a system together with its opening."""
     promises: tuple[tuple[str, str], ...] = ()
     """Where the promises are that a machine has here besides its own, as module and name."""
+    crashes: CrashBounds = CRASHES
+    """How much is looked at of what crashes of the runner do."""
 
     @property
     def module(self) -> str:
         """The module that a target of somebody else comes from; empty for a shipped one."""
-        return "" if self.name in known() else self.needs[0]
+        return "" if self.name in {*known(), *larger()} else self.needs[0]
 
 
 def known() -> tuple[str, ...]:
-    """Return the names of all shipped targets."""
+    """Return the names of all shipped targets but the larger ones."""
     return (*views.machines(), *views.systems())
+
+
+def larger() -> tuple[str, ...]:
+    """Return the names of the shipped targets that take minutes."""
+    return tuple(name for name, question in QUESTIONS.items() if question.of)
 
 
 def named(name: str) -> Target:
@@ -171,11 +200,13 @@ def named(name: str) -> Target:
     if ":" in name:
         return _found(name)
     question = QUESTIONS.get(name, Question())
-    if name in views.systems():
-        spelled = f'systems()["{name}"]'
-        return Target(name, views.systems()[name], question.opening, question.bounds, (_VIEWS, "systems"), spelled)
+    of = question.of or name
+    if of in views.systems():
+        spelled = f'systems()["{of}"]'
+        system, needs = views.systems()[of], (_VIEWS, "systems")
+        return Target(name, system, question.opening, question.bounds, needs, spelled, crashes=question.crashes)
     if name not in views.machines():
-        error = views.UnknownNameError("target", name, known())
+        error = views.UnknownNameError("target", name, (*known(), *larger()))
         raise UnusableTarget(f"{error}; or name your own: module:attribute")
     machine = views.machines()[name]
     if question.record is not None:
@@ -183,7 +214,17 @@ def named(name: str) -> Target:
     for module, attribute in question.promises:
         machine = machine.promising(*getattr(import_module(module), attribute))
     spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
-    return Target(name, machine, (), question.bounds, needs, spelled, question.record, promises=question.promises)
+    return Target(
+        name,
+        machine,
+        (),
+        question.bounds,
+        needs,
+        spelled,
+        question.record,
+        promises=question.promises,
+        crashes=question.crashes,
+    )
 
 
 _VIEWS: Final = "lifefold.interpreters.views"

@@ -12,11 +12,19 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 from lifefold.interpreters.cli.errors import BadInput
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
+
+
+class _Commands(Protocol):
+    """Where a command's parser is added; argparse has no public name for it."""
+
+    def add_parser(self, *args: Any, **kwargs: Any) -> argparse.ArgumentParser:
+        """Add one, and return it."""
+        ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +92,12 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    for add in (_add_running, _add_asking, _add_telling, _add_check, _add_showing):
+        add(commands)
+    return top
 
+
+def _add_running(commands: _Commands) -> None:
     run = _add(
         commands, "run", "running:run", "run a fleet until every task is settled; run it again to go on after a crash"
     )
@@ -99,6 +112,8 @@ def parser() -> argparse.ArgumentParser:
     init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
     init.add_argument("folder", nargs="?", default=".", help="where (default: here)")
 
+
+def _add_asking(commands: _Commands) -> None:
     for name, about in (
         ("status", "the agents: what was asked of them, what the log says, and what is really there"),
         ("tasks", "the tasks: their states, owners, and why they failed"),
@@ -108,6 +123,8 @@ def parser() -> argparse.ArgumentParser:
         _log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
 
+
+def _add_telling(commands: _Commands) -> None:
     send = _add(
         commands, "send", "telling:send", "say something to an agent, urgently: it interrupts a running session"
     )
@@ -122,20 +139,24 @@ def parser() -> argparse.ArgumentParser:
     stop.add_argument("agent", metavar="AGENT", nargs="?", default="all", help="the agent's name (default: all)")
     _log_option(stop)
 
-    _add_check(commands)
 
+def _add_showing(commands: _Commands) -> None:
     machines = _add(commands, "machines", "showing:machines", "the lifecycles and systems known")
     machines.add_argument("--json", action="store_true", help="print JSON")
     table = _add(commands, "table", "showing:table", "a lifecycle's transition table")
     table.add_argument("machine", metavar="MACHINE")
-    table.add_argument("--format", choices=("plain", "markdown", "json"), default="plain")
+    table.add_argument(
+        "--format",
+        choices=("plain", "markdown", "json"),
+        default="plain",
+        help="json is a list of the transitions alone; the others have activities, timers and special states, too",
+    )
     diagram = _add(commands, "diagram", "showing:diagram", "a lifecycle's state diagram")
     diagram.add_argument("machine", metavar="MACHINE")
     diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
-    return top
 
 
-def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_check(commands: _Commands) -> None:
     check = _add(
         commands,
         "check",
@@ -181,9 +202,7 @@ class _ShowVersion(argparse.Action):
         parser.exit()
 
 
-def _add(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: str, about: str
-) -> argparse.ArgumentParser:
+def _add(commands: _Commands, name: str, command: str, about: str) -> argparse.ArgumentParser:
     added = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
     added.set_defaults(command=command)
     return added

@@ -14,6 +14,7 @@ from lifefold.core.kernel import (
     Temper,
     Transition,
     always,
+    subject_of,
 )
 from lifefold.effects import Activity
 from lifefold.interpreters.retrace.world import Taken, World, changes, entities
@@ -82,7 +83,7 @@ def _of_type(system: System, promised: Property[Any], kind: str) -> Promised:
 
 def _of_system(promised: Property[Any]) -> Promised:
     def subjects(world: World) -> dict[Key, Any]:
-        return {(): world.scene()}
+        return {(): subject_of(promised, world.scene())}
 
     def concerns(_step: Taken, _transition: Transition) -> bool:
         return True

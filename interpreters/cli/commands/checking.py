@@ -13,7 +13,7 @@ import msgspec
 from lifefold.interpreters.cli.errors import BadInput
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.check import Bounds, Report
+    from lifefold.interpreters.check import Bounds, CrashBounds, CrashReport, Report
     from lifefold.interpreters.check.certificate import Certificate
     from lifefold.interpreters.check.targets import Target
 
@@ -42,12 +42,13 @@ def _check(arguments: Namespace) -> int:
     checked: list[tuple[Target, Report]] = []
     good = True
     for target in targets:
-        report = _searched(target, _bounds(target, arguments), is_quiet=arguments.json)
+        crashes = msgspec.structs.replace(target.crashes, seconds=arguments.seconds)
+        report = _searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json)
         if report is None:
             good = False
             continue
         checked.append((target, report))
-        is_good = not report.broken() if arguments.accept_truncated and report.truncated else report.ok
+        is_good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
         if arguments.certificate:
             is_good = is_good and _certify(target, report, _path(arguments.certificate, target.name))
             if not is_good:
@@ -81,16 +82,15 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
     return msgspec.structs.replace(target.bounds, **{name: each for name, each in typed.items() if each is not None})
 
 
-def _searched(target: "Target", bounds: "Bounds", *, is_quiet: bool) -> "Report | None":
+def _searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report | None":
     """Search, and tell what came of it; None if the search could not be brought to its end, which is told, too."""
     from lifefold.interpreters.check import Unsound, check  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.check.parts import MessageCut, NotInert, Unreadable  # noqa: PLC0415 - as above
     from lifefold.interpreters.cli.search import shown, tell  # noqa: PLC0415 - as above
 
     try:
         with shown(target.name) as told:
-            report = check(target.subject, opening=target.opening, bounds=bounds, tell=told)
-    except (Unsound, NotInert, Unreadable, MessageCut) as error:
+            report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=told)
+    except Unsound as error:
         print(f"lifefold: {target.name}: {error}", file=sys.stderr)
         return None
     except ValueError as error:
@@ -146,6 +146,7 @@ def _facts(target: "Target", report: "Report") -> dict[str, Any]:
         "local_states": dict(report.parts),
         "coverage": {name: list(each) for name, each in report.coverage.items()},
         "missing": list(report.missing),
+        "crashes": None if report.crashes is None else _of_crashes(report.crashes),
         "promises": [
             {
                 "owner": verdict.owner,
@@ -156,6 +157,22 @@ def _facts(target: "Target", report: "Report") -> dict[str, Any]:
             }
             for verdict in report.verdicts
         ],
+    }
+
+
+def _of_crashes(crashes: "CrashReport") -> dict[str, Any]:
+    limits = crashes.limits
+    return {
+        "begun": crashes.begun,
+        "inputs": limits.inputs,
+        "crashes": limits.crashes,
+        "batch": limits.batch,
+        "truncated": crashes.truncated,
+        "moments": crashes.states,
+        "steps": crashes.steps,
+        "depth": crashes.depth,
+        "performed_again": crashes.again,
+        "seconds": round(crashes.seconds, 3),
     }
 
 
@@ -200,7 +217,7 @@ def _holds(path: Path, certificate: "Certificate") -> bool:
         print(f"{target.name}: holds; the code is the same ({path})")
         return True
     print(f"{target.name}: {', '.join(changed)}: checking again")
-    report = _searched(target, certificate.bounds(target.bounds), is_quiet=True)
+    report = _searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
     told = ["the search cannot be brought to its end"] if report is None else list(_told(target, certificate, report))
     for each in told:
         print(f"  {each}")

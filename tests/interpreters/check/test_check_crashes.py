@@ -1,36 +1,27 @@
 """Runners that die after every prefix of their work: ours keeps its promises, and every other order is found out."""
 
 from collections import deque
-from collections.abc import Iterator
 from itertools import permutations
 from typing import Any, Final
 
 import pytest
 
 import kiln
-from kiln import Announce, Doused
+from desk import TOLD, Fire, Hearth, Mail, fire, graph, letters, told
+from kiln import Announce
 from lifefold.core import session, task
 from lifefold.core.kernel import (
     Aggregate,
-    AggregateType,
     Created,
     Envelope,
-    Event,
     Machine,
     Reaction,
     Record,
     State,
-    Step,
-    System,
-    Transition,
     alone,
-    does,
     possible,
     react,
-    row,
-    rule,
 )
-from lifefold.effects import Activity, Effect, Tell
 from lifefold.interpreters.check import (
     SHIPPED,
     CrashBounds,
@@ -48,127 +39,6 @@ DECIDE, PERSIST, PERFORM, RECORD = SHIPPED.order
 
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 
-
-class Place(State):
-    """How far a graph has come."""
-
-    BEGINNING = "beginning"
-    FIRST = "first node"
-    SECOND = "second node"
-    END = "end"
-
-
-class Desk(State):
-    """Whether something was asked."""
-
-    EMPTY = "empty"
-    DONE = "done"
-
-
-class Hearth(State):
-    """Whether it burns."""
-
-    COLD = "cold"
-    HOT = "hot"
-    ASH = "ash"
-
-
-class Asked(Event, frozen=True):
-    """Somebody has the graph run."""
-
-
-class Came(Event, frozen=True):
-    """The node has come to its end."""
-
-
-class Charge(Effect, frozen=True):
-    """Take the customer's money, as the payment of this name, which the bank knows again."""
-
-    idempotent = True
-
-    payment: str
-
-
-class Mail(Effect, frozen=True):
-    """Write a letter."""
-
-
-class Graph(Record, frozen=True):
-    """Where the graph is."""
-
-    state: Place = Place.BEGINNING
-
-
-class Letter(Record, frozen=True):
-    """What was asked at a desk."""
-
-    state: Desk = Desk.EMPTY
-
-
-class Fire(Record, frozen=True):
-    """What burns."""
-
-    state: Hearth = Hearth.COLD
-
-
-def charge(graph: Graph, _event: Event) -> Step[Graph, Charge]:
-    """Enter a node, whose work is a payment."""
-    return Step(graph, (Charge("first" if graph.state is Place.BEGINNING else "second"),))
-
-
-def write(letter: Letter, _event: Event) -> Step[Letter, Mail]:
-    """Write what was asked."""
-    return Step(letter, (Mail(),))
-
-
-graph: Final = Machine(
-    "graph",
-    Graph(),
-    rows=(
-        row(Place.BEGINNING, Asked, Place.FIRST, charge),
-        row(Place.FIRST, Came, Place.SECOND, charge),
-        row(Place.SECOND, Came, Place.END),
-    ),
-    final={Place.END},
-)
-
-letters: Final = Machine("letters", Letter(), rows=(row(Desk.EMPTY, Asked, Desk.DONE, write),), final={Desk.DONE})
-
-
-class Burn(Activity, frozen=True):
-    """Burn until nothing is left."""
-
-
-def burn(_fire: Fire) -> Burn:
-    """Return what goes on while it is hot."""
-    return Burn()
-
-
-fire: Final = Machine(
-    "fire",
-    Fire(),
-    rows=(row(Hearth.COLD, Asked, Hearth.HOT), row(Hearth.HOT, Came, Hearth.ASH), row(Hearth.HOT, Doused, Hearth.ASH)),
-    final={Hearth.ASH},
-    during={Hearth.HOT: does(burn, yields=(), last=Came)},
-)
-
-talk: Final = Machine("talk", Letter(), rows=(row(Desk.EMPTY, Asked, Desk.DONE),), final={Desk.DONE})
-
-
-@rule(on=talk)
-def tell(_talks: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """Whoever writes the letters hears of what was asked."""
-    if isinstance(transition.event, Asked):
-        yield Tell("letters", "letters", Asked())
-
-
-told: Final = System(
-    "told",
-    AggregateType("talk", machines=(talk,), rules=(tell,)),
-    AggregateType("letters", machines=(letters,), commands={"letters": ()}),
-)
-
-TOLD: Final = tuple((name, Envelope(name, Created(Letter()), 0)) for name in ("talk", "letters"))
 
 racing: Final = Discipline(SHIPPED.order, together=False)
 """The record of what a node did, and the entry that leads on from it, are written by two threads, in any order."""
@@ -343,7 +213,7 @@ def test_a_system_is_opened_in_one_transaction() -> None:
 def test_whoever_tells_nobody_something_is_named() -> None:
     """A system has to be opened as a whole."""
     opening = [each for each in kiln.opened() if each[0] != "tally"]
-    with pytest.raises(ValueError, match="kiln/a tells 'tally' something; there are kiln/a"):
+    with pytest.raises(ValueError, match="kiln/a tells 'tally' something; the aggregates are kiln/a"):
         check_crashes(kiln.system, opening=opening)
 
 

@@ -96,3 +96,54 @@ def test_a_time_that_is_not_declared_is_found_out() -> None:
     ]
     with pytest.raises(Unsound, match="other steps than there are"):
         check(Machine("clock", Clock(), rows=rows))
+
+
+class Written(Event, frozen=True):
+    """Somebody writes something on it."""
+
+    text: str = ""
+
+    @classmethod
+    def examples(cls) -> tuple["Written", ...]:
+        return cls(""), cls("out of order"), cls("mind the step")
+
+
+class Label(Record, frozen=True):
+    """A lamp with a label, of which it says that no rule looks at what is written there."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("text",)
+    state: Light = Light.OFF
+    text: str = ""
+
+
+def write(label: Label, e: Written) -> Step[Label, Never]:
+    """Keep the text."""
+    return Step(replace(label, text=e.text))
+
+
+def is_labelled(label: Label, _e: Switched) -> bool:
+    """Something is written on it."""
+    return bool(label.text)
+
+
+def works(label: Label, _e: Switched) -> bool:
+    """Nothing says that it is out of order."""
+    return label.text != "out of order"
+
+
+def labelled(when: Any) -> Machine[Any]:
+    rows = [row(Light.OFF, Written, STAY, write), row(Light.OFF, Switched, Light.ON, when=when)]
+    return Machine("label", Label(), rows=rows, final={Light.ON}, rests=lambda _: True)
+
+
+def test_of_what_is_opaque_a_rule_may_see_whether_there_is_anything() -> None:
+    """Two texts are one state, and no text is another."""
+    report = check(labelled(is_labelled))
+    assert report.ok
+    assert report.states == 3
+
+
+def test_a_text_that_decides_is_not_opaque() -> None:
+    """The gate finds the rule that reads it."""
+    with pytest.raises(Unsound):
+        check(labelled(works))

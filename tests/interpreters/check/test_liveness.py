@@ -3,13 +3,16 @@
 from collections.abc import Iterable
 from itertools import chain, combinations, pairwise
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifefold.interpreters.check.liveness import Assumption, Lasso, Steps, never
+
+MANY: Final = 8 * settings().max_examples
+"""How many graphs are looked at: they are small."""
 
 
 class Edge(NamedTuple):
@@ -124,14 +127,14 @@ def _fair_states(
         alive = kept
 
 
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=MANY)
 @given(case=cases())
 def test_there_is_a_lasso_exactly_where_there_is_an_unfulfilled_fair_run(case: Case) -> None:
     """Two ways to say it, which have nothing in common: components here, fixed points there."""
     assert (found(case) is not None) is has_unfulfilled_run(case)
 
 
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=MANY)
 @given(case=cases())
 def test_a_lasso_is_a_run_that_is_fair_and_unfulfilled(case: Case) -> None:
     """It begins where something is due, goes along steps, and does in its round whatever it has to."""

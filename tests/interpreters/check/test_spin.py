@@ -31,6 +31,8 @@ from lifefold.core.kernel import (
     rule,
 )
 from lifefold.effects import Tell
+from lifefold.interpreters.check.dense import Product, search
+from lifefold.interpreters.check.findings import Findings
 from lifefold.interpreters.check.graph import Graph, explore
 from lifefold.interpreters.check.parts import House
 from lifefold.interpreters.check.question import Bounds, Judge
@@ -69,7 +71,7 @@ def sessions(
     return System("sessions", of, properties=of_system), opening
 
 
-def assert_agrees(house: House, graph: Graph, folder: Path) -> None:
+def assert_agrees(house: House, graph: Findings, folder: Path) -> None:
     found = Verifier(model(house), folder, level="-O0").run()
     assert (found.states, found.steps, found.depth) == (graph.count, graph.steps, graph.depth)
 
@@ -82,6 +84,15 @@ def assert_agrees(house: House, graph: Graph, folder: Path) -> None:
 def test_spin_meets_as_many_states_of_agents_side_by_side(count: int, bounds: Bounds, tmp_path: Path) -> None:
     """The product of what has been tabulated once, also where people may say only so much."""
     assert_agrees(*searched(*sessions(count), bounds), tmp_path)
+
+
+def test_spin_meets_as_many_states_as_the_search_with_bits(tmp_path: Path) -> None:
+    """Three agents, all of whose states are bits: as many states, steps, and as far away."""
+    system, opening = sessions(3)
+    house = House(system, opening, Judge(system), Bounds(postponed=0))
+    found = search(house)
+    assert isinstance(found, Product)
+    assert_agrees(house, found, tmp_path)
 
 
 def test_spin_meets_as_many_states_where_aggregates_talk(tmp_path: Path) -> None:

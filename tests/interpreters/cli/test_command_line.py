@@ -101,17 +101,16 @@ BAD_LOGS: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_LOGS)
-@pytest.mark.parametrize("command", ["run", "status", "send", "stop"])
-def test_a_log_that_cannot_be_used_is_named_and_left_alone(ground: Ground, name: str, command: str) -> None:
+def test_a_log_that_cannot_be_used_is_named_and_left_alone(ground: Ground, name: str) -> None:
     """Exit code 2 for every command that opens it; the file stays byte for byte."""
     ground.prepare("plain-1", repository=False)
     ground.run()
     spoil, words = BAD_LOGS[name]
     spoil(ground.log)
     before = ground.log.read_bytes()
-    arguments = {"run": [str(ground.fleet)], "send": ["all", "hi"]}.get(command, [])
-    assert words in ground.call(command, *arguments, "--db", str(ground.log), code=2).stderr
-    assert ground.log.read_bytes() == before
+    for command in (["run", str(ground.fleet)], ["status"], ["send", "all", "hi"], ["stop"]):
+        assert words in ground.call(*command, "--db", str(ground.log), code=2).stderr
+        assert ground.log.read_bytes() == before
 
 
 def test_the_log_of_another_fleet_is_refused(ground: Ground) -> None:
@@ -216,11 +215,18 @@ def test_init_writes_a_fleet_that_runs(ground: Ground) -> None:
     assert "fleet.toml" in ground.call("init", "mine", code=2).stderr
 
 
-def test_the_demonstration_ends_with_everything_closed(ground: Ground) -> None:
-    """All ten tasks, an interruption among them, and it says where the log is."""
+def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_shown(ground: Ground) -> None:
+    """All ten tasks; a crash, a hang, a deaf agent and an interruption; and it says where the log is.
+
+    The comments on what to try next stand in one column.
+    """
     printed = ground.call("demo", "--folder", "demo", "--no-live").stdout
     assert "10 of 10 tasks closed; the log is" in printed
-    assert "What to try next" in printed
+    recap, _, hints = printed.partition("What went wrong on the way")[2].partition("What to try next:")
+    happened = dict(line.split(maxsplit=1) for line in recap.splitlines() if line.startswith("  "))
+    shown = {"roman": "2 times", "initials": "hung until its time was up", "plural": "deaf", "guide": "urgent message"}
+    assert [task for task, words in shown.items() if words not in happened[task]] == []
+    assert len({line.rindex("  ") for line in hints.splitlines() if line.count("  ") > 1}) == 1
     demo = Ground(ground.folder / "demo")
     claims = {task["id"]: task["claims"] for task in demo.json("tasks")}
     assert (claims["roman"] >= 3, claims["initials"] >= 2, claims["plural"] >= 2) == (True, True, True)

@@ -122,16 +122,3 @@ def test_a_log_is_made_in_a_folder_that_is_there_and_in_no_other(ground: Ground)
     for place, words in places.items():
         assert words in ground.call("run", str(ground.fleet), "--db", str(place), code=2).stderr
     assert not (ground.folder / "nowhere").exists()
-
-
-def test_the_demonstration_sums_up_what_it_has_shown(ground: Ground) -> None:
-    """A crash, a hang, a deaf agent and an interruption; the comments on what to try next stand in one column."""
-    said = ground.call("demo", "--folder", "demo", "--no-live").stdout
-    recap, _, hints = said.partition("What went wrong on the way")[2].partition("What to try next:")
-    happened = dict(line.split(maxsplit=1) for line in recap.splitlines() if line.startswith("  "))
-    assert "2 times" in happened["roman"]
-    assert "hung until its time was up" in happened["initials"]
-    assert "deaf" in happened["plural"]
-    assert "urgent message" in happened["guide"]
-    comments = {line.rindex("  ") for line in hints.splitlines() if line.count("  ") > 1}
-    assert len(comments) == 1

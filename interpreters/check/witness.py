@@ -1,0 +1,87 @@
+"""Walks again, by the rules as they are, what a search has found, so that it can be shown and believed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from lifefold.core.kernel import Temper, replace
+from lifefold.interpreters.check.findings import Finding, Findings
+from lifefold.interpreters.check.flaw import Flaw, Place
+from lifefold.interpreters.check.graph import Graph
+from lifefold.interpreters.check.liveness import Lasso
+from lifefold.interpreters.check.parts import House, Move
+from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
+from lifefold.interpreters.check.report import Attempt, Outcome, Trace, Verdict
+
+
+class Witness:
+    """Makes traces of what was found."""
+
+    def __init__(self, house: House, found: Findings) -> None:
+        """Take a search and what it has found."""
+        self.plain: Final = Plain(house)
+        self._house = house
+        self._found = found
+
+    def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
+        """Return the way of these moves, and of what then goes on for ever."""
+        world, happened = self.plain.walk(moves)
+        rounds: list[Happening] = []
+        for move in cycle or ():
+            world, happening = self.plain.go(world, move)
+            rounds.append(happening)
+        return Trace(tuple(happened), None if cycle is None else tuple(rounds))
+
+    def finding(self, found: Finding, promise: int) -> Trace:
+        """Return the way to where a promise is broken; if a step breaks it, that step is the last one."""
+        moves = self._found.way(found.state)
+        if found.after is None:
+            return self.trace(moves)
+        to = self._found.world(found.after)
+        steps = self._house.successors(self._found.world(found.state))
+        return self.trace([*moves, next(move for move, world, step in steps if world == to and promise in step.wrong)])
+
+    def lasso(self, lasso: Lasso) -> Trace:
+        """Return the way to what goes on for ever, and that."""
+        moves = [*self._found.way(lasso.stem[0]), *self._found.moves(lasso.stem)]
+        return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle)))
+
+    def flaw(self, flaw: Flaw) -> Verdict:
+        """Return the verdict on what the rules do not answer, with the way to it."""
+        owner = self._house.system.name
+        return Verdict(owner, flaw.name, Temper.ALWAYS, Outcome.BROKEN, self.unanswered(flaw))
+
+    def unanswered(self, flaw: Flaw) -> Trace:
+        """Return the way to what the rules do not answer."""
+        place, only = flaw.place, Attempt(flaw.said, promise=flaw.promise)
+        state = self._state(place)
+        if state < 0:
+            return Trace((), None, only)
+        world, happened = self.plain.walk(self._found.way(state))
+        move = Move(place.part, place.choice, place.channel)
+        if place.choice >= 0 or place.channel >= 0:
+            cause, envelope = self.plain.input(world, move)
+            taken = self._taken(world, move)
+            if taken is None:
+                attempt = Attempt(flaw.said, self._house.parts[place.part].name, cause, envelope)
+                return Trace(tuple(happened), None, attempt)
+            world, happening = taken
+            happened.append(happening)
+        if flaw.given is None:
+            return Trace(tuple(happened), None, only)
+        cause, envelope = flaw.given
+        late = replace(envelope, at_ms=world.now_ms)
+        return Trace(tuple(happened), None, Attempt(flaw.said, self._house.parts[place.part].name, cause, late))
+
+    def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:
+        try:
+            return self.plain.go(world, move)
+        except Exception:  # noqa: BLE001 - whatever the rules raise: it is what is shown
+            return None
+
+    def _state(self, place: Place) -> int:
+        """Return the state of the system in which it is; -1 if it is before the first one."""
+        if place.state >= 0 or place.local < 0:
+            return place.state
+        if place.channel >= 0 and isinstance(self._found, Graph):
+            return self._found.taking(place)
+        return self._found.nearest(place.part, (place.local,))

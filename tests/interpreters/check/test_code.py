@@ -1,0 +1,40 @@
+"""Which modules a certificate is about: all that could change what was proven."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lifefold.interpreters import views
+from lifefold.interpreters.check.code import code_of
+from lifefold.interpreters.check.targets import named
+
+
+def makers(is_meant: Callable[[Any], bool]) -> set[str]:
+    """Return the modules of the core that such a thing has its first name in: not those that import it."""
+    ours = {name: module for name, module in sys.modules.items() if name.startswith("lifefold.core.")}
+    return {
+        name
+        for name, module in ours.items()
+        for word, thing in vars(module).items()
+        if is_meant(thing) and re.search(rf"(?m)^{word}(: .+)? = ", inspect.getsource(module))
+    }
+
+
+@pytest.mark.parametrize("name", [*views.machines(), *views.systems()])
+def test_the_module_that_a_table_stands_in_is_always_among_them(name: str) -> None:
+    """Also if nothing else stands there: a line that is taken out of it is another table."""
+    shipped: Any = views.machines().get(name) or views.systems()[name]
+    found = makers(lambda each: each is shipped)
+    found = found or makers(lambda each: type(each) is type(shipped) and each.rows is shipped.rows)
+    assert found
+    assert found <= code_of(named(name)).keys()
+
+
+def test_who_only_imports_a_machine_may_change_without_its_certificate() -> None:
+    """The profiles of a session have names for it, and are none of its code."""
+    assert "lifefold.core.session_profiles" not in code_of(named("session"))
+    assert "lifefold.core.session_profiles" in code_of(named("session-windowed"))
