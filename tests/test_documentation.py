@@ -44,15 +44,15 @@ def test_the_rows_in_the_readme_are_rows_of_the_session() -> None:
 
 
 def test_the_readme_shows_what_the_checker_says_of_a_forgotten_timer() -> None:
-    """The line that it leaves out is in the table, and the way is the one that is found."""
+    """The line that it leaves out is in the table, and the way is one of those that are found."""
     readme = (ROOT / "README.md").read_text()
     forgotten = next(line for line in readme.splitlines() if line.strip().startswith("State.INTERRUPTING: after"))
     source = (ROOT / "core" / "session" / "table.py").read_text()
     assert f"{forgotten}\n" in source
     copy: dict[str, Any] = {"__name__": "mine"}
     exec(compile(source.replace(f"{forgotten}\n", ""), "mine.py", "exec"), copy)  # noqa: S102 - a copy of our own
-    (found,) = check(copy["machine"], bounds=Bounds(compared=1)).broken()
-    assert "\n".join(["```text", *found.lines(of="session"), "```"]) in readme
+    broken = check(copy["machine"], bounds=Bounds(compared=1)).broken()
+    assert any("\n".join(["```text", *found.lines(of="session"), "```"]) in readme for found in broken)
 
 
 def test_the_pages_of_the_lifecycles_are_what_the_commands_print() -> None:

@@ -1,0 +1,74 @@
+"""Budgets that are advice: each way around one planted in the lease, and found by a short way."""
+
+from typing import Any, Final
+
+from lifefold.core.budget import lease
+from lifefold.core.budget.account import Reservation
+from lifefold.core.budget.lease import Expire, Lease, Reserve, Settle, State
+from lifefold.core.kernel import STAY, Step, replace, row
+from planted import shipped, way_to
+from promise_ground import changed
+from promised import rebuilt
+
+SPENDING: Final = (Reserve, Settle)
+
+
+def test_a_lease_that_is_used_up_is_over() -> None:
+    """NousResearch/hermes-agent#91713: a loop of five hours, and nothing ends it when all is spent."""
+    old = shipped("lease")
+    endless = rebuilt(old, rows=[each for each in old.rows if each.when is not lease.uses_up])
+    way = way_to("is over when used up", endless, said=SPENDING)
+    assert "Settle(name='a', cost_microusd=100)   ACTIVE" in way[-1]
+
+
+def _set_aside(x: Lease, e: Reserve) -> Step[Lease, Any]:
+    held = (*x.account.reservations, Reservation(e.name, e.amount_microusd))
+    return Step(replace(x, account=replace(x.account, reservations=held)))
+
+
+def test_nobody_has_more_than_was_granted() -> None:
+    """github/app#2591: no limit can be set for a session."""
+    unlimited = changed(shipped("lease"), "Reserve(name", when=None, action=_set_aside)
+    way = way_to("cap is kept", unlimited, said=SPENDING)
+    assert "Reserve(name='c', amount_microusd=1000)" in way[-1]
+
+
+def _is_named(_x: Lease, e: Reserve) -> bool:
+    return e.amount_microusd > 0
+
+
+def test_the_ceiling_is_no_advice() -> None:
+    """sortie-ai/sortie#240: what the agent is told of its budget binds nobody."""
+    old = shipped("lease")
+    advised = rebuilt(old, rows=(*old.rows, row(State.EXPIRED, Reserve, STAY, _set_aside, when=_is_named)))
+    way = way_to("nothing is reserved but from an active lease", advised, said=(*SPENDING, Expire))
+    assert "ACTIVE → EXPIRED" in way[-2]
+    assert "Reserve(" in way[-1]
+
+
+def _fits_what_is_spent(x: Lease, e: Reserve) -> bool:
+    return x.account.spent_microusd + e.amount_microusd <= x.account.cap_microusd
+
+
+def _held_beside(x: Lease, e: Reserve) -> Step[Lease, Any]:
+    return _set_aside(x, replace(e, name=f"{e.name}{len(x.account.reservations)}"))
+
+
+def test_what_is_under_way_counts() -> None:
+    """QuintinShaw/pi-dynamic-workflows#71: a gate that looks at what is spent is passed by several at once."""
+    after_the_fact = changed(shipped("lease"), "Reserve(name", when=_fits_what_is_spent, action=_held_beside)
+    way = way_to("cap is kept", after_the_fact, said=SPENDING)
+    assert ["Reserve(name='a', amount_microusd=3)" in line for line in way] == [True, True]
+
+
+def _as_estimated(x: Lease, e: Settle) -> Step[Lease, Any]:
+    held = x.account.held(e.name)
+    estimate = e.cost_microusd if held is None else held.amount_microusd
+    return lease.settle(x, replace(e, cost_microusd=min(e.cost_microusd, estimate)))
+
+
+def test_the_cost_is_what_it_has_cost() -> None:
+    """calebevans/mulder#148: by a wrong price table the cap is never reached."""
+    cheap = changed(shipped("lease"), "row(ANY, Settle", action=_as_estimated)
+    way = way_to("the cost grows by what is said", cheap, said=SPENDING)
+    assert "Settle(name='a', cost_microusd=100)" in way[-1]

@@ -1,0 +1,117 @@
+"""Timers that are lost, fire late, or race with what happens: each planted, and found by a short way."""
+
+from typing import Any, Final
+
+from lifefold.core import agent, process, session, task_profiles
+from lifefold.core.agent import Heartbeat, SpawnOverdue, TaskFinished
+from lifefold.core.kernel import STAY, Row, Step, after, replace, row
+from lifefold.core.process import Process
+from lifefold.core.process.promises import COMING_BACK
+from lifefold.core.process.restart import Limits
+from lifefold.core.session import GraceExceeded
+from lifefold.core.session.rules import force_stop
+from lifefold.core.task import Approved, Claimed, Started, State, Task
+from lifefold.core.task_profiles import LeaseExpired
+from planted import ALL, STUCK, lasting, shipped, way_to
+from promise_ground import changed, without_timer
+from promised import instead
+
+RESTARTING: Final = process.machine.starting(Process(limits=Limits(restart_policy="on_failure", max_restarts=1)))
+
+
+def _unless_restored(p: Process) -> int | None:
+    return None if p.failure == "orphaned" or p.comeback is process.Comeback.NONE else p.limits.restart_backoff_ms
+
+
+def test_a_pause_is_over_at_last_after_a_restore_too() -> None:
+    """statelyai/xstate#5331: what is restored has lost its delay, and is stuck."""
+    lost = RESTARTING.with_rows(during={process.DOWN: after(_unless_restored, process.BackoffElapsed)})
+    said = (process.StartRequested, process.Orphaned)
+    way = way_to("who is to come back does", lost.promising(*COMING_BACK), states=ALL, said=said)
+    assert "Orphaned()" in way[1]
+    assert way[-1] == STUCK
+
+
+def test_a_pause_that_was_entered_ends() -> None:
+    """statelyai/xstate#1334: a delayed transition does not come after rehydration."""
+    copy = without_timer(shipped("session-prompt-failures"), "BackoffElapsed")
+    way = way_to("CoolingDown does not last for ever", copy, states=ALL)
+    assert "→ CoolingDown" in way[-2]
+    assert way[-1] == STUCK
+
+
+def test_every_state_that_waits_has_its_timer() -> None:
+    """basiltt/xstate-statemachine#128: timers are never armed again."""
+    said = (Heartbeat, TaskFinished)
+    way = way_to(
+        "whoever is idle is given work at last", without_timer(shipped("agent-supervised"), "Recycled"), ALL, said
+    )
+    assert "working → idle" in way[-2]
+    assert way[-1] == STUCK
+
+
+def test_a_grace_that_has_begun_ends() -> None:
+    """basiltt/xstate-statemachine#221: what a state raises for itself, with a delay, is lost."""
+    way = way_to("EXPIRED does not last for ever", without_timer(shipped("lease"), "GraceExceeded"), ALL, ())
+    assert "ACTIVE → EXPIRED" in way[-2]
+    assert way[-1] == STUCK
+
+
+def test_a_time_out_takes_its_branch() -> None:
+    """fgmacedo/python-statemachine#434: what is persisted and times out takes none of its branches."""
+    blind = instead(shipped("task-governed"), row(State.CLAIMED, LeaseExpired, STAY))
+    way = way_to("CLAIMED does not last for ever", blind, ALL, (Approved, Claimed))
+    assert way[-2].endswith("LeaseExpired elapses   CLAIMED")
+    assert way[-1] == STUCK
+
+
+def test_a_timer_ends_with_its_state() -> None:
+    """StoneCypher/jssm#723: a stale timer fires after its state was left early."""
+    at_work = (session.State.SPAWNING, session.State.RUNNING)
+    kill = row(at_work, GraceExceeded, session.State.BUILDING_PROMPT, force_stop)
+    wait: Row[Any] = row(session.State.BUILDING_PROMPT, GraceExceeded, STAY)
+    states = (session.State.INTERRUPTING, session.State.BUILDING_PROMPT, *at_work)
+    copy = lasting(shipped("session"), "GraceExceeded", states, kill, wait)
+    way = way_to("only who was interrupted is killed", copy, said=(session.UrgentMessage,))
+    assert "GraceExceeded elapses   Spawning → BuildingPrompt" in way[-1]
+
+
+def test_a_launch_that_has_worked_is_not_given_up() -> None:
+    """spring-attic/spring-statemachine#728: the timer fires although its state was left."""
+    ends = row(agent.State.WORKING, SpawnOverdue, agent.State.DEAD, agent.expire)
+    copy = lasting(shipped("agent-supervised"), "SpawnOverdue", (agent.State.STARTING, agent.State.WORKING), ends)
+    way = way_to("whoever works is dead when its process has ended", copy, said=(Heartbeat,))
+    assert "starting → working" in way[-2]
+    assert "SpawnOverdue elapses   working → dead" in way[-1]
+
+
+def test_who_begins_in_time_keeps_the_task() -> None:
+    """pytransitions/transitions#459: a timeout and a trigger race, and both are taken."""
+    ends: Row[Any] = row(State.IN_PROGRESS, LeaseExpired, State.OPEN, task_profiles.lose)
+    copy = lasting(shipped("task-governed"), "LeaseExpired", (State.CLAIMED, State.IN_PROGRESS), ends)
+    way = way_to("a lease runs out for who has not begun", copy, said=(Approved, Claimed, Started))
+    assert "Started(epoch=1)   CLAIMED → IN_PROGRESS" in way[-2]
+    assert "LeaseExpired elapses   IN_PROGRESS → OPEN" in way[-1]
+
+
+def _in_two_parts(t: Task, e: Claimed) -> Step[Task, Any]:
+    return Step(replace(t, owner=e.owner))
+
+
+def test_a_transition_is_taken_whole() -> None:
+    """pytransitions/transitions#640: between two parts of one transition others see the first."""
+    halved = instead(shipped("task"), row(State.OPEN, Claimed, State.CLAIMED, _in_two_parts))
+    way = way_to("every claim has a number of its own", halved)
+    assert "Claimed(owner='worker')   OPEN → CLAIMED" in way[-1]
+
+
+def _moves_on(a: agent.Agent, e: Any) -> Step[agent.Agent, Any]:
+    return Step(agent.expire(a, e).record)
+
+
+def test_a_time_out_ends_the_work_with_the_state() -> None:
+    """pytransitions/transitions#682: the time-out moves the state on, and the work goes on."""
+    copy = changed(shipped("agent-supervised"), "SpawnOverdue", action=_moves_on)
+    way = way_to("whoever is given up has its session ended", copy)
+    assert "SpawnOverdue" in way[-1]
+    assert "starting → dead" in way[-1]

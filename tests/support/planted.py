@@ -1,0 +1,76 @@
+"""Bugs of other people's software, planted in copies of what is shipped: the shortest way that a check finds to each.
+
+A copy is asked the question that the shipped one is asked (``interpreters.check.targets``): the same record, the same
+bounds on it, the same promises. It is looked at only as far as a short way needs, and where that would be far people
+say less.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from lifefold.core.kernel import AggregateType, Event, Machine, Row, State, System, alone, replace
+from lifefold.core.kernel.row import During
+from lifefold.interpreters.check import Outcome, Report, check
+from lifefold.interpreters.check.targets import named
+
+LONGEST: Final = 12
+"""How many steps a way to a planted bug has at most, what then goes on for ever included."""
+
+NEAR: Final = 300
+"""How many of the nearest states are looked at, unless what is promised is that something comes."""
+
+ALL: Final = 1_000_000
+"""So many that a search comes to its end: what never comes is only known then."""
+
+STUCK: Final = "     and from then on nothing happens any more"
+"""The last line of a way that ends where something should follow, and does not."""
+
+WIDE: Final = 10_000
+"""So many characters that each step is one line."""
+
+
+def shipped(name: str) -> Machine[Any]:
+    """Return the machine of this name with the record and the promises that it is checked with."""
+    machine = named(name).subject
+    assert isinstance(machine, Machine)
+    return machine
+
+
+def lasting(
+    machine: Machine[Any], slot: str, states: Iterable[State], *rows: Row[Any], part: During[Any] | None = None
+) -> Machine[Any]:
+    """Return a copy in which a timer or an activity goes on in these states, with rows for that behind its own.
+
+    ``part`` is what goes on there, if it is not what did.
+    """
+    during = {where: tuple(each for each in old if each.slot != slot) for where, old in machine.during.items()}
+    there = frozenset(states)
+    during[there] = (*during.get(there, ()), part or machine.spans[slot].during)
+    return machine._but(rows=(*machine.rows, *rows), during=during)
+
+
+def way_to(
+    promise: str, machine: Machine[Any], states: int = NEAR, said: tuple[type[Event], ...] | None = None
+) -> list[str]:
+    """Check a copy of a shipped machine; return the way to where it breaks the promise with these words.
+
+    ``said`` is what people may say, if it is not all that they can.
+    """
+    system, opening = alone(machine)
+    if said is not None:
+        system = System(machine.name, AggregateType(machine.name, machines=(machine,), commands={machine.name: said}))
+    bounds = replace(named(machine.name).bounds, compared=0, states=states)
+    return way_in(check(system, opening=tuple(opening.items()), bounds=bounds), promise)
+
+
+def way_in(report: Report, promise: str) -> list[str]:
+    """Return the way to where a promise is broken, a line for each step; it is short."""
+    broken = {each.name: each for each in report.broken()}
+    found = [each for name, each in broken.items() if promise in name]
+    assert found, f"{promise!r} does not find it; broken are {sorted(broken)}; {report.conclusion()}"
+    [verdict] = found
+    assert verdict.outcome is Outcome.BROKEN, report
+    assert verdict.trace is not None, report
+    way = list(verdict.trace.lines(WIDE))
+    assert sum(line.lstrip()[0].isdigit() for line in way) <= LONGEST, way
+    return way
