@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test xstate spin coverage lint format types contracts pages certificates bench wheel ci clean
+.PHONY: help demo test campaigns mutants xstate spin coverage lint format types contracts pages certificates bench wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
@@ -12,6 +12,7 @@ BIN := .venv/bin
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests benchmarks examples,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of programs, which then need not compile what they import
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +22,12 @@ demo: .venv/.has-runtime ## run the demonstration
 
 test: .venv/.has-test ## run the tests
 	$(PYTEST) $(ARGS)
+
+campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
+	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
+
+mutants: .venv/.has-test ## plant every mistake in every lifecycle (an hour or more), and write docs/mutants.md
+	$(PYTEST) tests/mutants/every_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund
@@ -54,7 +61,7 @@ pages: .venv/.has-runtime ## write the pages of docs/lifecycles anew
 	$(BIN)/python docs/write_lifecycles.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
-	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') --certificate docs/certificates/ $(ARGS)
+	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') fleet-2x3 --certificate docs/certificates/ $(ARGS)
 
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -1,12 +1,24 @@
-"""What every test run has in common."""
+"""What every test run has in common.
 
+Properties are tried with few examples here, and with many in a campaign (`make campaigns`), where also those tests run
+that are marked as such: the longer form of one that runs always.
+"""
+
+import os
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("lifefold", derandomize=True, deadline=None, max_examples=100, print_blob=True)
-settings.load_profile("lifefold")
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=50, print_blob=True)
+settings.register_profile("campaign", settings.get_profile("short"), max_examples=200)
+settings.load_profile("short")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Run half as many tests again at a time as there are processors: many of them wait for processes."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,7 @@
 
 A line is JSON: ``[backend, folder, point, k]``. The child opens or makes the log in the folder, lives on it, and dies
 by SIGKILL at the k-th time that the point is reached. What became of it is said on standard output: ``killed``, or a
-JSON object with how often each point was reached if it has finished.
+JSON object with how often each point was reached if it has finished. What lives need is loaded once, before any fork.
 """
 
 import json
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
 from engine_ground import START_MS, VirtualClock
 from fleet_world import Fuse, World, live
@@ -34,6 +35,8 @@ async def one_life(folder: Path, point: str, at: int) -> dict[str, int]:
 
 def main() -> None:
     """Fork for every line."""
+    for backend in ("asyncio", "trio"):
+        anyio.run(anyio.lowlevel.checkpoint, backend=backend)
     for line in sys.stdin:
         backend, folder, point, at = json.loads(line)
         reading, writing = os.pipe()
