@@ -21,8 +21,6 @@ from lifefold.core.kernel import (
     Refusal,
     Scene,
     System,
-    advance,
-    late,
     possible,
     react,
     replace,
@@ -30,7 +28,9 @@ from lifefold.core.kernel import (
 from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical, numbers
 from lifefold.interpreters.check.coverage import Coverage
+from lifefold.interpreters.check.numbered import Numbered
 from lifefold.interpreters.check.question import Bounds, Judge
+from lifefold.interpreters.check.reactions import NotInert, Reactions
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.plain import PlainWorld
@@ -90,32 +90,28 @@ class Part:
         self.number: Final = number
         self.of: Final = of
         self.name: Final = name
-        self.states: Final[list[Aggregate]] = []
         self.cut = 0
         self.cut_at: Final[set[int]] = set()
         """The states of which a step leads out of the bounds that nobody asked for."""
         self._house: Final = house
-        self._canonical: Final = Canonical(of, house.kept)
-        self._index: Final[dict[Aggregate, int]] = {}
+        self._numbered: Final = Numbered(Canonical(of, house.kept))
+        self.states: Final = self._numbered.states
+        self._reactions: Final = Reactions(of)
         self._steps: Final[list[tuple[LocalStep, ...] | None]] = []
         self._receptions: Final[dict[tuple[int, int, int], LocalStep]] = {}
 
-    def number_of(self, aggregate: Aggregate, like: Aggregate | None = None) -> int:
+    def number_of(self, aggregate: Aggregate) -> int:
         """Return the number of a state; it gets one, and is judged, when it is met for the first time."""
-        same = self._canonical(aggregate, like)
-        known = self._index.get(same)
-        if known is not None:
-            return known
-        number = self._index[same] = len(self.states)
-        self.states.append(same)
-        self._steps.append(None)
-        self._house.judge.meet(self.number, number, self.of, same)
-        self._house.coverage.meet(self.of, same)
+        number = self._numbered.add(aggregate)
+        if number == len(self._steps):
+            self._steps.append(None)
+            self._house.judge.meet(self.number, number, self.of, self.states[number])
+            self._house.coverage.meet(self.of, self.states[number])
         return number
 
     def known(self, aggregate: Aggregate) -> int:
         """Return the number of a state; -1 if it was not met."""
-        return self._index.get(self._canonical(aggregate), -1)
+        return self._numbered.find(aggregate)
 
     def steps(self, number: int) -> tuple[LocalStep, ...]:
         """Return the steps of a state that need no message."""
@@ -134,9 +130,9 @@ class Part:
 
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
-        self._house.refuse(self.of, aggregate)
+        self._house.refused += self._reactions.inert(aggregate)
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
-            reaction = react(self.of, aggregate, each.envelope)
+            reaction = self._reactions(aggregate, each.envelope)
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 continue
@@ -144,7 +140,7 @@ class Part:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            step = self._step(choice, label, reaction, aggregate)
+            step = self._step(choice, label, reaction)
             if step is not None:
                 yield step
             elif each.cause is not Cause.COMMAND:
@@ -160,18 +156,18 @@ class Part:
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
         self._house.refuse_again(self.of, reaction.aggregate, envelope)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
-        step = self._step(0, label, reaction, aggregate)
+        step = self._step(0, label, reaction)
         if step is None:
             raise MessageCut(self.name, letter)
         return step
 
-    def _step(self, choice: int, label: Label, reaction: Reaction, before: Aggregate) -> LocalStep | None:
+    def _step(self, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
         if not self._house.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
         told = self._house.told(self.number, reaction)
-        to = self.number_of(reaction.aggregate, before)
+        to = self.number_of(reaction.aggregate)
         wrong = self._house.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         return LocalStep(choice, to, self._house.label(label), said, told, wrong)
@@ -295,16 +291,6 @@ class House:
             self.queues.append(messages)
         return number
 
-    def refuse(self, of: AggregateType, aggregate: Aggregate) -> None:
-        """See to it that whatever is late changes nothing. Raises ``NotInert``."""
-        for ref, entity in aggregate.entities.items():
-            machine = of.machine_of(ref)
-            if machine is not None:
-                for envelope in late(machine, entity, NOW_MS):
-                    if not isinstance(advance(machine, entity, envelope), Refusal):
-                        raise NotInert(aggregate.name, envelope)
-                    self.refused += 1
-
     def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> None:
         """See to it that a message that comes once more changes nothing. Raises ``NotInert``."""
         if not isinstance(react(of, aggregate, envelope), Refusal):
@@ -377,13 +363,6 @@ class Refused(ValueError):
 
     def __init__(self, name: str, refusal: Refusal) -> None:
         super().__init__(f"{name} refuses {refusal.envelope.event!r}: {refusal.reason}")
-
-
-class NotInert(Exception):
-    """Something that is late or comes twice is taken."""
-
-    def __init__(self, name: str, envelope: Envelope) -> None:
-        super().__init__(f"{name} takes {envelope.event!r}, which is late or comes twice")
 
 
 def _serials(of: AggregateType) -> frozenset[str]:
