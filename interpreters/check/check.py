@@ -177,7 +177,7 @@ class _Liveness:
         for subject in subjects:
             yield self._of_part(subject, promised)
         if number in self._house.judge.of_system:
-            scenes = [self._house.scene(self._graph.world(state)) for state in range(self._graph.count)]
+            scenes = [self._house.scene(world) for world in self._graph.worlds()]
             promise = self._house.judge.promises[number]
             holds = np.array([promise.holds(scene) for scene in scenes])
             due = np.array([promise.is_due(scene) for scene in scenes])

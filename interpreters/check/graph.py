@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from lifefold.core.kernel import Temper
+from lifefold.core.kernel import Scene, Temper
 from lifefold.interpreters.check.parts import House, LocalStep, Move, Part, World
 from lifefold.interpreters.check.seen import Change, Numbers, Seen, Words
 
@@ -81,6 +81,13 @@ class Graph:
         """Return a state by its number."""
         return self.seen.row(state)
 
+    def worlds(self, begin: int = 0) -> Iterator[World]:
+        """Yield the states from ``begin`` on, in order."""
+        columns = range(self.house.width)
+        for first in range(begin, self.count, CHUNK_STATES):
+            end = min(first + CHUNK_STATES, self.count)
+            yield from zip(*(self.seen.column(each, first, end).tolist() for each in columns), strict=True)
+
     def way(self, state: int) -> list[Move]:
         """Return the shortest way to a state from the beginning."""
         states = [state]
@@ -136,14 +143,14 @@ class _Table:
 
     def steps(self, locals_: Numbers) -> tuple[Numbers, Numbers]:
         """Return the steps of states, one after the other, and for each the place of its state."""
-        count = np.array(self._count)[locals_]
+        count = np.asarray(self._count)[locals_]
         rows = np.repeat(np.arange(len(locals_)), count)
         begins = np.repeat(np.cumsum(count) - count, count)
-        return np.arange(len(rows)) - begins + np.array(self._first)[locals_][rows], rows
+        return np.arange(len(rows)) - begins + np.asarray(self._first)[locals_][rows], rows
 
     def fields(self, steps: Numbers) -> tuple[Numbers, ...]:
         """Return, of each step: to which state, what it tells (by number), whether people say it, its label."""
-        return tuple(np.array(field)[steps] for field in self._fields)
+        return tuple(np.asarray(field)[steps] for field in self._fields)
 
     def outboxes(self) -> list[tuple[tuple[int, int], ...]]:
         """Return what steps tell, by number."""
@@ -333,11 +340,11 @@ class _Search:
                 if promise not in graph.witnesses and (found := np.flatnonzero(columns[part] == local)).size:
                     graph.witnesses[promise] = begin + int(found[0])
         if self._of_system:
-            for state in range(begin, graph.count):
-                self._judge_scene(state)
+            for state, world in enumerate(graph.worlds(begin), begin):
+                self._judge_scene(state, self._house.scene(world))
 
-    def _judge_scene(self, state: int) -> None:
-        graph, scene = self._graph, self._house.scene(self._graph.world(state))
+    def _judge_scene(self, state: int, scene: Scene) -> None:
+        graph = self._graph
         for promise, promised in self._of_system:
             if promised.property.temper is Temper.SOMETIMES:
                 if promise not in graph.witnesses and promised.holds(scene):
