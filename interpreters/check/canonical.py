@@ -10,7 +10,7 @@ The rules treat both forms alike, or the records say of themselves what is not s
 """
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache
 from itertools import pairwise
@@ -19,7 +19,7 @@ from typing import Any, Final, TypeGuard
 import msgspec
 from pyrsistent import pmap
 
-from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Record, Running, replace
+from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Running, replace
 
 NOW_MS: Final = 1_000_000_000_000
 """The time at which everything happens. Not 0: whoever takes that for "never" is to be found out elsewhere."""
@@ -27,50 +27,67 @@ NOW_MS: Final = 1_000_000_000_000
 Change = Mapping[str, Callable[[int], int]]
 """What becomes of the numbers in fields of these names."""
 
+Found = frozenset[tuple[str, int]]
+"""Numbers, each with the name of the field that it was found in."""
+
+NONE: Final[Found] = frozenset()
+
 
 class Canonical:
-    """Brings the aggregates of one type into the form."""
+    """Brings the aggregates of one type into the form: each entity by itself first, then the serials of all of them."""
 
     def __init__(self, of: AggregateType, kept: frozenset[str] = frozenset()) -> None:
         """Prepare for a type. The serials in ``kept`` stay as they are: others know them, too."""
         records = [machine.record for machine in of.machines.values()]
         self.serials: Final = frozenset(name for record in records for name in record.serials) - kept
         self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
+        self._changes: Final[dict[Found, Change | None]] = {}
 
-    def __call__(self, aggregate: Aggregate, like: Aggregate | None = None) -> Aggregate:
-        """Return the aggregate in the form. What it has in common with ``like``, which is in it, is taken over."""
-        entities = aggregate.entities
-        for ref, entity in entities.items():
-            if like is None or like.entities.get(ref) is not entity:
-                entities = entities.set(ref, self._entity(entity))
-        if self.serials:
-            change = self._renumbered(entities.values())
-            entities = pmap({ref: rewritten(entity, change) for ref, entity in entities.items()})
-        return Aggregate(aggregate.name, 0, entities, aggregate.views)
+    def __call__(self, aggregate: Aggregate) -> Aggregate:
+        """Return the aggregate in the form."""
+        alone = [self.alone(entity) for entity in aggregate.entities.values()]
+        change = self.change(NONE.union(*map(self.serials_of, alone)))
+        forms = alone if change is None else [rewritten(entity, change) for entity in alone]
+        return Aggregate(aggregate.name, 0, pmap({entity.ref: entity for entity in forms}), aggregate.views)
 
-    def _renumbered(self, entities: Any) -> Change:
-        used: dict[str, set[int]] = {name: set() for name in self.serials}
-        for entity in entities:
-            for name, number in numbers(entity, self.serials):
-                used[name].add(number)
-        return {name: _ranks(found).__getitem__ for name, found in used.items()}
+    def serials_of(self, entity: Entity[Any]) -> Found:
+        """Return the serials of an entity."""
+        return numbers(entity, self.serials) if self.serials else NONE
 
-    def _entity(self, entity: Entity[Any]) -> Entity[Any]:
+    def change(self, serials: Found) -> Change | None:
+        """Return what becomes of the serials that an aggregate has; None if they stay as they are."""
+        if serials not in self._changes:
+            of: dict[str, set[int]] = {name: set() for name in self.serials}
+            for name, number in serials:
+                of[name].add(number)
+            ranks = {name: _ranks(found) for name, found in of.items()}
+            stays = all(ranks[name][number] == number for name, number in serials)
+            self._changes[serials] = None if stays else {name: rank.__getitem__ for name, rank in ranks.items()}
+        return self._changes[serials]
+
+    def alone(self, entity: Entity[Any]) -> Entity[Any]:
+        """Return an entity in the form, but for its serials: they depend on the other entities, too."""
         clocked = entity.ref.partition(":")[0] in self._clocked
         latest_ms = entity.record.at_ms if clocked else None
         record = entity.record.normal_form()
-        told: Entity[Any] = blank(replace(entity, record=_at_one_time(record) if clocked else record))
-        generations = {part.generation for part in told.running} | {each.generation for each in told.postponed}
-        rank = _ranks(generations)
+        simple = _at_one_time(record) if clocked else record
+        if not entity.running and not entity.postponed:
+            return _blank(Entity(entity.ref, simple, 0, NOW_MS))
+        rank = _ranks({part.generation for part in entity.running} | {each.generation for each in entity.postponed})
         running = tuple(
-            Running(part.slot, rank[part.generation], part.activity, _deadline(old, latest_ms), part.phase)
-            for part, old in zip(told.running, entity.running, strict=True)
+            Running(part.slot, rank[part.generation], part.activity, _deadline(part, latest_ms), part.phase)
+            for part in entity.running
         )
         postponed = tuple(
             Envelope(each.entity, each.event, NOW_MS, each.actor, "", each.slot, rank[each.generation])
-            for each in told.postponed
+            for each in entity.postponed
         )
-        return Entity(told.ref, told.record, max(rank.values(), default=0), NOW_MS, running, postponed)
+        return _blank(Entity(entity.ref, simple, max(rank.values()), NOW_MS, running, postponed))
+
+
+def _blank(entity: Entity[Any]) -> Entity[Any]:
+    one: Entity[Any] = blank(entity)
+    return one
 
 
 def _deadline(part: Running, latest_ms: int | None) -> int:
@@ -92,8 +109,9 @@ def _at_one_time(record: Any) -> Any:
         moved[each] = moved[later] - min(later - each, horizon_ms or later - each)
     for earlier, each in pairwise((at_ms, *(m for m in moments if m > at_ms))):
         moved[each] = moved[earlier] + min(each - earlier, horizon_ms or each - earlier)
-    one: Record = rewritten(record, dict.fromkeys(names, moved.__getitem__))
-    return one
+    if all(before == after for before, after in moved.items()):
+        return record
+    return rewritten(record, dict.fromkeys(names, moved.__getitem__))
 
 
 def _ranks(found: set[int]) -> dict[int, int]:
@@ -102,17 +120,27 @@ def _ranks(found: set[int]) -> dict[int, int]:
     return {number: number for number in found if number <= 0} | {number: n for n, number in enumerate(above, 1)}
 
 
-def numbers(value: Any, names: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """Yield the numbers in fields of these names, however deep."""
+def numbers(value: Any, names: frozenset[str]) -> Found:
+    """Return the numbers in fields of these names, however deep."""
+    found: set[tuple[str, int]] = set()
+    _gather(value, names, found)
+    return frozenset(found)
+
+
+def _gather(value: Any, names: frozenset[str], found: set[tuple[str, int]]) -> None:
     if isinstance(value, msgspec.Struct):
         for name in _fields(type(value), names):
             held = getattr(value, name)
-            if name in names:
-                yield from ((name, number) for number in _parts(held) or (held,) if type(number) is int)
+            if name not in names:
+                if held is not None:
+                    _gather(held, names, found)
+            elif type(held) is int:
+                found.add((name, held))
             else:
-                yield from numbers(held, names)
-    for each in _parts(value):
-        yield from numbers(each, names)
+                found.update((name, number) for number in _parts(held) if type(number) is int)
+    elif isinstance(value, tuple):
+        for each in value:
+            _gather(each, names, found)
 
 
 def rewritten(value: Any, change: Change) -> Any:

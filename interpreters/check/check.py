@@ -199,9 +199,9 @@ class _Liveness:
         for subject in subjects:
             yield self._of_part(subject, promised)
         if number in self._house.judge.of_system:
-            columns = [self._graph.seen.column(each) for each in range(self._house.width)]
-            due = self._beginning() if promised.when is None else self._scenes.is_due(number, columns)
-            yield due, self._scenes.holds(number, columns)
+            holds = [self._scenes.holds(number, columns, begin) for begin, columns in self._graph.chunks()]
+            due = [self._scenes.is_due(number, columns, begin) for begin, columns in self._graph.chunks()]
+            yield self._beginning() if promised.when is None else np.concatenate(due), np.concatenate(holds)
 
     def _of_part(self, subject: Subject, promised: Property[Any]) -> tuple[Flags, Flags]:
         truths = self._house.judge.truths[subject]

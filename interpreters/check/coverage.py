@@ -14,6 +14,7 @@ from lifefold.core.kernel import (
     Reaction,
     Refusal,
     Row,
+    State,
     System,
     replace,
 )
@@ -31,6 +32,8 @@ class Coverage:
         self.rows: Final[set[tuple[str, int]]] = set()
         self.guards: Final[set[tuple[str, int, bool]]] = set()
         self.yields: Final[set[tuple[str, str, str]]] = set()
+        self._open: Final[dict[tuple[str, State, type[Event]], tuple[tuple[int, Row[Any]], ...]]] = {}
+        """By machine, state and event: the rows, as long as there is something left to see of them."""
 
     def meet(self, of: AggregateType, aggregate: Aggregate) -> None:
         """Take note of a state."""
@@ -61,17 +64,26 @@ class Coverage:
 
     def _try(self, machine: Machine[Any], entity: Entity[Any], event: Event, at_ms: int) -> None:
         """Go through the rows as the reducer does."""
+        key = (machine.name, entity.state, type(event))
+        rows = self._open.get(key)
+        if rows is None:
+            rows = self._open[key] = _rows(machine, entity.state, type(event))
+        if not rows:
+            return
         record = replace(entity.record, at_ms=at_ms) if machine.clocked else entity.record
-        for number, row in enumerate(machine.rows):
-            if row.event is not type(event) or record.state not in machine.sources(row):
-                continue
-            if row.pattern is not None and not row.pattern.test(event):
-                continue
-            agreed = row.when is None or row.when(record, event)
-            self.guards.add((machine.name, number, agreed))
-            if agreed:
-                self.rows.add((machine.name, number))
-                return
+        for number, row in rows:
+            if row.pattern is None or row.pattern.test(event):
+                agreed = row.when is None or row.when(record, event)
+                self.guards.add((machine.name, number, agreed))
+                if agreed:
+                    self.rows.add((machine.name, number))
+                    break
+        if all(self._is_used(machine.name, number, row) for number, row in rows):
+            self._open[key] = ()
+
+    def _is_used(self, name: str, number: int, row: Row[Any]) -> bool:
+        """Tell whether a row was taken, and left aside by its guard, if it has one."""
+        return (name, number, True) in self.guards and (row.when is None or (name, number, False) in self.guards)
 
     def missing(self) -> Iterator[str]:
         """Yield in words what was not used."""
@@ -102,3 +114,10 @@ class Coverage:
             "rows": (len(self.rows), sum(len(m.rows) for m in machines)),
             "guards, both ways": (both, len(guarded)),
         }
+
+
+def _rows(machine: Machine[Any], state: State, event: type[Event]) -> tuple[tuple[int, Row[Any]], ...]:
+    """Return the rows of a machine for an event in a state, with their numbers."""
+    return tuple(
+        (number, row) for number, row in enumerate(machine.rows) if row.event is event and state in machine.sources(row)
+    )

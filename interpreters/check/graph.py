@@ -50,6 +50,12 @@ class Graph(Findings):
         """Return a state by its number."""
         return self.seen.row(state)
 
+    def chunks(self) -> Iterator[tuple[int, list[Numbers]]]:
+        """Yield all states, some at a time: the number of the first of them, and their columns."""
+        for begin in range(0, self.count, CHUNK_STATES):
+            end = min(begin + CHUNK_STATES, self.count)
+            yield begin, [self.seen.column(number, begin, end) for number in range(self.house.width)]
+
     def way(self, state: int) -> list[Move]:
         """Return the shortest way to a state from the beginning."""
         states = [state]
@@ -108,14 +114,14 @@ class _Table:
 
     def steps(self, locals_: Numbers) -> tuple[Numbers, Numbers]:
         """Return the steps of states, one after the other, and for each the place of its state."""
-        count = np.array(self._count)[locals_]
+        count = np.asarray(self._count)[locals_]
         rows = np.repeat(np.arange(len(locals_)), count)
         begins = np.repeat(np.cumsum(count) - count, count)
-        return np.arange(len(rows)) - begins + np.array(self._first)[locals_][rows], rows
+        return np.arange(len(rows)) - begins + np.asarray(self._first)[locals_][rows], rows
 
     def fields(self, steps: Numbers) -> tuple[Numbers, ...]:
         """Return, of each step: to which state, what it tells (by number), whether people say it, its label."""
-        return tuple(np.array(field)[steps] for field in self._fields)
+        return tuple(np.asarray(field)[steps] for field in self._fields)
 
     def outboxes(self) -> list[tuple[tuple[int, int], ...]]:
         """Return what steps tell, by number."""

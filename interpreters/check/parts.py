@@ -22,8 +22,6 @@ from lifefold.core.kernel import (
     Refusal,
     Scene,
     System,
-    advance,
-    late,
     possible,
     react,
     replace,
@@ -32,7 +30,9 @@ from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank, numbers
 from lifefold.interpreters.check.coverage import Coverage
 from lifefold.interpreters.check.flaw import INERT, TAKEN, Flaw, Place, raised
+from lifefold.interpreters.check.numbered import Numbered
 from lifefold.interpreters.check.question import Bounds, Judge, PromiseError
+from lifefold.interpreters.check.reactions import Reactions
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.plain import PlainWorld
@@ -96,34 +96,30 @@ class Part:
         self.number: Final = number
         self.of: Final = of
         self.name: Final = name
-        self.states: Final[list[Aggregate]] = []
         self.cut = 0
         self.cut_at: Final[set[int]] = set()
         """The states of which a step leads out of the bounds that nobody asked for."""
         self._house: Final = house
         self._choice = -1
         """At which input of a state its table is being made."""
-        self._canonical: Final = Canonical(of, house.kept)
-        self._index: Final[dict[Aggregate, int]] = {}
+        self._numbered: Final = Numbered(Canonical(of, house.kept))
+        self.states: Final = self._numbered.states
+        self._reactions: Final = Reactions(of)
         self._steps: Final[list[tuple[LocalStep, ...] | None]] = []
         self._receptions: Final[dict[tuple[int, int, int], LocalStep]] = {}
 
-    def number_of(self, aggregate: Aggregate, like: Aggregate | None = None) -> int:
+    def number_of(self, aggregate: Aggregate) -> int:
         """Return the number of a state; it gets one, and is judged, when it is met for the first time."""
-        same = self._canonical(aggregate, like)
-        known = self._index.get(same)
-        if known is not None:
-            return known
-        number = self._index[same] = len(self.states)
-        self.states.append(same)
-        self._steps.append(None)
-        self._house.judge.meet(self.number, number, self.of, same)
-        self._house.coverage.meet(self.of, same)
+        number = self._numbered.add(aggregate)
+        if number == len(self._steps):
+            self._steps.append(None)
+            self._house.judge.meet(self.number, number, self.of, self.states[number])
+            self._house.coverage.meet(self.of, self.states[number])
         return number
 
     def known(self, aggregate: Aggregate) -> int:
         """Return the number of a state; -1 if it was not met."""
-        return self._index.get(self._canonical(aggregate), -1)
+        return self._numbered.find(aggregate)
 
     def steps(self, number: int) -> tuple[LocalStep, ...]:
         """Return the steps of a state that need no message."""
@@ -145,10 +141,10 @@ class Part:
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
         self._choice = -1
-        self._house.refuse(self.of, aggregate, Place(self.number, number))
+        self._house.refused += self._reactions.inert(aggregate, Place(self.number, number))
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
             self._choice = choice
-            reaction = react(self.of, aggregate, each.envelope)
+            reaction = self._reactions(aggregate, each.envelope)
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 self._choice = -1
@@ -157,7 +153,7 @@ class Part:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            step = self._step(choice, label, reaction, aggregate)
+            step = self._step(choice, label, reaction)
             if step is not None:
                 yield step
             elif each.cause is not Cause.COMMAND:
@@ -175,18 +171,18 @@ class Part:
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
         self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
-        step = self._step(0, label, reaction, aggregate)
+        step = self._step(0, label, reaction)
         if step is None:
             raise Flaw(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
         return step
 
-    def _step(self, choice: int, label: Label, reaction: Reaction, before: Aggregate) -> LocalStep | None:
+    def _step(self, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
         if not self._house.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
         told = self._house.told(self.number, reaction)
-        to = self.number_of(reaction.aggregate, before)
+        to = self.number_of(reaction.aggregate)
         wrong = self._house.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         return LocalStep(choice, to, self._house.label(label), said, told, wrong)
@@ -307,16 +303,6 @@ class House:
         if number == len(self.queues):
             self.queues.append(messages)
         return number
-
-    def refuse(self, of: AggregateType, aggregate: Aggregate, place: Place) -> None:
-        """See to it that whatever is late changes nothing. Raises ``Flaw``."""
-        for ref, entity in aggregate.entities.items():
-            machine = of.machine_of(ref)
-            if machine is not None:
-                for envelope in late(machine, entity, NOW_MS):
-                    if not isinstance(advance(machine, entity, envelope), Refusal):
-                        raise Flaw(INERT, place, "is taken, although it is late", (Cause.REPORT, envelope))
-                    self.refused += 1
 
     def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope, place: Place) -> None:
         """See to it that a message that comes once more changes nothing. Raises ``Flaw``."""

@@ -56,15 +56,15 @@ class Promise(msgspec.Struct, frozen=True):
 
     def holds(self, seen: Any) -> bool:
         """Tell whether it holds. Raises ``PromiseError``."""
-        return self._ask(self.property.holds, seen)
+        try:
+            return bool(self.property.holds(seen))
+        except Exception as error:
+            raise PromiseError(self, seen, error) from error
 
     def is_due(self, seen: Any) -> bool:
         """Tell whether something has to follow. Raises ``PromiseError``."""
-        return self.property.when is not None and self._ask(self.property.when, seen)
-
-    def _ask(self, question: Callable[[Any], bool], seen: Any) -> bool:
         try:
-            return bool(question(seen))
+            return self.property.when is not None and bool(self.property.when(seen))
         except Exception as error:
             raise PromiseError(self, seen, error) from error
 
@@ -98,6 +98,7 @@ class Judge:
         """By what a promise is about, and state of its part: whether something has to follow, and whether it does."""
         self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
         self._of_types: Final[dict[str, list[int]]] = {}
+        self._of_steps: Final[dict[tuple[str, str], list[int]]] = {}
         for kind, of in system.aggregates.items():
             for machine in of.machines.values():
                 invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
@@ -107,10 +108,16 @@ class Judge:
                 self._of_machines[kind, machine.name] = numbers
             self._of_types[kind] = [self._add(kind, each) for each in of.properties]
         self.of_system: Final = [self._add(system.name, each) for each in (*system.properties, *more)]
+        for of_machine, promised in self._of_machines.items():
+            every = (*promised, *self._of_types[of_machine[0]], *self.of_system)
+            self._of_steps[of_machine] = [each for each in every if self._is_of_steps(each)]
 
     def _add(self, owner: str, promised: Property[Any]) -> int:
         self.promises.append(Promise(owner, promised))
         return len(self.promises) - 1
+
+    def _is_of_steps(self, promise: int) -> bool:
+        return self.promises[promise].property.temper is Temper.ALWAYS_STEP
 
     def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
         """Look at a state of an aggregate for the first time."""
@@ -157,8 +164,8 @@ class Judge:
         return tuple(
             each
             for transition in reaction.transitions
-            for each in (*self._of_machines[of.kind, transition.machine], *self._of_types[of.kind], *self.of_system)
-            if self.promises[each].property.temper is Temper.ALWAYS_STEP and not self.promises[each].holds(transition)
+            for each in self._of_steps[of.kind, transition.machine]
+            if not self.promises[each].holds(transition)
         )
 
 

@@ -185,7 +185,7 @@ def test_what_is_late_and_taken_is_a_verdict(monkeypatch: pytest.MonkeyPatch) ->
         for part in entity.running:
             yield Envelope(entity.ref, Came(), now_ms, part.slot, slot=part.slot, generation=part.generation)
 
-    monkeypatch.setattr("lifefold.interpreters.check.parts.late", late)
+    monkeypatch.setattr("lifefold.interpreters.check.reactions.late", late)
     report = check(fire)
     assert [" ".join(line.split()) for line in report.broken()[0].way()] == [
         "1. somebody says Asked() cold → hot [Begin]",
