@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from lifefold.core.kernel import Temper, subject_of
 from lifefold.interpreters.check.findings import Findings
-from lifefold.interpreters.check.parts import House, Move, World
-from lifefold.interpreters.check.plain import Plain, PlainWorld
+from lifefold.interpreters.check.parts import House, World
+from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
 
 
 class Unsound(AssertionError):
@@ -53,17 +53,16 @@ class _Gate:
         """Return where the steps of a state lead, which must be where those of its form lead."""
         form = self._house.form(world)
         self._compare(world, form)
-        after = [self._go(world, move) for move in self._plain.moves(world)]
+        after = [self._judged(*step) for step in self._plain.steps(world)]
         if form not in self._steps:
             self._steps[form] = {to for _, to, _ in self._house.successors(form)}
         if {self._house.form(each) for each in after} != self._steps[form]:
             raise Unsound(f"the search has taken other steps than there are, from what stands for {world}")
         return after
 
-    def _go(self, world: PlainWorld, move: Move) -> PlainWorld:
-        """Make a move; whatever promise it breaks, the search must have seen broken."""
-        after, happened = self._plain.go(world, move)
-        of = self._house.parts[move.part].of
+    def _judged(self, after: PlainWorld, happened: Happening) -> PlainWorld:
+        """Return where a step leads; whatever promise it breaks, the search must have seen broken."""
+        of = self._house.system.type_of(happened.aggregate)
         for number in self._house.judge.step(of, happened.reaction):
             if number not in self._graph.broken:
                 raise Unsound(f"the search has not seen that a step breaks a promise: {self._words(number)}")

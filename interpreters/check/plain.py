@@ -55,26 +55,27 @@ class Plain:
         for part, (name, envelope) in zip(self._house.parts, self._house.opening, strict=True):
             world = world._replace(aggregates=(*world.aggregates, part.of.start(name)))
             world, _ = self._take(world, part.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
-        return world
+        return world._replace(said=0)
 
-    def moves(self, world: PlainWorld) -> Iterator[Move]:
-        """Yield the moves that can be made within the bounds, in the order of the search."""
+    def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
+        """Yield where the moves lead that can be made within the bounds, in the order of the search."""
         commands = self._house.bounds.commands
         for part in self._house.parts:
-            for choice, each in enumerate(possible(part.of, world.aggregates[part.number], world.now_ms)):
-                if each.cause is Cause.COMMAND and commands is not None and world.said >= commands:
+            aggregate = world.aggregates[part.number]
+            for each in possible(part.of, aggregate, world.now_ms):
+                cause, envelope = each.cause, each.envelope
+                if cause is Cause.COMMAND and commands is not None and world.said >= commands:
                     continue
-                reaction = react(part.of, world.aggregates[part.number], each.envelope)
+                reaction = react(part.of, aggregate, envelope)
                 if isinstance(reaction, Reaction) and self._house.bounds.hold(part.of, reaction.aggregate):
-                    yield Move(part.number, choice)
+                    yield self._after(world, part.number, cause, envelope, reaction)
         for channel, (_, receiver) in enumerate(self._house.channels):
             if world.under_way[channel]:
-                yield Move(receiver, 0, channel)
+                yield self.go(world, Move(receiver, 0, channel))
 
     def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
         """Make a move. Raises ``IndexError`` if there is none like it, ``Refused``."""
         cause, envelope = self.input(world, move)
-        world = world._replace(said=world.said + (cause is Cause.COMMAND))
         if move.channel >= 0:
             rest = world.under_way[move.channel][1:]
             world = world._replace(under_way=_with(world.under_way, move.channel, rest))
@@ -101,18 +102,25 @@ class Plain:
         return world, happened
 
     def _take(self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope) -> tuple[PlainWorld, Happening]:
-        of, aggregate = self._house.parts[part].of, world.aggregates[part]
-        reaction = react(of, aggregate, envelope)
+        aggregate = world.aggregates[part]
+        reaction = react(self._house.parts[part].of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise Refused(aggregate.name, reaction)
+        return self._after(world, part, cause, envelope, reaction)
+
+    def _after(
+        self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope, reaction: Reaction
+    ) -> tuple[PlainWorld, Happening]:
         under_way = world.under_way
         for asked in reaction.effects:
             if isinstance(tell := asked.effect, Tell):
                 channel = self._house.channel(part, tell.aggregate)
                 under_way = _with(under_way, channel, (*under_way[channel], tell))
         aggregates = _with(world.aggregates, part, reaction.aggregate)
-        after = PlainWorld(aggregates, under_way, world.said, max(world.now_ms, envelope.at_ms))
-        return after, Happening(aggregate.name, cause, envelope, reaction)
+        said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
+        return PlainWorld(aggregates, under_way, said, now_ms), Happening(
+            reaction.aggregate.name, cause, envelope, reaction
+        )
 
     def scene(self, world: PlainWorld) -> Scene:
         """Return a state as properties of the system see it."""
