@@ -3,25 +3,31 @@
 SPIN gets the product as a program that is generated from the tables (``tests/support/promela.py``), written so that
 SPIN is fastest with it, compiled with ``-O3``, for safety alone; it is timed without translating and compiling. The
 search is timed with making the tables. Processor time of the whole process, in SPIN's case; of this one, in ours.
+
+``python -m benchmarks.checking race`` lets both have all the memory of this machine, and a product that is too large
+for SPIN in it. That takes an hour or two, nearly all of it SPIN's.
 """
 
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
-from benchmarks.report import Report, Table, Target
+from benchmarks.report import Report, Table, Target, plain
 from benchmarks.sampling import Costs, Turn, ratios, spread, take_turns
 from lifefold.core import session
 from lifefold.core.kernel import AggregateType, Created, Envelope, System
-from lifefold.interpreters.check.graph import explore
+from lifefold.interpreters.check.dense import search
 from lifefold.interpreters.check.parts import House
 from lifefold.interpreters.check.question import Bounds, Judge
 
@@ -34,7 +40,7 @@ WANTED = 3.0
 WANTED_ALONE = 200_000
 MEMORY_MIB = 1_024
 
-OURS = "explore"
+OURS = "search"
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Product:
     within: Mapping[str, Callable[[Any], bool]]
     postponed: int = 0
 
-    def house(self, states: int = 1_000_000_000, memory_mib: int | None = None) -> House:
+    def house(self, states: int = 100_000_000_000, memory_mib: int | None = None) -> House:
         """Return it as a search begins with it: with no table made yet."""
         machine = session.machine.starting(session.Session(limits=self.limits))
         system = System("sessions", AggregateType("session", machines=(machine,)))
@@ -68,7 +74,11 @@ PRODUCTS = (
     Product(4, FIRST_ERROR, {}),
     Product(5, FIRST_ERROR, {"session": first_session}),
 )
-LARGE = Product(5, FIRST_ERROR, {})
+TWO_ERRORS = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+LARGE = Product(5, TWO_ERRORS, {"session": first_session})
+"""Too large for SPIN in ``MEMORY_MIB``."""
+HUGE = Product(5, TWO_ERRORS, {})
+"""Too large for SPIN in the memory of a usual machine: it has more than a billion states."""
 ALONE = Product(1, session.Limits(), {}, postponed=2)
 
 
@@ -86,10 +96,13 @@ DISTINCT = Setting("SPIN -DNOCOMP, distinct steps", ("-DNOCOMP",), distinct=True
 BEST = (UNCOMPRESSED, DISTINCT)
 """The fastest two of all the settings below; the second has fewer steps to take than the search."""
 
+REGULAR = Setting("SPIN -DMA", ("-DMA=64",))
+"""Needs next to no memory for a product of equal parts, and takes long."""
+
 OTHERS = (
     Setting("SPIN as it comes", ()),
     Setting("SPIN -DCOLLAPSE", ("-DCOLLAPSE",)),
-    Setting("SPIN -DMA", ("-DMA=64",)),
+    REGULAR,
     Setting("SPIN -DBFS", ("-DBFS", "-DNOCOMP")),
 )
 COMPACT = (UNCOMPRESSED, Setting("SPIN as it comes", ()), Setting("SPIN -DCOLLAPSE", ("-DCOLLAPSE",)))
@@ -113,7 +126,7 @@ class Size:
 def searched(product: Product) -> tuple[House, Size]:
     """Search a product once, to know its size and to have its tables."""
     house = product.house()
-    graph = explore(house)
+    graph = search(house)
     assert not graph.truncated, graph.truncated
     return house, Size(graph.count, graph.steps, tuple(len(part.states) for part in house.parts))
 
@@ -124,7 +137,7 @@ def ours(product: Product) -> Turn:
     def turn() -> tuple[float, object]:
         house = product.house()
         begin = process_time()
-        graph = explore(house)
+        graph = search(house)
         return 1e9 * (process_time() - begin) / graph.count, graph.count
 
     return turn
@@ -213,23 +226,35 @@ def settings(product: Product) -> Table:
     return Table(title, ("", "states", "steps", "states per s", "MiB"), tuple(rows))
 
 
-def large() -> Table:
+def within(product: Product, memory_mib: int, of_spin: Sequence[Setting]) -> Table:
     """See how far everybody gets with the same memory, each in a process of its own."""
-    parts = searched(Product(1, LARGE.limits, LARGE.within))[1].parts * LARGE.sessions
-    states = parts[0] ** LARGE.sessions
-    small = Product(LARGE.sessions, LARGE.limits, LARGE.within)
-    rows = [_ours_within()]
+    house = _tabulated(product)
+    states = prod(len(part.states) for part in house.parts)
+    rows = [_ours_within(product, memory_mib)]
     with ExitStack() as stack:
-        text = model(_tabulated(small))
-        for setting in COMPACT:
-            verifier = compiled(text, setting, stack, f"-DMEMLIM={MEMORY_MIB}")
-            try:
-                found = verifier.run(f"-w{states.bit_length() - 1}", "-m1000000")
-                rows.append((setting.name, "complete", f"{found.states:,}", f"{found.processor_s:,.0f}"))
-            except OutOfMemory as error:
-                rows.append((setting.name, "out of memory", f"{error.states:,}", f"{error.processor_s:,.0f}"))
-    title = f"{LARGE.sessions} sessions of {parts[0]} states, {states:,} in all, within {MEMORY_MIB:,} MiB"
-    return Table(title, ("", "ended", "states met", "seconds"), tuple(rows))
+        text = model(house, distinct=True)
+        for setting in of_spin:
+            verifier = compiled(text, setting, stack, f"-DMEMLIM={memory_mib}")
+            rows.append(_spin_within(setting, verifier, min(states.bit_length() - 1, _places_bits(memory_mib))))
+    title = (
+        f"{product.sessions} sessions of {len(house.parts[0].states)} states, {states:,} in all, "
+        f"within {memory_mib:,} MiB"
+    )
+    return Table(title, ("", "ended", "states met", "seconds", "MiB"), tuple(rows))
+
+
+def _places_bits(memory_mib: int) -> int:
+    """Return how many places, as a power of two, SPIN's hash table has if it takes a sixteenth of the memory."""
+    place_bytes = 8
+    return (memory_mib * 2**20 // 16 // place_bytes).bit_length() - 1
+
+
+def _spin_within(setting: Setting, verifier: Verifier, hash_bits: int) -> tuple[str, ...]:
+    try:
+        found = verifier.run(f"-w{hash_bits}", "-m1000000")
+    except OutOfMemory as error:
+        return setting.name, "out of memory", f"{error.states:,}", f"{error.processor_s:,.0f}", ""
+    return setting.name, "complete", f"{found.states:,}", f"{found.processor_s:,.0f}", f"{found.memory_mib:,.0f}"
 
 
 def _tabulated(product: Product) -> House:
@@ -244,19 +269,30 @@ def _tabulated(product: Product) -> House:
     return house
 
 
-def _ours_within() -> tuple[str, ...]:
-    words = (sys.executable, "-m", "benchmarks.checking")
+def _ours_within(product: Product, memory_mib: int) -> tuple[str, ...]:
+    name = "large" if product is LARGE else "huge"
+    words = (sys.executable, "-m", "benchmarks.checking", name, str(memory_mib))
     said = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603 - words of our own
     ended: dict[str, Any] = json.loads(said.stdout)
-    return OURS, ended["truncated"] or "complete", f"{ended['states']:,}", f"{ended['seconds']:,.0f}"
+    how = ended["truncated"] or "complete"
+    return OURS, how, f"{ended['states']:,}", f"{ended['seconds']:,.0f}", f"{ended['mib']:,}"
 
 
-def main() -> None:
-    """Search the large product within the memory; print what came of it, for ``large``."""
-    house = LARGE.house(memory_mib=MEMORY_MIB)
+def alone_within(name: str, memory_mib: int) -> None:
+    """Search a product within the memory, and print what came of it, for ``within``."""
+    house = {"large": LARGE, "huge": HUGE}[name].house(memory_mib=memory_mib)
     begin = process_time()
-    graph = explore(house)
-    print(json.dumps({"states": graph.count, "truncated": graph.truncated, "seconds": process_time() - begin}))
+    found = search(house)
+    seconds, mib = process_time() - begin, getrusage(RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps({"states": found.count, "truncated": found.truncated, "seconds": seconds, "mib": mib}))
+
+
+def race() -> None:
+    """Let everybody have nearly all the memory that is not in use; with ``-DMA``, for less, as it takes long."""
+    available = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
+    assert available is not None
+    memory_mib = int(available[1]) // 1024 * 15 // 16
+    print(plain(Report("race", (within(HUGE, memory_mib, COMPACT), within(LARGE, memory_mib, (REGULAR,))))))
 
 
 def alone() -> tuple[Table, Target]:
@@ -281,7 +317,12 @@ def measure() -> Report:
     compared = [compare(product) for product in PRODUCTS]
     columns = ("", "states", "states per s", "most", f"x {OURS}")
     rows = tuple(row for each in compared for row in each.rows())
-    tables = (table, Table("Sessions side by side", columns, rows), settings(PRODUCTS[0]), large())
+    tables = (
+        table,
+        Table("Sessions side by side", columns, rows),
+        settings(PRODUCTS[0]),
+        within(LARGE, MEMORY_MIB, COMPACT),
+    )
     note = (
         f"{ROUNDS} rounds; all met equally many states. SPIN is compiled with -O3 {' '.join(ALL)}. Hash compaction and "
         "bitstates are left out: they do not visit every state. -DMA stores a product in next to no memory, however "
@@ -291,4 +332,10 @@ def measure() -> Report:
 
 
 if __name__ == "__main__":
-    main()
+    match sys.argv[1:]:
+        case ["race"]:
+            race()
+        case [name, mib]:
+            alone_within(name, int(mib))
+        case _:
+            print(plain(measure()))

@@ -33,6 +33,7 @@ from lifefold.core.kernel import (
     leads_to,
     row,
     sometimes,
+    takes,
 )
 from lifefold.core.policy.promises import lasts_only, leads_where
 from lifefold.core.task import State, Task, failed
@@ -121,6 +122,9 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             ApprovalRefused: (State.FAILED,),
             ApprovalExpired: (State.FAILED,),
         },
+    ),
+    takes(
+        "a person who is asked can agree, and can refuse", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}
     ),
     always_step("work that is refused says why", says_why_it_was_refused),
     lasts_only("ApprovalExpired", State.PENDING_APPROVAL),

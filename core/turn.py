@@ -29,6 +29,7 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
@@ -328,5 +329,5 @@ machine = Machine(
 completing_fails = machine.with_rows(
     row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
     name="turn-completing-fails",
-)
+).promising(takes("a crash while COMPLETING is heard", {State.COMPLETING: (TaskFailed,)}))
 """The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

@@ -16,7 +16,17 @@ from lifefold.core.agent.model import (
     Watched,
     silent_ms,
 )
-from lifefold.core.kernel import Property, Transition, always, always_step, eventually, leads_to, sometimes, weakly
+from lifefold.core.kernel import (
+    Property,
+    Transition,
+    always,
+    always_step,
+    eventually,
+    leads_to,
+    sometimes,
+    takes,
+    weakly,
+)
 from lifefold.core.policy.promises import asks_once, is_over_with, lasts_only, leads_where
 from lifefold.effects import AbortSession, EscalateSilence, KillOverdue, StartTimer
 
@@ -185,6 +195,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("whoever is done with a task owes nothing", rests_with_nothing),
     always_step("a task over its time gets more after a sign of life, and else is overdue", is_held_to_its_time),
     always_step("whoever has ended says why", death_says_why),
+    takes(
+        "a death, and a sign of life, is heard",
+        {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},
+    ),
     asks_once(),
     *is_over_with(State.STARTING, Heartbeat),
     *is_over_with(State.WORKING, TaskFinished),

@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
@@ -234,6 +235,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     *is_over_with(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
     *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
     *is_over_with(State.MERGING, Merged, Conflicted),
+    takes("every session of a task is counted", {State.WORKING: (Prompted,)}),
     sometimes("work is merged", lambda e: e.state is State.MERGING),
 )
 

@@ -45,6 +45,7 @@ from lifefold.core.kernel.property import (
     sometimes,
     strongly,
     subject_of,
+    takes,
     weakly,
 )
 from lifefold.core.kernel.reaction import Asked, Reaction, react
@@ -59,5 +60,5 @@ __all__ = [
     "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
     "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
     "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "possible", "possible_of",
-    "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "weakly",
+    "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "takes", "weakly",
 ]  # fmt: skip

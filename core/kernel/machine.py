@@ -92,7 +92,7 @@ class Machine(Generic[R]):
         self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
         self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
         self.invariants: Final = tuple(invariants)
-        self.properties: Final[tuple[Property[Any], ...]] = tuple(properties)
+        self.properties: Final[tuple[Property[Any], ...]] = tuple(each.about(self) for each in properties)
         self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__

@@ -4,6 +4,7 @@ A property looks at a *subject*: the entity, for properties of a machine; the ag
 type; the ``Scene`` with all aggregates and the messages between them, for those of a system. It says that something
 holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or that
 something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning.
+A machine may also promise what it ``takes``: what it refuses is no step, so that no other promise can speak of it.
 
 Nothing would ever follow if whoever has to act never did. That timers elapse, that ends are confirmed and that messages
 arrive is the engine's part and taken for granted. What else a promise relies on it says itself, with ``given``:
@@ -14,14 +15,15 @@ A system has many more states than its aggregates have together. A promise of it
 (``seeing``) and is then asked about an ``Overview``, once for all states that look alike.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
 from lifefold.core.kernel.record import Event
-from lifefold.core.kernel.row import Pattern
+from lifefold.core.kernel.row import Pattern, Source
+from lifefold.core.kernel.step import IllegalTransition
 from lifefold.effects import Activity
 
 if TYPE_CHECKING:
@@ -71,6 +73,12 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     when: Callable[[S], bool] | None = None
     given: tuple[Fairness, ...] = ()
     sees: Callable[[Any], Hashable] | None = None
+    of: Callable[[Any], Callable[[S], bool]] | None = None
+    """How to make ``holds`` for a machine, of a promise that asks its table."""
+
+    def about(self, machine: Any) -> "Property[S]":
+        """Return it as a promise of this machine."""
+        return self if self.of is None else msgspec.structs.replace(self, holds=self.of(machine))
 
 
 def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
@@ -98,6 +106,36 @@ def leads_to(
 ) -> Property[S]:
     """Promise that whenever ``when`` is so, ``holds`` is so then or later."""
     return Property(name, Temper.LEADS_TO, holds, when, given)
+
+
+def takes(name: str, events: Mapping[Source, tuple[type[Event] | Pattern[Any], ...]]) -> Property[Any]:
+    """Promise that in these states each of these events is taken, or waits: of its examples, one at least."""
+
+    def of(machine: Any) -> Callable[[Any], bool]:
+        def holds(entity: Any) -> bool:
+            asked = (kind for source, kinds in events.items() if entity.state in machine.over(source) for kind in kinds)
+            return all(
+                any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity)) for kind in asked
+            )
+
+        return holds
+
+    return Property(name, Temper.ALWAYS, _unbound, of=of)
+
+
+def _unbound(_entity: Any) -> bool:
+    message = "what a machine takes can be asked of a machine only: give it properties="
+    raise TypeError(message)
+
+
+def _is_taken(machine: Any, record: Any, event: Event) -> bool:
+    return not isinstance(machine.step(record, event), IllegalTransition)
+
+
+def _examples(kind: type[Event] | Pattern[Any], entity: Any) -> Iterator[Event]:
+    if isinstance(kind, Pattern):
+        return (each for each in kind.event.examples_for(entity.record) if kind.test(each))
+    return iter(kind.examples_for(entity.record))
 
 
 class Scene(msgspec.Struct, frozen=True):

@@ -4,9 +4,9 @@ The promises are written without the guards and the actions that they are about.
 nobody else knows when it does.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from lifefold.core.kernel import Entity, Property, Transition, always_step, leads_to, sometimes, weakly
+from lifefold.core.kernel import Entity, Property, Transition, always, always_step, leads_to, sometimes, takes, weakly
 from lifefold.core.policy.promises import asks_once, ends_confirmed, enters, is_alone, keeps_time, passes, rests_in
 from lifefold.core.process.model import (
     AT_REST,
@@ -29,7 +29,7 @@ from lifefold.core.process.model import (
     TriggerArrived,
 )
 from lifefold.core.process.restart import Comeback
-from lifefold.core.process.ways import follows_the_edges, goes_where_it_is_driven
+from lifefold.core.process.ways import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.effects import (
     Begin,
     DrainProcess,
@@ -177,8 +177,10 @@ def _asks_for_a_start(t: Transition) -> bool:
     return wanted or isinstance(t.event, StartRequested)
 
 
-STEPS: Final = (
+STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a process goes from state to state as the document draws it, and as it is asked", follows_the_edges),
+    takes("whatever the document draws can be asked for", MOVES),
+    takes("that nobody runs a process any more is heard", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
     always_step("every event leads where it says", goes_where_it_is_driven),
     *keeps_time(
         {
@@ -199,6 +201,10 @@ STEPS: Final = (
     always_step("who is started begins anew", begins_anew),
     always_step("somebody hears of where the process is", tells_where_it_is),
     always_step("a pause binds as soon as it stands", binds_the_triggers),
+    always(
+        "who waits for a trigger is not to be suspended",
+        lambda e: e.state is not State.AWAITING or e.record.suspended_for is None,
+    ),
     always_step("idleness replaces no other reason", keeps_the_stronger_reason),
     always_step("a trigger wakes none but the idle", wakes_the_idle_alone),
 )

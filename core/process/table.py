@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, does, row
+from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, always_step, does, row
 from lifefold.core.process import rules as do
 from lifefold.core.process.model import (
     DOWN,
@@ -31,6 +31,7 @@ from lifefold.core.process.model import (
 )
 from lifefold.core.process.promises import AT_ALL_TIMES, STEPS, WHEN_DRIVEN
 from lifefold.core.process.restart import Comeback
+from lifefold.core.process.ways import stops_what_has_failed
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 # Activities and timers
@@ -226,7 +227,7 @@ promptise_1_5 = machine.with_rows(
     _STOP_FAILED,
     row(State.FAILED, StopRequested, State.STOPPING, do.want_stop),
     name="process-promptise-1.5",
-)
+).promising(always_step("a failed process that is asked to stop is stopped", stops_what_has_failed))
 """The profile in which a failed process can be stopped (C3)."""
 
 by_hand_1_5 = by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5")

@@ -1,9 +1,11 @@
 """Where a process may go: the edges that the document draws, and what leads along them."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from lifefold.core.kernel import Event, Transition
+from lifefold.core.kernel import Event, Pattern, Transition
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.kernel.row import Source
 from lifefold.core.process.model import (
     SERVING,
     BackoffElapsed,
@@ -30,7 +32,7 @@ from lifefold.core.process.model import (
 )
 from lifefold.core.process.restart import Comeback
 
-EDGES: Final[Mapping[object, frozenset[State]]] = {
+EDGES: Final[Mapping[AnyLifecycleState, frozenset[State]]] = {
     State.CREATED: frozenset({State.STARTING, State.STOPPED}),
     State.STARTING: frozenset({State.RUNNING, State.FAILED, State.STOPPING}),
     State.RUNNING: frozenset({State.SUSPENDED, State.STOPPING, State.FAILED, State.AWAITING}),
@@ -41,6 +43,17 @@ EDGES: Final[Mapping[object, frozenset[State]]] = {
     State.FAILED: frozenset({State.STARTING, State.STOPPING}),
 }
 """What may follow what, as the document draws it; that a failed process is stopped is a profile's (C3)."""
+
+
+def _to(target: State) -> Pattern[MoveRequested]:
+    return Pattern(MoveRequested, target.value, lambda e: e.target is target)
+
+
+MOVES: Final[Mapping[Source, tuple[Pattern[Any], ...]]] = {
+    source: tuple(_to(target) for target in sorted(targets) if (source, target) != (State.FAILED, State.STOPPING))
+    for source, targets in EDGES.items()
+}
+"""What may be asked for in each state."""
 
 
 def follows_the_edges(t: Transition) -> bool:
@@ -57,6 +70,12 @@ def goes_where_it_is_driven(t: Transition) -> bool:
     """Say: what happens to a process leads it to one state, which depends on where it is and on what is to come."""
     asked = isinstance(t.event, MoveRequested)
     return asked or t.before is None or t.after.state in _targets(t.before.record, t.event)
+
+
+def stops_what_has_failed(t: Transition) -> bool:
+    """Say: who has failed and is asked to stop does (C3)."""
+    failed = t.before is not None and t.before.state is State.FAILED
+    return not (failed and isinstance(t.event, StopRequested)) or t.entered is State.STOPPING
 
 
 def _targets(p: Process, event: Event) -> tuple[State, ...]:

@@ -7,6 +7,7 @@ that the work comes to an end is given; what ends by itself has a timer and is g
 from typing import Final
 
 from lifefold.core.kernel import (
+    ANY,
     Entity,
     Phase,
     Property,
@@ -16,6 +17,7 @@ from lifefold.core.kernel import (
     eventually,
     leads_to,
     sometimes,
+    takes,
     weakly,
 )
 from lifefold.core.policy.promises import (
@@ -303,6 +305,8 @@ STEPS: Final = (
             FatalError: (State.STOPPED,),
         },
     ),
+    takes("a stop, and a fatal error, is heard in every state", {ANY: (OperatorStop, FatalError)}),
+    takes("however an interrupted session ends, it is heard", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
     asks_once(),
 )
 """What an operator can rely on, of every step."""

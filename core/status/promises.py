@@ -10,6 +10,7 @@ from lifefold.core.kernel import (
     leads_to,
     replace,
     sometimes,
+    takes,
     weakly,
 )
 from lifefold.core.status.model import (
@@ -18,6 +19,7 @@ from lifefold.core.status.model import (
     UNKNOWN,
     FatalError,
     PiiDetected,
+    Spawn,
     State,
     Status,
     Stop,
@@ -173,6 +175,14 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
     always_step("personal data and late errors count, each once", counts_are_kept),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),
+    takes(
+        "whatever is said to an agent has an answer, also when it has stopped or failed",
+        {
+            State.RUNNING: (FatalError, PiiDetected),
+            State.STOPPED: (Spawn, Stop, FatalError, TaskEnded, PiiDetected),
+            State.FAILED: (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected),
+        },
+    ),
     sometimes("an agent has two tasks", lambda e: len(e.record.tasks) > 1),
     sometimes("an agent stops", lambda e: e.state is State.STOPPED),
     sometimes("an agent fails, and says why", lambda e: e.state is State.FAILED and bool(e.record.reason)),

@@ -12,6 +12,7 @@ from lifefold.core.kernel import (
     leads_to,
     sometimes,
     strongly,
+    takes,
     weakly,
 )
 from lifefold.core.policy.promises import asks_once
@@ -179,6 +180,19 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("nobody claims what somebody has", claims_what_nobody_has),
     always_step("settled stays settled, unless somebody asks for it", settled_stays_settled),
     always_step("every event leads where the document says", leads_where_it_says),
+    takes(
+        "what the document lists for a state is taken there",
+        {
+            State.PLANNED: (Approved, Declined),
+            State.OPEN: (Decomposed, Cancelled),
+            State.CLAIMED: (Started, Released, Completed, Failed, Cancelled, Decomposed, Blocked),
+            State.IN_PROGRESS: (Completed, Failed, Blocked, Decomposed, Released, Cancelled, Orphaned),
+            State.ORPHANED: (Salvaged, Failed, Released),
+            State.BLOCKED: (Unblocked, Cancelled),
+            State.WAITING_FOR_SUBTASKS: (SubtasksCompleted, SubtasksOverdue, Cancelled),
+            State.DONE: (Verified, Rejected),
+        },
+    ),
     always_step("a task knows its owner, its reason and its commit", keeps_what_was_said),
     asks_once(),
     sometimes("a task is retried as often as it may be", lambda e: e.record.retries == e.record.max_retries),

@@ -138,9 +138,8 @@ def _gather(value: Any, names: frozenset[str], found: set[tuple[str, int]]) -> N
                 found.add((name, held))
             else:
                 found.update((name, number) for number in _parts(held) if type(number) is int)
-    elif isinstance(value, tuple):
-        for each in value:
-            _gather(each, names, found)
+    for each in _parts(value):
+        _gather(each, names, found)
 
 
 def rewritten(value: Any, change: Change) -> Any:

@@ -146,7 +146,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "fleet-2x3": Question(
         opening=_fleet(2, 3, retries=0),
         bounds=Bounds(within={"mailbox": one_letter}, commands=1, states=20_000_000),
-        crashes=_ONE_INPUT,
+        crashes=msgspec.structs.replace(_ONE_INPUT, states=1_000_000),
         of="fleet",
     ),
 }

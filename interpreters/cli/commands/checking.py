@@ -90,6 +90,8 @@ def _searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None",
     try:
         with shown(target.name) as told:
             report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=told)
+        if not target.module:
+            report = msgspec.structs.replace(report, target=target.name)
     except Unsound as error:
         print(f"lifefold: {target.name}: {error}", file=sys.stderr)
         return None

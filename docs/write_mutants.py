@@ -1,0 +1,11 @@
+"""Writes docs/mutants.md from what the campaign of mutants has found. Run by ``make mutants``."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from mutation_results import PAGE, kept, page
+
+if __name__ == "__main__":
+    PAGE.write_text(page(kept()))

@@ -1,0 +1,116 @@
+"""What becomes of a mutant: it is refused when it is built, breaks a promise, is no other machine, or survives."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
+from lifefold.interpreters import views
+from lifefold.interpreters.check import check
+from lifefold.interpreters.check.graph import explore
+from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.question import Judge
+from lifefold.interpreters.check.targets import named
+from mutation import Mutant, mutants
+from tabulated import Tabulated
+
+MORE_STATES: Final = 1_000
+"""How many more than twice those of the true machine are looked at in the end: a mutant may have no end of them."""
+
+BEYOND: Final = ("not final",)
+"""Mistakes that do not show in what happens, but in what is said of it."""
+
+
+class Fate(StrEnum):
+    """What may become of a mutant."""
+
+    REFUSED = "refused"
+    KILLED = "killed"
+    SAME = "same"
+    DEAF = "deaf"
+    SURVIVED = "survived"
+
+
+class Ended(NamedTuple):
+    """What became of a mutant, and by what: the first problem, the first promise that is broken, an error."""
+
+    mutant: Mutant
+    fate: Fate
+    by: str = ""
+
+
+def base_of(name: str) -> Machine[Any] | None:
+    """Return the machine that a shipped one is a profile of: the first with its states and none but its promises.
+
+    None if it is that itself.
+    """
+    shipped = views.machines()
+    profile = shipped[name]
+    promised = {each.name for each in profile.properties}
+    first = next(
+        machine
+        for machine in shipped.values()
+        if machine.states == profile.states and promised.issuperset(each.name for each in machine.properties)
+    )
+    return None if first is profile else first
+
+
+class Campaign:
+    """All mutants of one shipped machine, looked at with the question that it is shipped with."""
+
+    def __init__(self, name: str) -> None:
+        """Take a target's name."""
+        target = named(name)
+        assert isinstance(target.subject, Machine)
+        self.name: Final = name
+        self.table: Final = Tabulated(target.subject, target.bounds)
+        most = MORE_STATES + 2 * len(self.table.states)
+        self._bounds: Final = replace(target.bounds, compared=0, states=most)
+        self.mutants: Final = mutants(self.table, base_of(name))
+
+    def run(self, share: slice = slice(None)) -> Iterator[Ended]:
+        """Try some of the mutants, or all."""
+        return (self.attempt(mutant) for mutant in self.mutants[share])
+
+    def attempt(self, mutant: Mutant) -> Ended:
+        """Say what becomes of a mutant."""
+        try:
+            machine = mutant.make()
+        except InvalidMachine as invalid:
+            return Ended(mutant, Fate.REFUSED, invalid.problems[0])
+        if mutant.kind not in BEYOND and self.table.is_same(machine):
+            return Ended(mutant, Fate.SAME)
+        is_deaf = self.table.takes_less(machine)
+        by = self._killer(machine, is_deaf=is_deaf)
+        survived = Fate.DEAF if is_deaf else Fate.SURVIVED
+        return Ended(mutant, Fate.KILLED if by else survived, by)
+
+    def _killer(self, machine: Machine[Any], *, is_deaf: bool) -> str:
+        """Return a promise that is broken; nothing if there is none. Who only takes less does nothing else wrong."""
+        system, openings = alone(machine)
+        opening = tuple(openings.items())
+        try:
+            if not is_deaf:
+                explore(House(system, opening, _Impatient(system), self._bounds))
+        except Broken as broken:
+            return str(broken)
+        report = check(system, opening=opening, bounds=self._bounds)
+        return next((f"{each.name}: {each.outcome}" for each in report.broken()), "")
+
+
+class Broken(BaseException):
+    """A promise is broken; which one is all that is said. It is no error, so that it is not taken for one of a rule."""
+
+
+class _Impatient(Judge):
+    """Ends the search as soon as a promise about states or steps is broken."""
+
+    def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
+        super().meet(part, number, of, aggregate)
+        for broken in self.wrong.values():
+            raise Broken(self.promises[broken[0]].property.name)
+
+    def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
+        for broken in super().step(of, reaction):
+            raise Broken(self.promises[broken].property.name)
+        return ()
