@@ -7,7 +7,19 @@ suspended itself ``max_total_errors`` times in a row, without having been asked,
 
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.kernel import Event, Machine, Pattern, Step, Transition, after, always_step, does, replace, row
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Pattern,
+    Step,
+    Transition,
+    after,
+    always_step,
+    does,
+    replace,
+    row,
+    takes,
+)
 from lifefold.core.policy.promises import is_over_with
 from lifefold.core.session import (
     BackoffElapsed,
@@ -117,6 +129,7 @@ prompt_failures = machine.with_rows(
 
 
 SUSPENDED: Final = Pattern(SessionExited, "Suspended", lambda e: type(e.outcome) is Suspended)
+UNASKED: Final = Pattern(SessionExited, "Suspended unasked", lambda e: e.outcome == Suspended())
 
 
 def may_go_on(s: Session, e: SessionExited) -> bool:
@@ -168,6 +181,7 @@ in_fleet = prompt_failures.with_rows(
     name="session-in-fleet",
 ).promising(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
+    takes("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
     *is_over_with(State.RUNNING, SUSPENDED),
 )
 """The profile for a fleet: a prompt may fail, and a session may suspend itself (D28)."""

@@ -31,6 +31,7 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
 )
 from lifefold.core.policy.limits import at_least
 from lifefold.core.policy.promises import keeps_time, passes
@@ -72,13 +73,22 @@ def given_up_has_failed(step: Transition) -> bool:
     return step.entered is State.FAILED and (t.owner, t.reason, t.failure) == ("", step.event.reason, step.event.reason)
 
 
-bernstein_1_9 = task.machine.with_rows(
-    row(State.PLANNED, GivenUp, State.FAILED, give_up),
-    row(State.OPEN, GivenUp, State.FAILED, give_up),
-    row(State.BLOCKED, GivenUp, State.FAILED, give_up),
-    row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
-    name="task-bernstein-1.9",
-).promising(always_step("a task that is given up has failed, and says why", given_up_has_failed))
+bernstein_1_9 = (
+    task.machine.with_rows(
+        row(State.PLANNED, GivenUp, State.FAILED, give_up),
+        row(State.OPEN, GivenUp, State.FAILED, give_up),
+        row(State.BLOCKED, GivenUp, State.FAILED, give_up),
+        row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
+        name="task-bernstein-1.9",
+    )
+    .promising(
+        takes(
+            "what has not been begun can be given up",
+            {(State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_FOR_SUBTASKS): (GivenUp,)},
+        )
+    )
+    .promising(always_step("a task that is given up has failed, and says why", given_up_has_failed))
+)
 """The profile with thirty-four edges (E1)."""
 
 

@@ -229,6 +229,7 @@ def idle_is_given_up_for_its_limit(step: Transition) -> bool:
 
 
 SUPERVISED_PROMISES: Final[tuple[Property[Any], ...]] = (
+    takes("a death is heard in every state", {(State.STARTING, State.IDLE): (Died,)}),
     always_step("whoever is given up has its session ended", given_up_is_aborted),
     always_step("whoever is given up for being idle says for how long", idle_is_given_up_for_its_limit),
     always_step("a launch is given up when it has had its time, or by somebody's word", launch_has_its_time),

@@ -6,7 +6,18 @@ nobody else knows when it does.
 
 from typing import Any, Final
 
-from lifefold.core.kernel import Entity, Property, Transition, always, always_step, leads_to, sometimes, takes, weakly
+from lifefold.core.kernel import (
+    Entity,
+    Pattern,
+    Property,
+    Transition,
+    always,
+    always_step,
+    leads_to,
+    sometimes,
+    takes,
+    weakly,
+)
 from lifefold.core.policy.promises import asks_once, ends_confirmed, enters, is_alone, keeps_time, passes, rests_in
 from lifefold.core.process.model import (
     AT_REST,
@@ -176,6 +187,12 @@ def _asks_for_a_start(t: Transition) -> bool:
     wanted = isinstance(t.event, MoveRequested) and t.event.target is State.STARTING
     return wanted or isinstance(t.event, StartRequested)
 
+
+STOPS_FAILED: Final = takes(
+    "a stop of a failed process can be asked for",
+    {State.FAILED: (Pattern(MoveRequested, "Stopping", lambda e: e.target is State.STOPPING),)},
+)
+"""What the profiles promise in which a failed process can be stopped (C3)."""
 
 STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a process goes from state to state as the document draws it, and as it is asked", follows_the_edges),
