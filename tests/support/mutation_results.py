@@ -30,7 +30,7 @@ its states, is not ended, or lasts one millisecond more or less; a final state i
 - *same*: it is no other machine: in every state within the bounds every input has the same outcome (an input that
   changes nothing and asks for nothing may be refused instead). Found by comparing the two, state by state;
 - *deaf*: nothing that is done is wrong, and nothing that was promised to follow fails to follow; but something is
-  refused that should be taken. No kind of promise speaks of what is refused; the tests of the tables do;
+  refused that should be taken, and that no promise `takes`; the tests of the tables find it;
 - *survived*: none of these; the reason stands below.
 
 Of a profile only those mistakes are planted that are its own: in rows, activities and thresholds that it does not have
