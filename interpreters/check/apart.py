@@ -8,9 +8,8 @@ It also settles what follows from what, in each aggregate by itself. All that is
 ``liveness.assumptions``), and whether it is possible there depends on nothing else. Hence a run of the whole is fair
 exactly if what each aggregate does in it is fair, be it that it does nothing from some time on; of one by itself, what
 is fair of the others asks nothing, as it is never possible there. So what should follow in one fails to do so in the
-whole exactly if it can fail in that one alone, and every other one has a fair run at all: one through states that are
-known to the end (see ``Part.cut_at``). Nothing has to be said of how their steps alternate, and no state of the whole
-is needed for this.
+whole exactly if it can fail in that one alone, and every other one has a fair run at all, within the bounds. Nothing
+has to be said of how their steps alternate, and no state of the whole is needed for this.
 """
 
 from collections.abc import Sequence
@@ -162,9 +161,12 @@ class Liveness:
         return self._never(part, begin, self._flags(part), fair)
 
     def _never(self, part: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
-        judged = self._met(part)
-        judged[list(self._house.parts[part].cut_at)] = False
-        return never(self._steps[part], due, holds, fair, judged)
+        def left_out(labels: frozenset[int]) -> Flags:
+            found = self._flags(part)
+            found[[local for local, left in self._house.parts[part].left_out.items() if left & labels]] = True
+            return found
+
+        return never(self._steps[part], due, holds, fair, left_out)
 
     def _met(self, part: int) -> Flags:
         met = self._flags(part)

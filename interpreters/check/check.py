@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from lifefold.core.kernel import Cause, Envelope, Machine, Property, System, Temper, alone
+from lifefold.core.kernel import Envelope, Machine, Property, System, Temper, alone
 from lifefold.interpreters.check.apart import Liveness as LivenessApart
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.check.crash import crashed, with_crashes
@@ -16,7 +16,7 @@ from lifefold.interpreters.check.flaw import ANSWERED, INERT, Flaw, Place, raise
 from lifefold.interpreters.check.gate import Unsound, gate
 from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.ground import CrashBounds
-from lifefold.interpreters.check.liveness import Assumption, Flags, Lasso, Steps, assumptions, never
+from lifefold.interpreters.check.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.check.parts import Carried, House, Refused, World
 from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
 from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
@@ -52,7 +52,7 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
         machine = target.promising(*properties)
         system, openings = alone(machine)
         return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
-    see_to_clocks(target, (name for name, _ in opening))
+    see_to_clocks(target, opening)
     return _Check(target, tuple(opening), tuple(properties), bounds or Bounds(), tell).run(crashes)
 
 
@@ -142,7 +142,8 @@ class _Check:
         for state in graph.stuck:
             try:
                 with house.flawless(partial(Place, state=state)):
-                    is_left = not (house.is_silenced(graph.world(state)) or self._settled(house, graph.world(state)))
+                    world = graph.world(state)
+                    is_left = not (house.is_at_the_bounds(world) or self._settled(house, world))
             except Flaw as flaw:
                 return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.unanswered(flaw))
             if is_left:
@@ -173,26 +174,27 @@ class _Liveness:
         if self._steps is None:
             self._steps = Steps(self._graph)
         fair = assumptions(self._house, promised.given)
-        judged = self._judged(fair)
         ever = False
         for due, holds in self._truths(number, promised):
             ever = ever or bool(due.any())
-            found = never(self._steps, due, holds, fair, judged)
+            found = never(self._steps, due, holds, fair, self._left_out)
             if found is not None:
                 return True, found
         return ever, None
 
-    def _judged(self, fair: Sequence[Assumption]) -> Flags:
-        """Tell of each state whether all that happens there is known: no step that matters leads out of the bounds."""
-        judged = np.ones(self._graph.count, dtype=np.bool_)
+    def _left_out(self, labels: frozenset[int]) -> Flags:
+        """Tell of each state whether a step of these labels is possible there, and leads out of the bounds."""
+        found = np.zeros(self._graph.count, dtype=np.bool_)
+        commands = self._house.bounds.commands
         for part in self._house.parts:
-            if part.cut_at:
-                cut = np.fromiter(part.cut_at, dtype=np.int64)
-                judged &= ~np.isin(self._graph.seen.column(part.number), cut)
-        commands, assumed = self._house.bounds.commands, frozenset[int]().union(*(each.labels for each in fair))
-        if commands is not None and any(self._house.labels[label].cause is Cause.COMMAND for label in assumed):
-            judged &= self._graph.seen.column(self._house.width - 1) < commands
-        return judged
+            cut = [local for local, left in part.left_out.items() if left & labels]
+            if cut:
+                found |= np.isin(self._graph.seen.column(part.number), cut)
+            said = part.said_at(labels)
+            if said and commands is not None:
+                spent = self._graph.seen.column(self._house.width - 1) >= commands
+                found |= spent & np.isin(self._graph.seen.column(part.number), said)
+        return found
 
     def _truths(self, number: int, promised: Property[Any]) -> Iterable[tuple[Flags, Flags]]:
         subjects = [subject for subject in self._house.judge.truths if subject.promise == number]
@@ -242,7 +244,7 @@ def _decided(
     if found is not None:
         return Outcome.BROKEN, witness.finding(found, number)
     if seen is not None:
-        return Outcome.HOLDS, witness.trace(graph.way(seen))
+        return Outcome.HOLDS, witness.seen(seen, number)
     if graph.truncated:
         return Outcome.UNDECIDED, None
     if promised.temper is not Temper.LEADS_TO:

@@ -141,8 +141,8 @@ class _Search:
             for local in alone.level:
                 for promise in judge.wrong.get((part, local), ()):
                     found.broken.setdefault(promise, Finding(found.only(part, local)))
-            for promise, (of, local) in judge.seen.items():
-                if of == part and local in alone.level:
+            for promise, places in judge.seen.items():
+                for local in filter(places.get(part, set()).__contains__, alone.level):
                     found.witnesses.setdefault(promise, found.only(part, local))
 
 

@@ -47,6 +47,8 @@ class _Gate:
             level = [world for world in after if world not in seen][: self._house.bounds.compared - len(seen)]
             seen.update(level)
             depth += bool(level)
+        for world in level:
+            self._after(world)
         return len(seen), depth
 
     def _after(self, world: PlainWorld) -> list[PlainWorld]:

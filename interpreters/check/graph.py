@@ -308,9 +308,12 @@ class _Search:
                 for promise in promises:
                     if promise not in graph.broken and (found := np.flatnonzero(columns[part] == local)).size:
                         graph.broken[promise] = Finding(begin + int(found[0]))
-            for promise, (part, local) in judge.seen.items():
-                if promise not in graph.witnesses and (found := np.flatnonzero(columns[part] == local)).size:
-                    graph.witnesses[promise] = begin + int(found[0])
+            for promise, places in judge.seen.items():
+                for part, locals_ in places.items():
+                    if promise not in graph.witnesses:
+                        found = np.flatnonzero(np.isin(columns[part], list(locals_)))
+                        if found.size:
+                            graph.witnesses[promise] = begin + int(found[0])
         if self._of_system and begin < graph.count:
             self._judge_scenes(begin)
 

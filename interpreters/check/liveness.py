@@ -9,7 +9,7 @@ one state stands for a run that does nothing any more: a step that changes nothi
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -172,13 +172,20 @@ class _Components:
         return found
 
 
-def never(steps: Steps, due: Flags, holds: Flags, assumed: Sequence[Assumption], judged: Flags) -> Lasso | None:
+def never(
+    steps: Steps, due: Flags, holds: Flags, assumed: Sequence[Assumption], left_out: Callable[[frozenset[int]], Flags]
+) -> Lasso | None:
     """Return a fair run on which something is due and never holds from then on, if there is one.
 
-    States that are not ``judged`` are left out: what happens there is not known.
+    It stays within the bounds. ``left_out`` tells of each state whether a step of these labels leads out of them from
+    there: whoever stays although it is possible, and assumed to happen, is not fair.
     """
-    region = steps.reach(due & ~holds & judged, ~holds & judged)
-    fair = [_Fair(each.strong, doing := steps.of(each.labels), steps.has(doing)) for each in assumed]
+    region = steps.reach(due & ~holds, ~holds)
+    doing = [steps.of(each.labels) for each in assumed]
+    fair = [
+        _Fair(each.strong, done, steps.has(done) | left_out(each.labels))
+        for each, done in zip(assumed, doing, strict=True)
+    ]
     within = region
     while within.any():
         components = _Components(steps, within)

@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
 from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank, numbers
 from lifefold.interpreters.check.coverage import Coverage
-from lifefold.interpreters.check.flaw import INERT, TAKEN, Flaw, Place, raised
+from lifefold.interpreters.check.flaw import ANSWERED, INERT, TAKEN, Flaw, Place, raised
 from lifefold.interpreters.check.numbered import Numbered
 from lifefold.interpreters.check.question import Bounds, Judge, PromiseError
 from lifefold.interpreters.check.reactions import Reactions
@@ -97,8 +97,8 @@ class Part:
         self.of: Final = of
         self.name: Final = name
         self.cut = 0
-        self.cut_at: Final[set[int]] = set()
-        """The states of which a step leads out of the bounds that nobody asked for."""
+        self.left_out: Final[dict[int, set[int]]] = {}
+        """By state: the labels of the steps that lead from it out of the bounds."""
         self._house: Final = house
         self._choice = -1
         """At which input of a state its table is being made."""
@@ -129,6 +129,11 @@ class Part:
                 known = self._steps[number] = tuple(self._spontaneous(number))
         return known
 
+    def said_at(self, labels: frozenset[int]) -> list[int]:
+        """Return the states, of those that were looked at, in which people can say something of these labels."""
+        looked_at = ((number, steps) for number, steps in enumerate(self._steps) if steps is not None)
+        return [number for number, steps in looked_at if any(each.said and each.label in labels for each in steps)]
+
     def reception(self, number: int, channel: int, message: int) -> LocalStep:
         """Return the step in which a state takes a message."""
         key = (number, channel, message)
@@ -147,6 +152,8 @@ class Part:
             reaction = self._reactions(aggregate, each.envelope)
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
+                if reaction.kind == "circle":
+                    raise Flaw(ANSWERED, Place(self.number, number, choice), reaction.reason)
                 self._choice = -1
                 continue
             given = each.envelope
@@ -156,8 +163,8 @@ class Part:
             step = self._step(choice, label, reaction)
             if step is not None:
                 yield step
-            elif each.cause is not Cause.COMMAND:
-                self.cut_at.add(number)
+            else:
+                self.left_out.setdefault(number, set()).add(self._house.label(label))
             self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
@@ -352,8 +359,10 @@ class House:
         ]
         return (*locals_, *queues, *(() if self.bounds.commands is None else (plain.said,)))
 
-    def is_silenced(self, world: World) -> bool:
-        """Tell whether people could say something here, if the bounds allowed them to say more."""
+    def is_at_the_bounds(self, world: World) -> bool:
+        """Tell whether something could happen here that leads out of the bounds, or people could say too much."""
+        if any(number in part.left_out for part, number in zip(self.parts, world, strict=False)):
+            return True
         if self.bounds.commands is None or world[-1] < self.bounds.commands:
             return False
         return any(step.said for part, number in zip(self.parts, world, strict=False) for step in part.steps(number))

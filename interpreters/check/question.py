@@ -92,8 +92,8 @@ class Judge:
         self.promises: Final[list[Promise]] = []
         self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
         """By part and state: the promises that are broken there."""
-        self.seen: Final[dict[int, tuple[int, int]]] = {}
-        """By promise that something is possible: a part, and the state in which it is."""
+        self.seen: Final[dict[int, dict[int, set[int]]]] = {}
+        """By promise that something is possible, and by part: the states in which it is."""
         self.truths: Final[dict[Subject, dict[int, tuple[bool, bool]]]] = {}
         """By what a promise is about, and state of its part: whether something has to follow, and whether it does."""
         self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
@@ -139,8 +139,8 @@ class Judge:
                 if not promise.holds(seen):
                     broken.append(subject.promise)
             case Temper.SOMETIMES:
-                if subject.promise not in self.seen and promise.holds(seen):
-                    self.seen[subject.promise] = (subject.part, number)
+                if promise.holds(seen):
+                    self.seen.setdefault(subject.promise, {}).setdefault(subject.part, set()).add(number)
             case Temper.LEADS_TO:
                 self.truths.setdefault(subject, {})[number] = (promise.is_due(seen), promise.holds(seen))
             case Temper.ALWAYS_STEP:

@@ -16,7 +16,9 @@ from lifefold.core.kernel import (
     Entity,
     Envelope,
     Machine,
+    Opened,
     Reaction,
+    Recovered,
     Refusal,
     advance,
     late,
@@ -65,7 +67,9 @@ class Reactions:
 
 def _is_of_the_kernel(machine: Machine[Any], envelope: Envelope) -> bool:
     """Tell whether more decides about an input than the entity that it is for."""
-    return isinstance(envelope.event, Created) or (type(envelope.event) in machine.reports and not envelope.slot)
+    if isinstance(envelope.event, Created | Opened | Recovered):
+        return True
+    return type(envelope.event) in machine.reports and not envelope.slot
 
 
 def _reaction(

@@ -33,7 +33,7 @@ class Seen:
         self.count = 0
         self._bits = [1] * width
         self._places = _places(self._bits)
-        self._words: list[Words] = [np.empty(capacity, dtype=np.uint64)]
+        self._words: list[Words] = [np.empty(capacity, dtype=np.uint64) for _ in range(self._places[-1][0] + 1)]
         self._table: npt.NDArray[np.int32]
         """At each slot the number of a row, plus one."""
         self._index()

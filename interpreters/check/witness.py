@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from lifefold.core.kernel import Temper, replace
+from lifefold.core.kernel import Temper, replace, subject_of
 from lifefold.interpreters.check.findings import Finding, Findings
 from lifefold.interpreters.check.flaw import Flaw, Place
+from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.liveness import Lasso
 from lifefold.interpreters.check.parts import House, Move
@@ -34,11 +35,41 @@ class Witness:
     def finding(self, found: Finding, promise: int) -> Trace:
         """Return the way to where a promise is broken; if a step breaks it, that step is the last one."""
         moves = self._found.way(found.state)
+        if found.after is None and self._house.judge.promises[promise].property.temper is Temper.ALWAYS_STEP:
+            return self.trace(moves)  # the opening breaks it
         if found.after is None:
-            return self.trace(moves)
+            return self._believed(moves, promise, holds=False)
         to = self._found.world(found.after)
         steps = self._house.successors(self._found.world(found.state))
-        return self.trace([*moves, next(move for move, world, step in steps if world == to and promise in step.wrong)])
+        moves.append(next(move for move, world, step in steps if world == to and promise in step.wrong))
+        trace = self.trace(moves)
+        last = trace.steps[-1]
+        if promise not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
+            raise Unsound(self._words(promise, "is kept in the step that the search says breaks it"))
+        return trace
+
+    def seen(self, state: int, promise: int) -> Trace:
+        """Return the way to where something is that was promised to be possible."""
+        return self._believed(self._found.way(state), promise, holds=True)
+
+    def _believed(self, moves: Sequence[Move], promise: int, *, holds: bool) -> Trace:
+        """Return the way of these moves, if the rules say the same of a promise at its end as the search."""
+        world, happened = self.plain.walk(moves)
+        judge = self._house.judge
+        if promise in judge.of_system:
+            subject = subject_of(judge.promises[promise].property, self.plain.scene(world))
+            said = {judge.promises[promise].holds(subject)}
+        else:
+            parts = zip(self._house.parts, world.aggregates, strict=True)
+            opinions = [judge.opinion(part.of, aggregate) for part, aggregate in parts]
+            said = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
+        if holds not in said:
+            raise Unsound(self._words(promise, "is not as the search says where its way leads"))
+        return Trace(tuple(happened), None)
+
+    def _words(self, promise: int, how: str) -> str:
+        of = self._house.judge.promises[promise]
+        return f"{of.owner}: {of.property.name!r} {how}: some record says too much of its numbers or texts"
 
     def lasso(self, lasso: Lasso) -> Trace:
         """Return the way to what goes on for ever, and that."""

@@ -62,7 +62,7 @@ def steps_of(case: Case) -> Steps:
 def found(case: Case) -> Lasso | None:
     every = range(case.states)
     due, holds = (np.array([state in those for state in every]) for those in (case.due, case.holds))
-    return never(steps_of(case), due, holds, case.fair, np.ones(case.states, dtype=np.bool_))
+    return never(steps_of(case), due, holds, case.fair, lambda _: np.zeros(case.states, dtype=np.bool_))
 
 
 def enabled(case: Case, fair: Assumption) -> frozenset[int]:
