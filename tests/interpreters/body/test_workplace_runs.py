@@ -114,10 +114,10 @@ async def test_what_a_git_leaves_in_the_background_keeps_no_lock_of_a_living_run
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that became a daemon has the lock's descriptor, but not the lock."""
-    bell = Bell(tmp_path / "bell")
+    bell, apart = Bell(tmp_path / "bell"), Bell(tmp_path / "apart")
     commit(scene.repository, slow="s", **{".gitattributes": "slow filter=demon\n"})
-    daemon = f"setsid sh -c 'echo $$ > {bell}; exec sleep 1000' < /dev/null > /dev/null 2>&1 &"
-    scene.git("config", "filter.demon.smudge", f"{daemon} cat")
+    daemon = f"setsid sh -c 'echo > {apart}; echo $$ > {bell}; exec sleep 1000' < /dev/null > /dev/null 2>&1 &"
+    scene.git("config", "filter.demon.smudge", f"{daemon} read -r _ < {apart}; cat")
     await scene.workplace.prepare("a")
     found = await bell.pid()
     try:
