@@ -190,8 +190,7 @@ class _Liveness:
             cut = [local for local, left in part.left_out.items() if left & labels]
             if cut:
                 found |= np.isin(self._graph.seen.column(part.number), cut)
-            said = part.said_at(labels)
-            if said and commands is not None:
+            if commands is not None and (said := part.said_at(labels)):
                 spent = self._graph.seen.column(self._house.width - 1) >= commands
                 found |= spent & np.isin(self._graph.seen.column(part.number), said)
         return found
