@@ -20,8 +20,10 @@ from lifefold.core import task
 from lifefold.core.kernel import (
     ANY,
     STAY,
+    Entity,
     Event,
     Machine,
+    Pattern,
     Property,
     Row,
     Step,
@@ -127,6 +129,7 @@ class LeaseExpired(Event, frozen=True):
 
 
 _Report = Started | Completed | Failed | Released | Decomposed | Blocked
+_REPORTS: Final[tuple[type[Event], ...]] = (Started, Completed, Failed, Released, Decomposed, Blocked)
 
 
 def is_due(t: GovernedTask, _e: Claimed) -> bool:
@@ -237,7 +240,28 @@ def says_whose_lease_ran_out(step: Transition) -> bool:
     return step.entered is State.OPEN and not t.owner and owner in t.reason
 
 
+def claim_is_over(e: Entity[GovernedTask]) -> bool:
+    """The task was claimed, and nobody has it any more."""
+    return e.record.epoch > 0 and not e.record.owner
+
+
+def of_a_claim(kind: type[Event]) -> Pattern[Any]:
+    """Return those reports that have the number of a claim."""
+    return Pattern(kind, "epoch", lambda e: e.epoch > 0)
+
+
+def of_no_claim(kind: type[Event]) -> Pattern[Any]:
+    """Return what somebody says who has no claim."""
+    return Pattern(kind, "nobody", lambda e: e.epoch == 0)
+
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
+    takes(
+        "what is reported of a claim that is over is taken, to be kept",
+        {ANY: tuple(of_a_claim(kind) for kind in _REPORTS)},
+        when=claim_is_over,
+    ),
+    takes("a lost subtask can block whoever waits for it", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
     always_step("nobody claims a task that has to rest", claims_wait),
     always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
     always_step("a report that changes nothing is kept, and no other one is", late_is_kept),

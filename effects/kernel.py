@@ -1,7 +1,7 @@
-"""The effects that the kernel itself derives; no row of any table returns one.
+"""The effects that the kernel itself derives; no row of any table returns one, except for ``Tell``.
 
-``Begin``, ``End``, ``StartTimer`` and ``CancelTimer`` come from the difference between two states, ``Tell`` from a
-rule. A *slot* is the place that an activity takes in its entity: one activity at a time. The *generation* is the
+``Begin``, ``End``, ``StartTimer`` and ``CancelTimer`` come from the difference between two states, ``Tell`` from a rule
+or a row. A *slot* is the place that an activity takes in its entity: one activity at a time. The *generation* is the
 version of the transition that began the activity; everything that the activity reports carries it.
 """
 

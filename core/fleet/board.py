@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     Transition,
     View,
     always,
+    always_step,
     replace,
     rule,
     sometimes,
@@ -250,8 +251,8 @@ def tasks_of(board: Aggregate) -> list[task.Task]:
 
 
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
-    """Who owns a task is there and sits at it, and at no other one (E12, E21)."""
-    owned = [each for each in tasks_of(board) if each.state in _CLAIM]
+    """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
+    owned = [each for each in tasks_of(board) if each.state in _KEPT]
     seats = [board.entities[f"seat:{each.owner}"] for each in owned]
     at_them = all(
         sat.state is seat.State.WORKING and sat.record.task == each.id for each, sat in zip(owned, seats, strict=True)
@@ -269,12 +270,25 @@ def dependencies_are_closed(board: Aggregate) -> bool:
 def view_agrees(board: Aggregate) -> bool:
     """What the rules look up is what the tasks and seats are."""
     work, tasks = work_of(board), tasks_of(board)
-    seats = {ref: entity.state for ref, entity in board.entities.items() if ref.startswith("seat:")}
+    seats = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
     return (
-        {each.id for each in tasks if each.state is task.State.OPEN} == set(work.open)
-        and {ref for ref, state in seats.items() if state is seat.State.WAITING} == set(work.waiting)
-        and sum(not task.settled(each) for each in tasks) == work.unsettled
-        and sum(state is not seat.State.GONE for state in seats.values()) == work.present
+        _tasks_agree(work, tasks)
+        and sorted(work.waiting) == sorted(each.ref for each in seats if each.state is seat.State.WAITING)
+        and work.unsettled == sum(not task.settled(each) for each in tasks)
+        and work.present == sum(each.state is not seat.State.GONE for each in seats)
+    )
+
+
+def _tasks_agree(work: Work, tasks: list[task.Task]) -> bool:
+    """Say whether which tasks are open, closed, ready, and what they wait for, is found again without the view."""
+    closed = {each.id for each in tasks if each.state is task.State.CLOSED}
+    places = {each.id: (each.priority, each.ordinal, each.id) for each in tasks if each.state is task.State.OPEN}
+    unmet = {each.id: len(set(each.depends_on) - closed) for each in tasks}
+    awaited = sorted((name, each.id) for each in tasks for name in dict.fromkeys(each.depends_on))
+    return (
+        (set(work.closed), dict(work.open), dict(work.unmet)) == (closed, places, unmet)
+        and list(work.ready) == sorted(place for name, place in places.items() if not unmet[name])
+        and sorted((name, each) for name, waiting in work.dependents.items() for each in waiting) == awaited
     )
 
 
@@ -284,10 +298,16 @@ def nobody_waits_beside_work(board: Aggregate) -> bool:
     return not (work.ready and work.waiting)
 
 
+def fails_by_its_worker(step: Transition) -> bool:
+    """That a task has failed is said by who had it, and decided by no rule: whoever goes gives it back."""
+    return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
+
+
 PROMISES: tuple[Property[Aggregate], ...] = (
     always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
     always("nobody works at what depends on something that is not merged", dependencies_are_closed),
     always("nobody waits while a task is ready", nobody_waits_beside_work),
+    always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     always("what is looked up is what the tasks and seats are", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
     sometimes("everybody is gone", lambda b: work_of(b).present == 0),

@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with
@@ -153,6 +154,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
     always_step("letters are kept in their order, and delivered together", letters_are_all_kept),
     always_step("no more letters are kept than there is room for", letters_have_room),
+    takes("letters that are kept can be read, and delivered", {State.HOLDING: (LettersTaken, LettersDelivered)}),
     *is_over_with(State.EMPTY, LetterArrived, MailboxClosed),
     *is_over_with(State.HOLDING, MailboxClosed),
     sometimes("a mailbox is full", lambda e: len(e.record.letters) == LETTERS_LIMIT),

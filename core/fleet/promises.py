@@ -34,16 +34,26 @@ _KEPT = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE})
 
 
 class Hand(msgspec.Struct, frozen=True):
-    """What is looked at of a worker: the claim in its hand, as task and epoch, and whether it has stopped."""
+    """What is looked at of a worker: the claim in its hand, as task and epoch, and what is being done about it.
+
+    While it is worked at, a session has run at it or has not (``was_begun``); then it is merged (``is_merging``).
+    ``has_stopped`` is said of the agent.
+    """
 
     claim: tuple[str, int] | None
     has_stopped: bool
+    was_begun: bool | None
+    is_merging: bool
 
 
 class Office(msgspec.Struct, frozen=True):
-    """What is looked at of the board: the tasks' last claims, the closed ones, who owns what, and who is gone."""
+    """What is looked at of the board: the tasks' last claims, those that are begun and that are closed, who owns what.
+
+    And who is gone.
+    """
 
     epochs: tuple[tuple[str, int], ...]
+    begun: frozenset[str]
     closed: frozenset[str]
     owners: tuple[tuple[str, str], ...]
     gone: frozenset[str]
@@ -55,11 +65,17 @@ def in_hand(of: Aggregate) -> Hand | Office:
         work: assignment.Assignment = of.record("assignment")
         holds = work.state not in {assignment.State.IDLE, assignment.State.WANTING}
         claim = (work.brief.task, work.brief.epoch) if holds else None
-        return Hand(claim, of.record("session").state is session.State.STOPPED)
+        agent = of.record("session").state
+        is_first = work.sessions == 0 or (work.sessions == 1 and agent is session.State.SPAWNING)
+        begun = agent is session.State.RUNNING or not is_first
+        was_begun = begun if work.state is assignment.State.WORKING else None
+        is_merging = work.state is assignment.State.MERGING
+        return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging)
     tasks = board.tasks_of(of)
     seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
     return Office(
         tuple((each.id, each.epoch) for each in tasks),
+        frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
         frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
         tuple((each.id, each.owner) for each in tasks if each.state in _KEPT),
         frozenset(each.ref.removeprefix("seat:") for each in seats if each.state is seat.State.GONE),
@@ -75,14 +91,42 @@ def _hands(fleet: Overview) -> dict[str, Hand]:
     return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, Hand)}
 
 
-def one_worker_for_each_claim(fleet: Overview) -> bool:
-    """No claim is in two hands, and none in a hand that it was not given to (E12)."""
+def claims_are_in_one_hand(fleet: Overview) -> bool:
+    """No claim is in two hands (E12)."""
     claims = [each.claim for each in _hands(fleet).values() if each.claim is not None]
+    return len(set(claims)) == len(claims)
+
+
+def claims_were_made(fleet: Overview) -> bool:
+    """Every claim in somebody's hand is one that the board has made (E12)."""
     known = dict(_office(fleet).epochs)
-    return len(set(claims)) == len(claims) and all(1 <= epoch <= known[name] for name, epoch in claims)
+    claims = (each.claim for each in _hands(fleet).values() if each.claim is not None)
+    return all(1 <= epoch <= known[name] for name, epoch in claims)
 
 
-def closed_is_home(fleet: Overview) -> bool:
+def hands_agree(fleet: Overview) -> bool:
+    """When nothing is under way, everybody has in hand what he owns, and nothing else but a merge that had begun."""
+    office = _office(fleet)
+    last = dict(office.epochs)
+    owned = {name: (of, last[of]) for of, name in office.owners}
+    return bool(fleet.under_way) or all(
+        hand.claim == owned.get(name) or (hand.is_merging and name not in owned) for name, hand in _hands(fleet).items()
+    )
+
+
+def progress_agrees(fleet: Overview) -> bool:
+    """When nothing is under way, a task that its owner works at is in progress if a session has run, and not before."""
+    office = _office(fleet)
+    owners = dict(office.owners)
+    at_work = [(name, hand) for name, hand in _hands(fleet).items() if hand.claim and hand.was_begun is not None]
+    return bool(fleet.under_way) or all(
+        (hand.claim[0] in office.begun) is hand.was_begun
+        for name, hand in at_work
+        if hand.claim and owners.get(hand.claim[0]) == name
+    )
+
+
+def closed_is_left(fleet: Overview) -> bool:
     """Nobody works any more at a task that is closed, under the claim that has closed it."""
     office = _office(fleet)
     last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
@@ -163,15 +207,28 @@ def is_done(fleet: Overview) -> bool:
 
 
 def _waits(fleet: Overview) -> bool:
+    """Tell whether something is left to do, and nobody was asked to hold.
+
+    That whoever holds is let go on at last is given, and then this is so again. So only people who ask him to hold
+    again, and so on without end, keep a task from being settled.
+    """
     return not is_finished(fleet) and not is_held(fleet)
 
 
 PROMISES: tuple[Property[Scene], ...] = (
     *seeing(
         in_hand,
-        always("no claim of a task is in two hands", one_worker_for_each_claim),
+        always("no claim of a task is in two hands", claims_are_in_one_hand),
+        always("nobody has a claim in hand that the board has not made", claims_were_made),
+        always(
+            "when every message has arrived, all have in hand what they own, or a merge that had begun", hands_agree
+        ),
+        always(
+            "when every message has arrived, what a session has run at is in progress, and nothing else",
+            progress_agrees,
+        ),
         always("whoever is gone has nothing in hand", gone_is_gone),
-        always("a task is closed when its owner has brought it home", closed_is_home),
+        always("nobody works at a closed task under the claim that has closed it", closed_is_left),
         always("nobody works at what another one has claimed", owners_work),
         leads_to(
             "whoever works at what was taken from him hears of it, if what is begun is merged",
@@ -183,7 +240,8 @@ PROMISES: tuple[Property[Scene], ...] = (
     *seeing(
         course,
         leads_to(
-            "every task is settled at last, or nobody is left, if what is begun ends",
+            "every task is settled at last, or nobody is left, if what is begun ends"
+            " and nobody is held again and again",
             _waits,
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,

@@ -233,11 +233,33 @@ def sessions_have_a_task(worker: Aggregate) -> bool:
     return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
 
 
+def completed_is_delivered(worker: Aggregate) -> bool:
+    """What a session was told that has completed is not told again (D14)."""
+    completed = worker.record("session").state is session.State.SESSION_COMPLETE
+    return not completed or not worker.record("mailbox").taken
+
+
+def wants_when_all_is_over(worker: Aggregate) -> bool:
+    """No work is wanted, and no place is made for any, while something of the last one is being ended (D13)."""
+    wants = worker.record("assignment").state in {assignment.State.WANTING, assignment.State.PREPARING}
+    return not wants or not _ending(worker)
+
+
+def goes_on_when_home(worker: Aggregate) -> bool:
+    """Whose work is verified or merged does not begin another round meanwhile."""
+    on_its_way = worker.record("assignment").state in {assignment.State.VERIFYING, assignment.State.MERGING}
+    waits = worker.record("session").state in {session.State.SESSION_COMPLETE, session.State.STOPPED}
+    return not on_its_way or waits
+
+
 PROMISES: tuple[Property[Aggregate], ...] = (
     always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
     always("an agent that has stopped has no work to be done", stopped_has_no_work),
     always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
     always("no session is without a task", sessions_have_a_task),
+    always("no work is wanted while something of the last one is being ended", wants_when_all_is_over),
+    always("an agent goes on when its work is home", goes_on_when_home),
+    always("a session that has completed has delivered its letters", completed_is_delivered),
     leads_to(
         "every wish to stop ends with nothing left, if work that is done is verified and merged at last",
         lambda w: w.record("intent").state is intent.State.STOP,

@@ -17,7 +17,7 @@ from pyrsistent import PMap, pmap
 
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Opened, Recovered, Transition
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.property import Property, Scene
+from lifefold.core.kernel.property import Property, Scene, promises_of, unseeing
 from lifefold.core.kernel.record import Event, Record
 from lifefold.effects import Tell
 
@@ -116,7 +116,7 @@ class AggregateType:
         self.rules: Final = tuple(rules)
         self.views: Final = dict(views or {})
         self.commands: Final = dict(commands or {})
-        self.properties: Final = tuple(properties)
+        self.properties: Final = unseeing(kind, properties)
         for each in self.rules:
             if each.on not in self.machines:
                 message = f"{kind}: rule {each.name} is on {each.on!r}; the machines are {', '.join(self.machines)}"
@@ -194,7 +194,7 @@ class System:
     def __init__(self, name: str, *aggregates: AggregateType, properties: Iterable[Property[Scene]] = ()) -> None:
         """Put the types together, each known by its kind. Raises ``ValueError`` for two of one kind."""
         self.name: Final = name
-        self.properties: Final = tuple(properties)
+        self.properties: Final = promises_of(name, properties)
         self.aggregates: Final[dict[str, AggregateType]] = {}
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())

@@ -20,7 +20,7 @@ from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer
 from lifefold.core.kernel.problems import InvalidMachine, problems
-from lifefold.core.kernel.property import Property
+from lifefold.core.kernel.property import Property, invariants_of, unseeing
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
@@ -91,8 +91,8 @@ class Machine(Generic[R]):
         self.detached: Final = frozenset(detached)
         self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
         self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
-        self.invariants: Final = tuple(invariants)
-        self.properties: Final[tuple[Property[Any], ...]] = tuple(each.about(self) for each in properties)
+        self.invariants: Final = invariants_of(name, invariants)
+        self.properties: Final[tuple[Property[Any], ...]] = tuple(p.about(self) for p in unseeing(name, properties))
         self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__

@@ -15,9 +15,9 @@ A system has many more states than its aggregates have together. A promise of it
 (``seeing``) and is then asked about an ``Overview``, once for all states that look alike.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
 
@@ -29,6 +29,7 @@ from lifefold.effects import Activity
 if TYPE_CHECKING:
     from lifefold.core.kernel.entity import Transition
 
+C = TypeVar("C", bound=Callable[..., object])
 S = TypeVar("S")
 
 
@@ -49,6 +50,13 @@ class Fairness(msgspec.Struct, frozen=True):
 
     of: type[Event] | Pattern[Any] | type[Activity]
     strong: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what it is of. Raises ``TypeError``."""
+        _see_to(
+            _may_be_fair(self.of),
+            f"weakly() and strongly() take classes of events and of activities, and patterns; not {self.of!r}",
+        )
 
 
 def weakly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness, ...]:
@@ -75,6 +83,24 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     sees: Callable[[Any], Hashable] | None = None
     of: Callable[[Any], Callable[[S], bool]] | None = None
     """How to make ``holds`` for a machine, of a promise that asks its table."""
+
+    def __post_init__(self) -> None:
+        """Check its parts. Raises ``TypeError`` with what is accepted."""
+        name, given = self.name, self.given
+        _see_to(_is_text(name), f"a promise begins with its name, a text; not {name!r}")
+        _see_to(callable(self.holds), f"{name!r}: what holds has to be a function, not {self.holds!r}")
+        _see_to(
+            self.when is None or callable(self.when),
+            f"{name!r}: when it is due has to be a function, not {self.when!r}",
+        )
+        _see_to(
+            _are_fair(given),
+            f"{name!r}: given= takes weakly(...) or strongly(...), or both as (*weakly(...), *strongly(...)); "
+            f"not {given!r}",
+        )
+        _see_to(
+            self.sees is None or callable(self.sees), f"{name!r}: seeing() takes a function first, not {self.sees!r}"
+        )
 
     def about(self, machine: Any) -> "Property[S]":
         """Return it as a promise of this machine."""
@@ -108,11 +134,21 @@ def leads_to(
     return Property(name, Temper.LEADS_TO, holds, when, given)
 
 
-def takes(name: str, events: Mapping[Source, tuple[type[Event] | Pattern[Any], ...]]) -> Property[Any]:
-    """Promise that in these states each of these events is taken, or waits: of its examples, one at least."""
+def takes(
+    name: str,
+    events: Mapping[Source, tuple[type[Event] | Pattern[Any], ...]],
+    *,
+    when: Callable[[Any], bool] | None = None,
+) -> Property[Any]:
+    """Promise that in these states each of these events is taken, or waits: of its examples, one at least.
+
+    With ``when`` it is promised of those entities only of which that is so.
+    """
 
     def of(machine: Any) -> Callable[[Any], bool]:
         def holds(entity: Any) -> bool:
+            if when is not None and not when(entity):
+                return True
             asked = (kind for source, kinds in events.items() if entity.state in machine.over(source) for kind in kinds)
             return all(
                 any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity)) for kind in asked
@@ -162,8 +198,73 @@ def seeing(sees: Callable[[Any], Hashable], *promises: Property[Overview]) -> tu
     """Let promises of a system look at nothing of an aggregate but what ``sees`` makes of it."""
     return tuple(
         Property(each.name, each.temper, cast("Any", each.holds), cast("Any", each.when), each.given, sees)
-        for each in promises
+        for each in promises_of("seeing()", promises)
     )
+
+
+def promises_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+    """Return what somebody is given as promises. Raises ``TypeError`` with what is accepted if it is something else."""
+    _see_to(
+        not isinstance(given, Property),
+        f"{whose}: properties= takes several promises, (promise,) if there is one; not {given!r}",
+    )
+    found = tuple(given)
+    for each in found:
+        _see_to(
+            not isinstance(each, tuple),
+            f"{whose}: several promises where one is accepted; a star is missing: *seeing(...)",
+        )
+        _see_to(
+            _is_promise(each),
+            f"{whose}: {each!r} is no promise; accepted: always(), always_step(), sometimes(), eventually(), "
+            "leads_to(), takes(), *seeing()",
+        )
+    return found
+
+
+def unseeing(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+    """Return the promises of somebody who is no system. Raises ``TypeError`` for one that says what it looks at."""
+    found = promises_of(whose, given)
+    for each in found:
+        _see_to(each.sees is None, f"{whose}: {each.name!r}: seeing() is for promises of a System")
+    return found
+
+
+def invariants_of(whose: str, given: Iterable[C]) -> tuple[C, ...]:
+    """Return what somebody is given as invariants. Raises ``TypeError`` for what is no function."""
+    found = tuple(given)
+    for each in found:
+        _see_to(
+            callable(each),
+            f"{whose}: an invariant is a function of the record, a promise goes to properties=: {each!r}",
+        )
+    return found
+
+
+def _may_be_fair(of: object) -> bool:
+    return isinstance(of, Pattern) or (isinstance(of, type) and issubclass(of, Event | Activity))
+
+
+def _are_fair(given: object) -> bool:
+    several: tuple[Any, ...] = given if _is_tuple(given) else (given,)
+    return _is_tuple(given) and all(isinstance(each, Fairness) for each in several)
+
+
+def _is_tuple(given: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(given, tuple)
+
+
+def _is_promise(given: object) -> bool:
+    return isinstance(given, Property)
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str) and name != ""
+
+
+def _see_to(is_so: object, otherwise: str) -> None:
+    if not is_so:
+        raise TypeError(otherwise)
 
 
 def subject_of(promised: Property[Any], scene: Scene) -> Scene | Overview:

@@ -20,6 +20,7 @@ from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, Wis
 from lifefold.core.kernel.entity import (
     Advance,
     Created,
+    Entity,
     Envelope,
     Opened,
     Recovered,
@@ -78,13 +79,13 @@ def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> R
     first = _first(of, aggregate, envelope)
     if isinstance(first, Refusal):
         return first
-    run = _Run(of, aggregate)
+    run = _Run(of, aggregate, envelope.at_ms)
     run.accept(*first)
     while run.queue:
         if len(run.transitions) > MACROSTEP_LIMIT:
             reason = f"{aggregate.name}: the rules run in a circle: {MACROSTEP_LIMIT} steps after {envelope.event!r}"
             return Refusal(envelope, "circle", reason)
-        run.follow(run.queue.pop(), envelope)
+        run.follow(run.queue.pop())
     return run.reaction()
 
 
@@ -154,11 +155,12 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
 class _Run:
     """The inside of one macrostep: local to one call of ``react`` and gone with it."""
 
-    __slots__ = ("aggregate", "changed", "effects", "of", "queue", "refusals", "transitions")
+    __slots__ = ("aggregate", "at_ms", "changed", "effects", "of", "queue", "refusals", "transitions")
 
-    def __init__(self, of: AggregateType, aggregate: Aggregate) -> None:
+    def __init__(self, of: AggregateType, aggregate: Aggregate, at_ms: int) -> None:
         self.of = of
         self.aggregate = aggregate
+        self.at_ms = at_ms
         self.changed: dict[str, None] = {}
         self.effects: list[Asked] = []
         self.transitions: list[Transition] = []
@@ -174,7 +176,8 @@ class _Run:
             for name, view in self.of.views.items():
                 for transition in done.transitions:
                     views = views.set(name, view.fold(views[name], transition))
-            self.effects += [Asked(done.entity.ref, effect) for effect in done.effects]
+            for effect in done.effects:
+                self.ask(done.entity, effect)
             self.transitions += done.transitions
             self.refusals += done.refusals
         self.aggregate = replace(self.aggregate, entities=entities, views=views)
@@ -187,25 +190,32 @@ class _Run:
         ]
         self.queue += reversed(wishes)
 
-    def follow(self, wished: tuple[str, Wish], cause: Envelope) -> None:
+    def follow(self, wished: tuple[str, Wish]) -> None:
         """Do what one rule asked for."""
         name, wish = wished
-        event = Created(wish.record) if isinstance(wish, Create) else wish.event
-        envelope = Envelope(wish.entity, event, cause.at_ms, f"rule:{name}")
         if isinstance(wish, Tell):
-            self.send(wish, envelope)
+            self.send(wish, f"rule:{name}")
             return
+        event = Created(wish.record) if isinstance(wish, Create) else wish.event
+        envelope = Envelope(wish.entity, event, self.at_ms, f"rule:{name}")
         done = _deliver(self.of, self.aggregate, envelope)
         if isinstance(done, Refusal):
             self.refusals.append(done)
         else:
             self.accept(done)
 
-    def send(self, tell: Tell, envelope: Envelope) -> None:
+    def ask(self, entity: Entity[Any], effect: Effect) -> None:
+        """Take in an effect that an entity asks for; what it tells is sent as what rules tell."""
+        if isinstance(effect, Tell):
+            self.send(effect, entity.ref)
+        else:
+            self.effects.append(Asked(entity.ref, effect))
+
+    def send(self, tell: Tell, actor: str) -> None:
         """Give a message its number, if it is for somebody who can read it."""
         if not self.of.reaches(tell):
             reason = f"{self.of.kind}: no {tell.aggregate!r} knows {type(tell.event).__name__} for {tell.entity!r}"
-            self.refusals.append(Refusal(envelope, "unknown", reason))
+            self.refusals.append(Refusal(Envelope(tell.entity, tell.event, self.at_ms, actor), "unknown", reason))
             return
         ordinal = self.aggregate.sent.get(tell.aggregate, 0) + 1
         self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(tell.aggregate, ordinal))

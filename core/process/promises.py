@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.policy.promises import asks_once, ends_confirmed, enters, is_alone, keeps_time, passes, rests_in
+from lifefold.core.process.heard import HEARD
 from lifefold.core.process.model import (
     AT_REST,
     DOWN,
@@ -227,8 +228,8 @@ STEPS: Final[tuple[Property[Any], ...]] = (
 )
 """Promises of every step, of all profiles."""
 
-WHEN_DRIVEN: Final = (always_step("what begins is paused if the process is", serves_as_it_is),)
-"""Promises of every step of those profiles that have activities."""
+WHEN_DRIVEN: Final = (always_step("what begins is paused if the process is", serves_as_it_is), *HEARD)
+"""Promises of those profiles that have activities."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
     *ends_confirmed(StartProcess),

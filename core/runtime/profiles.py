@@ -4,6 +4,7 @@ from typing import Final, Never
 
 from lifefold.core.kernel import (
     STAY,
+    Entity,
     Event,
     Machine,
     Row,
@@ -15,8 +16,9 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
 )
-from lifefold.core.policy.promises import enters
+from lifefold.core.policy.promises import enters, lasts_only
 from lifefold.core.runtime.events import Complete, Ready, Recover, Resume, Run, Shutdown, TimedOut
 from lifefold.core.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS, answers
 from lifefold.core.runtime.record import Runtime, State
@@ -30,7 +32,7 @@ from lifefold.core.runtime.table import (
     may_recover,
     task_failed,
 )
-from lifefold.effects import LogFatal, ReportStuck, ReportTaskFailed
+from lifefold.effects import LogFatal, ReportStuck, ReportTaskFailed, StartTimer
 
 
 class RecoveryDue(Event, frozen=True):
@@ -89,9 +91,31 @@ def gives_up_aloud(t: Transition) -> bool:
     return gave_up == any(isinstance(each, LogFatal) for each in t.effects)
 
 
+def pauses_before_it_recovers(t: Transition) -> bool:
+    """Say: who fails has the pause before him that the policy of retries says."""
+    a: Runtime = t.after.record
+    pauses = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == RecoveryDue.__name__]
+    return pauses == [a.limits.retry.delay_ms(a.recoveries + 1, a.agent_id)] * enters(t, State.FAILED)
+
+
+def may_still_recover(e: Entity[Runtime]) -> bool:
+    """Say: the budget is not used up."""
+    return e.record.recoveries < e.record.limits.max_recoveries
+
+
 def reports_who_is_stuck(t: Transition) -> bool:
     """Say: somebody hears of it, and nothing else happens."""
-    return not isinstance(t.event, Overdue) or (t.entered is None and len(t.effects) == 1)
+    told = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
+    return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == told)
+
+
+def times_who_may_be_stuck(t: Transition) -> bool:
+    """Say: from when an agent is scheduled, or waits, the time runs after which it is reported."""
+    begun = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == Overdue.__name__]
+    return begun == [t.after.record.limits.stuck_after_ms] * enters(t, *_MAY_BE_STUCK)
+
+
+_MAY_BE_STUCK: Final = (State.SCHEDULED, State.WAITING)
 
 
 def _in_agentpy(of: Row[Runtime]) -> bool:
@@ -153,6 +177,9 @@ supervised: Final[Machine[Runtime]] = Machine(
         *STEPS,
         always_step("nobody recovers beyond the budget", recovers_within_the_budget),
         always_step("who gives up says so", gives_up_aloud),
+        always_step("a recovery has its pause before it", pauses_before_it_recovers),
+        lasts_only(RecoveryDue.__name__, State.FAILED),
+        takes("nobody has to wait for that pause", {State.FAILED: (Recover,)}, when=may_still_recover),
         leads_to(
             "who has failed recovers by himself, within the budget",
             lambda e: e.state is State.FAILED,
@@ -167,10 +194,18 @@ watched: Final[Machine[Runtime]] = Machine(
     "runtime-watched",
     Runtime(),
     about="runtime, but somebody hears of an agent that is scheduled or waiting for very long",
-    rows=(*ROWS, row((State.SCHEDULED, State.WAITING), Overdue, STAY, report_stuck), *BESIDE),
-    during={**DURING, (State.SCHEDULED, State.WAITING): after(stuck_after_ms, Overdue)},
+    rows=(*ROWS, row(_MAY_BE_STUCK, Overdue, STAY, report_stuck), *BESIDE),
+    during={**DURING, _MAY_BE_STUCK: after(stuck_after_ms, Overdue)},
     invariants=INVARIANTS,
-    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS, always_step("who is stuck is reported", reports_who_is_stuck)),
+    properties=(
+        *AT_ALL_TIMES,
+        READY,
+        *ENDING,
+        *STEPS,
+        always_step("who is stuck is reported", reports_who_is_stuck),
+        always_step("who is scheduled or waits is reported in time", times_who_may_be_stuck),
+        lasts_only(Overdue.__name__, *_MAY_BE_STUCK),
+    ),
 )
 """The profile with a diagnostic for the states that have no timeout and no way out but the document's (A8, A26)."""
 

@@ -47,6 +47,7 @@ from lifefold.core.runtime.events import (
     Wait,
     WaitResources,
 )
+from lifefold.core.runtime.heard import ABORTS, HEARD
 from lifefold.core.runtime.preemption import Preemption, Section
 from lifefold.core.runtime.record import AT_WORK, Runtime, State
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
@@ -264,6 +265,7 @@ _TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime
 """Where these timers go on, and for how long."""
 
 STEPS: Final = (
+    *HEARD,
     always_step("hooks are called with their transitions", calls_its_hooks),
     always_step("what lasted too long is logged", logs_what_took_too_long),
     always_step("a task that is put away is completed or reported", reports_what_is_lost),
@@ -333,8 +335,8 @@ def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
     )
 
 
-ENDING: Final = (answers(Run), *(passes(state) for state in TIMED))
-"""Promises of those profiles whose states have timers."""
+ENDING: Final = (answers(Run), ABORTS, *(passes(state) for state in TIMED))
+"""Promises of those profiles whose states have timers, and whose recoveries may be given up."""
 
 READY: Final[Property[Entity[Runtime]]] = leads_to(
     "who has completed can take the next task, unless it is over",

@@ -183,6 +183,11 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             State.FAILED: (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected),
         },
     ),
+    takes(
+        "the end of a task that an agent has is heard",
+        {State.RUNNING: (TaskEnded,)},
+        when=lambda e: bool(e.record.tasks),
+    ),
     sometimes("an agent has two tasks", lambda e: len(e.record.tasks) > 1),
     sometimes("an agent stops", lambda e: e.state is State.STOPPED),
     sometimes("an agent fails, and says why", lambda e: e.state is State.FAILED and bool(e.record.reason)),

@@ -10,7 +10,8 @@ from lifefold.interpreters.check.findings import Progress
 from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Stage
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import CrashReport, CrashTrace, Incident, Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import CrashReport, Message, Outcome, Report, Verdict
+from lifefold.interpreters.check.trace import CrashTrace, Incident, Trace
 
 __all__ = [
     "SHIPPED",
@@ -21,6 +22,7 @@ __all__ = [
     "Discipline",
     "Fault",
     "Incident",
+    "Message",
     "Outcome",
     "Progress",
     "Report",

@@ -192,4 +192,4 @@ def _joined(first: int, runs: Sequence[Lasso]) -> Lasso:
             for local in ways[part]:
                 here[part] = local
                 states.append(number(here))
-    return Lasso(tuple(stem), tuple(cycle))
+    return Lasso(tuple(stem), tuple(cycle), tuple(label for part in order for label in runs[part].labels))

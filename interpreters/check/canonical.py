@@ -17,9 +17,8 @@ from itertools import pairwise
 from typing import Any, Final, TypeGuard
 
 import msgspec
-from pyrsistent import pmap
 
-from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Running, replace
+from lifefold.core.kernel import AggregateType, Entity, Envelope, Running, replace
 
 NOW_MS: Final = 1_000_000_000_000
 """The time at which everything happens. Not 0: whoever takes that for "never" is to be found out elsewhere."""
@@ -42,13 +41,6 @@ class Canonical:
         self.serials: Final = frozenset(name for record in records for name in record.serials) - kept
         self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
         self._changes: Final[dict[Found, Change | None]] = {}
-
-    def __call__(self, aggregate: Aggregate) -> Aggregate:
-        """Return the aggregate in the form."""
-        alone = [self.alone(entity) for entity in aggregate.entities.values()]
-        change = self.change(NONE.union(*map(self.serials_of, alone)))
-        forms = alone if change is None else [rewritten(entity, change) for entity in alone]
-        return Aggregate(aggregate.name, 0, pmap({entity.ref: entity for entity in forms}), aggregate.views)
 
     def serials_of(self, entity: Entity[Any]) -> Found:
         """Return the serials of an entity."""
@@ -165,13 +157,24 @@ def blank(value: Any) -> Any:
         news: dict[str, Any] = {}
         for name in _fields(kind, frozenset(opaque)):
             held = getattr(value, name)
-            new = _BLANKS[type(held)] if name in opaque and held else blank(held)
+            new = _blank_of(kind, name, held) if name in opaque and held else blank(held)
             if new is not held:
                 news[name] = new
         return replace(value, **news) if news else value
     before = _parts(value)
     after = tuple(map(blank, before))
     return after if any(new is not old for new, old in zip(after, before, strict=True)) else value
+
+
+class Unusable(ValueError):
+    """A record, an event or an activity says something of itself that cannot be; the message says what can."""
+
+
+def _blank_of(kind: type, name: str, held: Any) -> Any:
+    if type(held) not in _BLANKS:
+        is_a = f"{kind.__name__}.{name} is opaque, and a {type(held).__name__}"
+        raise Unusable(f"{is_a}; texts (str) and whole numbers (int) can be opaque")
+    return _BLANKS[type(held)]
 
 
 _BLANKS: Final[Mapping[type, Any]] = {str: "…", int: 1}

@@ -17,7 +17,7 @@ import msgspec
 from lifefold.interpreters.check.code import code_of, digest
 from lifefold.interpreters.check.ground import CrashBounds
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import CrashReport, Report
+from lifefold.interpreters.check.report import CrashReport, Outcome, Report
 from lifefold.interpreters.check.source import Names
 from lifefold.interpreters.check.targets import Target
 
@@ -43,7 +43,7 @@ class Question(msgspec.Struct, frozen=True):
     opening: tuple[str, ...]
     promises: tuple[tuple[str, str], ...]
     within: Mapping[str, str]
-    limits: Mapping[str, int | None]
+    limits: Mapping[str, int | bool | None]
 
 
 class Proven(msgspec.Struct, frozen=True):
@@ -99,6 +99,11 @@ class Certificate(msgspec.Struct, frozen=True):
     def encode(self) -> bytes:
         """Return it as JSON, in lines."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+    def lacking(self) -> str:
+        """Return in words why it is no proof: a search that was ended has not proven all; empty if it is one."""
+        open_ = sum(each.outcome == Outcome.UNDECIDED for each in self.properties)
+        return f"the search ended after {self.truncated}, and {open_} undecided" if self.truncated or open_ else ""
 
     def bounds(self, of: Bounds) -> Bounds:
         """Return the bounds that it was made with; ``of`` the target it has the limits that are functions."""
@@ -170,6 +175,23 @@ def read(path: Path) -> Certificate:
     if found.format != FORMAT:
         raise UnreadableCertificate(f"{path} has format {found.format}; this version of lifefold reads {FORMAT}")
     return found
+
+
+def is_certificate(text: bytes) -> bool:
+    """Tell whether a file's text is a certificate, of this format or of another one."""
+    try:
+        msgspec.json.decode(text, type=_Any)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+class _Any(msgspec.Struct):
+    """What certificates of all formats have."""
+
+    format: int
+    target: str
+    modules: Mapping[str, str]
 
 
 def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:

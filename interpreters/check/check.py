@@ -1,37 +1,41 @@
 """``check``: everything that a machine or a system promises, held against every state that it can reach."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from lifefold.core.kernel import Envelope, Machine, Property, System, Temper, alone
+from lifefold.core.kernel.property import promises_of
 from lifefold.interpreters.check.apart import Liveness as LivenessApart
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.check.crash import crashed, with_crashes
 from lifefold.interpreters.check.dense import Product, search
 from lifefold.interpreters.check.findings import Findings, Progress
-from lifefold.interpreters.check.flaw import ANSWERED, INERT, Flaw, Place, raised
+from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED, INERT, Flaw, Place, raised
 from lifefold.interpreters.check.gate import Unsound, gate
 from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.ground import CrashBounds
 from lifefold.interpreters.check.liveness import Flags, Lasso, Steps, assumptions, never
+from lifefold.interpreters.check.opening import Opening, opened, unopened
 from lifefold.interpreters.check.parts import Carried, House, Refused, World
 from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
-from lifefold.interpreters.check.report import Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import Alike, Outcome, Report, Verdict
 from lifefold.interpreters.check.scenes import Scenes
+from lifefold.interpreters.check.symmetry import NotAlike
+from lifefold.interpreters.check.trace import Trace
 from lifefold.interpreters.check.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"
-
-Opening = Sequence[tuple[str, Envelope]]
+_NOT_GONE_ON: Final = {ADDRESSED, ANSWERED}
+"""The promises that, broken, leave nothing for a runner to do."""
 
 
 def check(  # noqa: PLR0913 - what may be chosen, each with its name
     target: Machine[Any] | System,
     *,
-    opening: Opening = (),
+    opening: Iterable[tuple[str, Envelope]] = (),
     properties: Iterable[Property[Any]] = (),
     bounds: Bounds | None = None,
     crashes: CrashBounds | None = None,
@@ -44,16 +48,18 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     states that it can reach (see ``nearest``), and what they promise is part of the report; if so many inputs would be
     more than the states that it is bounded to, there are fewer of them.
 
-    Raises ``ValueError`` if an aggregate refuses its opening, or tells somebody something who is not there, or if one
-    machine of a system goes by the time and another one lets it pass (see ``clocks``); ``Unsound`` if the checker
-    contradicts itself.
+    Raises ``TypeError`` if the target, or a promise, is none; ``ValueError`` if the opening is none, or an aggregate
+    refuses it, or if one machine of a system goes by the time and another one lets it pass (see ``clocks``);
+    ``Unsound`` if the checker contradicts itself.
     """
     if isinstance(target, Machine):
+        unopened(opening)
         machine = target.promising(*properties)
         system, openings = alone(machine)
         return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
-    see_to_clocks(target, opening)
-    return _Check(target, tuple(opening), tuple(properties), bounds or Bounds(), tell).run(crashes)
+    begins = opened(target, opening)
+    see_to_clocks(target, begins)
+    return _Check(target, begins, promises_of(target.name, properties), bounds or Bounds(), tell).run(crashes)
 
 
 class _Check:
@@ -83,7 +89,7 @@ class _Check:
                 continue
             witness = Witness(house, graph)
             report = self._judged(house, graph, witness)
-            if crashes is None or any(each.name == ANSWERED for each in report.broken()):
+            if crashes is None or any(each.name in _NOT_GONE_ON for each in report.broken()):
                 return report
             return with_crashes(report, crashed(house, graph, witness, crashes, self._tell))
 
@@ -96,11 +102,15 @@ class _Check:
             return nothing
 
     def _judged(self, house: House, graph: Graph | Product, witness: Witness) -> Report:
-        walked, told = self._walked(house, graph)
+        parts = {part.name: len(part.states) for part in house.parts}
+        messages = tuple(map(witness.message, house.post.in_vain(is_complete=not graph.truncated)))
+        (walked, exchanged), told = self._walked(house, graph)
         verdicts = [self._inert(house, graph), self._never_stuck(house, graph, witness)]
         liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(house, graph)
+        unasked = _unasked(house)
         for number, promise in enumerate(house.judge.promises):
-            verdicts.append(_verdict(number, promise, graph, witness, liveness))
+            if promise not in unasked:
+                verdicts.append(_verdict(number, promise, graph, witness, liveness))
         verdicts = [each for each in verdicts if told is None or each.name != told.name]
         verdicts += [] if told is None else [witness.flaw(told)]
         return Report(
@@ -111,7 +121,7 @@ class _Check:
             depth=graph.depth,
             seconds=graph.seconds,
             truncated=graph.truncated,
-            parts={part.name: len(part.states) for part in house.parts},
+            parts=parts,
             refused=house.refused,
             cut=sum(part.cut for part in house.parts),
             walked=walked,
@@ -119,19 +129,23 @@ class _Check:
             renumbered=tuple(sorted(house.serials)),
             coverage=house.coverage.counts(),
             missing=tuple(house.coverage.missing()),
+            messages=messages,
+            alike=_alike(graph, exchanged, unasked),
         )
 
-    def _walked(self, house: House, graph: Findings) -> tuple[tuple[int, int], Flaw | None]:
+    def _walked(self, house: House, graph: Findings) -> tuple[tuple[tuple[int, int], int], Flaw | None]:
         """Compare what was found with what there is; return how far, and what the rules do not answer."""
         if graph.truncated:
-            return (0, 0), graph.flaw
+            return ((0, 0), 0), graph.flaw
         try:
-            return gate(house, graph), None
-        except (MemoryError, Refused, Unsound):
+            symmetry = graph.symmetry if isinstance(graph, Graph) else None
+            exchanged = 0 if symmetry is None else symmetry.hold(self._bounds.compared)
+            return (gate(house, graph), exchanged), None
+        except (MemoryError, NotAlike, Refused, Unsound):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
             flaw = raised(error, Place(state=0))
-            return (0, 0), Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
+            return ((0, 0), 0), Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
 
     def _inert(self, house: House, graph: Findings) -> Verdict:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
@@ -158,6 +172,19 @@ class _Check:
             for ref, entity in part.states[number].entities.items()
             if (machine := part.of.machine_of(ref)) is not None
         )
+
+
+def _unasked(house: House) -> list[Promise]:
+    """Return the promises that are not asked: with symmetry, what follows, which needs to know who goes on."""
+    of_what_follows = (each for each in house.judge.promises if each.property.temper is Temper.LEADS_TO)
+    return list(of_what_follows) if house.bounds.symmetry else []
+
+
+def _alike(graph: Findings, exchanged: int, unasked: list[Promise]) -> Alike | None:
+    if not isinstance(graph, Graph) or graph.symmetry is None:
+        return None
+    names = (promise.property.name for promise in unasked)
+    return Alike(graph.symmetry.names, exchanged, tuple(dict.fromkeys(names)))
 
 
 class _Liveness:

@@ -17,17 +17,9 @@ from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline,
 from lifefold.interpreters.check.parts import House, Refused, Unaddressed
 from lifefold.interpreters.check.plain import Happening, PlainWorld
 from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import (
-    Attempt,
-    CrashReport,
-    CrashTrace,
-    Incident,
-    Outcome,
-    Report,
-    Trace,
-    Verdict,
-)
+from lifefold.interpreters.check.report import CrashReport, Outcome, Report, Verdict
 from lifefold.interpreters.check.runner import Runner
+from lifefold.interpreters.check.trace import Attempt, CrashTrace, Incident, Trace
 from lifefold.interpreters.check.witness import Witness
 
 NOTICE_STATES: Final = 2_000

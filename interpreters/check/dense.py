@@ -44,7 +44,7 @@ def search(
     house: House, *, tell: Callable[[Progress], None] | None = None, block_words: int = BLOCK_WORDS
 ) -> "Graph | Product":
     """Meet every state within the bounds, as bits if that can be."""
-    found = _Search(house, tell, block_words).run() if may_be(house) else None
+    found = _Search(house, tell, block_words).run() if not house.bounds.symmetry and may_be(house) else None
     return explore(house, tell=tell) if found is None else found
 
 

@@ -11,14 +11,17 @@ from unittest import SkipTest
 
 from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Machine, possible
 from lifefold.interpreters.check.check import NEVER_STUCK
+from lifefold.interpreters.check.flaw import ADDRESSED
 from lifefold.interpreters.check.plain import Happening
-from lifefold.interpreters.check.report import Attempt, CrashTrace, Outcome, Report, Trace, Verdict
+from lifefold.interpreters.check.report import Outcome, Report, Verdict
 from lifefold.interpreters.check.source import Names, Unwritable
 from lifefold.interpreters.check.targets import Target
+from lifefold.interpreters.check.trace import Attempt, CrashTrace, Trace
 from lifefold.interpreters.retrace import Retrace
 
 WIDTH: Final = 110
 _RUN: Final = "run"
+_HEAD: Final = '"""Written by lifefold check --emit-test'
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -38,10 +41,13 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    head = [
-        '"""Written by lifefold check --emit-test: ways on which a promise is broken. Fails until they are mended."""'
-    ]
-    return "\n".join([*head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+    head = f'{_HEAD}: ways on which a promise is broken. Fails until they are mended."""'
+    return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+
+
+def is_emitted(text: bytes) -> bool:
+    """Tell whether a file's text was written here, by its head."""
+    return text.startswith(_HEAD.encode())
 
 
 def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
@@ -53,6 +59,8 @@ def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
 def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
     if isinstance(trace, CrashTrace):
         raise Unwritable("it is about what a runner does, and no test of the rules can show that")
+    if verdict.name == ADDRESSED:
+        raise Unwritable("the rules go on after it; who is missing is missing in the opening")
     spelled, retrace = _begun(target, names)
     lines = list(_body(target, retrace, trace, names))
     if trace.attempt is not None:

@@ -4,7 +4,7 @@ import resource
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final
 
 import msgspec
@@ -78,12 +78,13 @@ class Findings(ABC):
     def nearest(self, part: int, locals_: Collection[int]) -> int:
         """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
 
-    def moves(self, states: Sequence[int]) -> list[Move]:
-        """Return the moves from each of these states to the next."""
+    def moves(self, states: Sequence[int], labels: Sequence[int] = ()) -> list[Move]:
+        """Return the moves from each of these states to the next; with ``labels``, moves of these, if not negative."""
         found: list[Move] = []
-        for state, to in pairwise(states):
+        for (state, to), label in zip(pairwise(states), labels or repeat(-1), strict=False):
             wanted = self.world(to)
-            found.append(next(move for move, world, _ in self.house.successors(self.world(state)) if world == wanted))
+            steps = self.house.successors(self.world(state))
+            found.append(next(move for move, world, step in steps if world == wanted and label in {-1, step.label}))
         return found
 
 

@@ -17,6 +17,7 @@ from lifefold.core.kernel import Cause, Envelope
 INERT: Final = "what is late or comes twice changes nothing"
 ANSWERED: Final = "rules and promises raise no error"
 TAKEN: Final = "every message is taken"
+ADDRESSED: Final = "every message is for somebody who is there"
 
 UNANSWERED: Final = "a flaw in the rules"
 """How it is told that a search ended by a flaw."""

@@ -2,13 +2,15 @@
 
 A part of the same system is walked through with nothing renumbered and nothing forgotten, level by level, as far as the
 bound on states allows. State by state the two must agree (they are *bisimilar*): the steps of a state lead to what the
-steps of its form lead to, no more and no less, and every promise says the same of a state and of its form.
+steps of its form lead to, no more and no less, and every promise says the same of a state and of its form. With
+symmetry, what stands for the form was met, too, and the promises of the whole say the same of it.
 """
 
 from collections.abc import Mapping
 
-from lifefold.core.kernel import Temper, subject_of
+from lifefold.core.kernel import Scene, Temper, subject_of
 from lifefold.interpreters.check.findings import Findings
+from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.parts import House, World
 from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
 
@@ -55,12 +57,22 @@ class _Gate:
         """Return where the steps of a state lead, which must be where those of its form lead."""
         form = self._house.form(world)
         self._compare(world, form)
+        self._represented(form)
         after = [self._judged(*step) for step in self._plain.steps(world)]
         if form not in self._steps:
             self._steps[form] = {to for _, to, _ in self._house.successors(form)}
         if {self._house.form(each) for each in after} != self._steps[form]:
             raise Unsound(f"the search has taken other steps than there are, from what stands for {world}")
         return after
+
+    def _represented(self, form: World) -> None:
+        """See to it that what stands for a state was met."""
+        if form in self._steps or not isinstance(self._graph, Graph) or self._graph.symmetry is None:
+            return
+        for_it = self._graph.symmetry.of(form)
+        if for_it not in self._graph.seen:
+            raise Unsound(f"the search has not met what stands for {self._house.scene(form)}")
+        self._compare_scenes(self._house.scene(form), self._house.scene(for_it))
 
     def _judged(self, after: PlainWorld, happened: Happening) -> PlainWorld:
         """Return where a step leads; whatever promise it breaks, the search must have seen broken."""
@@ -82,7 +94,10 @@ class _Gate:
                     which = aggregate.entities[ref].record if ref else aggregate
                     raise Unsound(f"a promise can tell apart what the search does not: {self._words(number)}: {which}")
 
-        here, there = self._plain.scene(world), self._house.scene(form)
+        self._compare_scenes(self._plain.scene(world), self._house.scene(form))
+
+    def _compare_scenes(self, here: Scene, there: Scene) -> None:
+        judge = self._house.judge
         for number in judge.of_system:
             promise = judge.promises[number]
             if promise.property.temper is Temper.ALWAYS_STEP:

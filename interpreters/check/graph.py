@@ -19,6 +19,7 @@ from lifefold.interpreters.check.flaw import Flaw, Place
 from lifefold.interpreters.check.parts import House, LocalStep, Move, Part, World
 from lifefold.interpreters.check.scenes import Scenes
 from lifefold.interpreters.check.seen import Change, Numbers, Seen, Words
+from lifefold.interpreters.check.symmetry import Symmetry
 
 Halves = npt.NDArray[np.int32]
 
@@ -35,6 +36,7 @@ class Graph(Findings):
     def __init__(self, house: House) -> None:
         """Begin with nothing."""
         super().__init__(house)
+        self.symmetry: Symmetry | None = None
         self.seen: Final = Seen(house.width)
         self.parents: Final = array("q")
         self.first: Numbers = np.zeros(1, dtype=np.int64)
@@ -61,7 +63,18 @@ class Graph(Findings):
         states = [state]
         while (parent := self.parents[states[-1]]) >= 0:
             states.append(parent)
-        return self.moves(states[::-1])
+        return self.moves(states[::-1]) if self.symmetry is None else self._moves(states, self.symmetry)
+
+    def _moves(self, states: Sequence[int], symmetry: Symmetry) -> list[Move]:
+        """Return the moves that end in the first of these states: each from what the next one stands for."""
+        found: list[Move] = []
+        to = self.world(states[0])
+        for state in states[1:]:
+            images = symmetry.images(self.world(state))
+            steps = ((move, image, after) for image in images for move, after, _ in self.house.successors(image))
+            move, to = next((move, image) for move, image, after in steps if after == to)
+            found.append(move)
+        return found[::-1]
 
     def taking(self, place: Place) -> int:
         """Return the state nearest to the beginning in which an aggregate is about to take a message."""
@@ -138,6 +151,14 @@ class _Batch(msgspec.Struct):
     """The promises that are broken by a step, by its place in the batch."""
 
 
+def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
+    """Return where the steps of a batch lead, column by column."""
+    after = [column[batch.rows] for column in columns]
+    for column, (which, _, new) in batch.changes:
+        after[column][which] = new
+    return after
+
+
 class _Search:
     def __init__(self, house: House, tell: Callable[[Progress], None] | None) -> None:
         self._house = house
@@ -149,7 +170,8 @@ class _Search:
         self._targets: list[Halves] = []
         self._labels: list[Halves] = []
         judge = house.judge
-        self._keep_steps = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
+        follows = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
+        self._keep_steps = follows and not house.bounds.symmetry
         self._scenes = Scenes(house)
         tempers = {number: judge.promises[number].property.temper for number in judge.of_system}
         self._of_system = [
@@ -160,7 +182,10 @@ class _Search:
 
     def run(self) -> Graph:
         graph, house = self._graph, self._house
-        initial = [np.array([number], dtype=np.int64) for number in house.initial()]
+        beginning = house.initial()
+        if house.bounds.symmetry:
+            graph.symmetry = Symmetry(house, beginning)
+        initial = [np.array([number], dtype=np.int64) for number in beginning]
         graph.seen.widen([int(number[0]) for number in initial])
         graph.seen.add(graph.seen.pack(initial))
         graph.parents.append(-1)
@@ -197,10 +222,7 @@ class _Search:
             for channel in range(len(self._house.channels))
             if columns[len(parts) + channel].any()
         ]
-        seen.widen(self._house.largest())
-        words = seen.words(begin, end)
-        taken = [(batch, self._apply(words, batch)) for batch in batches]
-        arrived = [self._arrive(begin, batch, after) for batch, after in taken]
+        arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
         rows = np.concatenate([sources for sources, _, _ in arrived])
         counts = np.bincount(rows, minlength=end - begin)
         self._graph.stuck.extend((begin + np.flatnonzero(counts == 0)).tolist())
@@ -209,6 +231,19 @@ class _Search:
             self._counts.append(counts)
             self._targets.append(np.concatenate([targets for _, targets, _ in arrived])[order].astype(np.int32))
             self._labels.append(np.concatenate([labels for _, _, labels in arrived])[order].astype(np.int32))
+
+    def _taken(
+        self, begin: int, end: int, columns: Sequence[Numbers], batches: Sequence[_Batch]
+    ) -> list[tuple[_Batch, list[Words]]]:
+        """Return where each batch leads, or what stands for that."""
+        seen, symmetry = self._graph.seen, self._graph.symmetry
+        if symmetry is None:
+            seen.widen(self._house.largest())
+            words = seen.words(begin, end)
+            return [(batch, self._apply(words, batch)) for batch in batches]
+        stand = [symmetry.representatives(_after(columns, batch)) for batch in batches]
+        seen.widen(self._house.largest())
+        return [(batch, seen.pack(after)) for batch, after in zip(batches, stand, strict=True)]
 
     def _apply(self, words: Sequence[Words], batch: _Batch) -> list[Words]:
         after = [word[batch.rows] for word in words]

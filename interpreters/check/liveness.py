@@ -29,11 +29,13 @@ Numbers = npt.NDArray[np.int64]
 class Lasso(msgspec.Struct, frozen=True):
     """A run for ever: through the ``stem``, and then round and round the ``cycle``, which is empty if nothing happens.
 
-    The cycle ends where the stem does, and does not have that state at its beginning.
+    The cycle ends where the stem does, and does not have that state at its beginning. ``labels`` are those of its
+    steps that something fair has to do there; -1 if any step will do.
     """
 
     stem: tuple[int, ...]
     cycle: tuple[int, ...]
+    labels: tuple[int, ...] = ()
 
 
 class Assumption(msgspec.Struct, frozen=True):
@@ -202,25 +204,42 @@ def never(
         if fulfilled.any():
             component = components.nearest(fulfilled)
             stem = _walk(steps, region, np.flatnonzero(due & region).tolist(), component)
-            return Lasso(tuple(stem), tuple(_round(steps, stem[-1], component, fair)))
+            return Lasso(tuple(stem), *_round(steps, stem[-1], component, fair))
         within = left & ~hopeless[components.of]
     return None
 
 
-def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> list[int]:
-    """Return a way through a component, from a state back to it, on which what is fair is done, or not possible."""
+def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a way through a component, from a state back to it, on which what is fair is done, or not possible.
+
+    With it come the labels of its steps, where they matter.
+    """
     inside = component[steps.sources] & component[steps.targets]
-    way = [here]
+    way, labels = [here], list[int]()
+
+    def walk(goal: Flags) -> None:
+        more = _walk(steps, component, way[-1:], goal)[1:]
+        way.extend(more)
+        labels.extend([_ANY] * len(more))
+
     for each in fair:
         idle = component & ~each.possible
         if not each.strong and idle.any():
-            way += _walk(steps, component, way[-1:], idle)[1:] if not idle[way].any() else []
+            if not idle[way].any():
+                walk(idle)
         elif (doing := np.flatnonzero(each.doing & inside)).size:
-            source, target = int(steps.sources[doing[0]]), int(steps.targets[doing[0]])
-            way += [*_walk(steps, component, way[-1:], _only(component, source))[1:], target]
+            walk(_only(component, int(steps.sources[doing[0]])))
+            way.append(int(steps.targets[doing[0]]))
+            labels.append(int(steps.labels[doing[0]]))
     if len(way) == 1 and inside.any():
         way.append(int(steps.targets[np.flatnonzero(inside & (steps.sources == here))[0]]))
-    return [*way[1:], *_walk(steps, component, way[-1:], _only(component, here))[1:]]
+        labels.append(_ANY)
+    walk(_only(component, here))
+    return tuple(way[1:]), tuple(labels)
+
+
+_ANY: Final = -1
+"""In place of a label: whatever leads there."""
 
 
 def _only(component: Flags, state: int) -> Flags:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pyrsistent import pmap
 
 from lifefold.core.kernel import Aggregate, Entity
-from lifefold.interpreters.check.canonical import NONE, Canonical, Found, rewritten
+from lifefold.interpreters.check.canonical import NONE, Canonical, Found, Unusable, rewritten
 
 Key = tuple[Any, ...]
 """What tells states apart: the numbers of the entities, and the views."""
@@ -62,12 +62,20 @@ class Numbered:
     def _keep(self, entity: Entity[Any]) -> int:
         number = self._by_place.get(id(entity))
         if number is None:
-            number = self._by_value.setdefault(entity, len(self._entities))
+            number = self._number(entity)
         if number == len(self._entities):
             self._entities.append(entity)
             self._serials.append(self._canonical.serials_of(entity))
             self._by_place[id(entity)] = number
         return number
+
+    def _number(self, entity: Entity[Any]) -> int:
+        try:
+            return self._by_value.setdefault(entity, len(self._entities))
+        except TypeError as error:
+            name = type(entity.record).__name__
+            message = f"{name} of {entity.ref!r} is no value: {error}; what is in a record has to be, as a tuple is"
+            raise Unusable(message) from error
 
 
 def _key(entities: Iterable[int], aggregate: Aggregate) -> Key:

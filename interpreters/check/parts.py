@@ -27,10 +27,11 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Tell
-from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank, numbers
+from lifefold.interpreters.check.canonical import NOW_MS, Canonical, Unusable, blank, numbers
 from lifefold.interpreters.check.coverage import Coverage
-from lifefold.interpreters.check.flaw import ANSWERED, INERT, TAKEN, Flaw, Place, raised
+from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED, INERT, TAKEN, Flaw, Place, raised
 from lifefold.interpreters.check.numbered import Numbered
+from lifefold.interpreters.check.post import Post
 from lifefold.interpreters.check.question import Bounds, Judge, PromiseError
 from lifefold.interpreters.check.reactions import Reactions
 
@@ -134,6 +135,13 @@ class Part:
         looked_at = ((number, steps) for number, steps in enumerate(self._steps) if steps is not None)
         return [number for number, steps in looked_at if any(each.said and each.label in labels for each in steps)]
 
+    def received(self) -> dict[int, list[tuple[int, int]]]:
+        """Return what each state was seen to take: messages, each after its channel."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, channel, message in self._receptions:
+            found.setdefault(number, []).append((channel, message))
+        return found
+
     def reception(self, number: int, channel: int, message: int) -> LocalStep:
         """Return the step in which a state takes a message."""
         key = (number, channel, message)
@@ -160,6 +168,7 @@ class Part:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
+            self._house.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
             step = self._step(choice, label, reaction)
             if step is not None:
                 yield step
@@ -176,6 +185,8 @@ class Part:
         if isinstance(reaction, Refusal):
             raise Flaw(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
+        self._house.post.deliver(self.name, envelope, reaction, place)
+        self._house.post.send(self.name, reaction.refusals, place)
         self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(0, label, reaction)
@@ -217,9 +228,11 @@ class House:
         self.bounds: Final = bounds
         self.kept: Final = kept
         self.coverage: Final = Coverage(system)
+        self.post: Final = Post()
         self.letters: Final[list[Letter]] = []
         self.labels: Final[list[Label]] = []
         self.refused = 0
+        self._initial: World | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The promises about steps that the opening breaks."""
         self._letter_numbers: Final[dict[Letter, int]] = {}
@@ -237,6 +250,11 @@ class House:
 
     def initial(self) -> World:
         """Return the state in which every aggregate has taken the input that opens it. Raises ``Refused``, ``Flaw``."""
+        if self._initial is None:
+            self._initial = self._opened()
+        return self._initial
+
+    def _opened(self) -> World:
         world = [0] * self.width
         for part, (name, envelope) in zip(self.parts, self.opening, strict=True):
             with self.flawless(lambda: Place(part.number)):  # noqa: B023 - called before the next one
@@ -245,6 +263,7 @@ class House:
                     raise Refused(name, reaction)
                 world[part.number] = part.number_of(reaction.aggregate)
                 self.wrong_at_birth += self.judge.step(part.of, reaction)
+                self.post.send(name, reaction.refusals, Place(part.number))
                 self._send(world, self.told(part.number, reaction))
         return tuple(world)
 
@@ -253,8 +272,10 @@ class House:
         """Say of an error that the rules raise at which place it is. Raises ``Flaw``."""
         try:
             yield
-        except (Carried, Flaw, MemoryError, Refused, Unaddressed):
+        except (Carried, Flaw, MemoryError, Refused, Unusable):
             raise
+        except Unaddressed as error:
+            raise Flaw(ADDRESSED, place(), str(error)) from error
         except PromiseError as error:
             raise raised(error.why, place(), error.promised) from error
         except Exception as error:
@@ -291,11 +312,14 @@ class House:
             carried = frozenset(name for name, _ in numbers(tell.event, self.serials))
             if carried:
                 raise Carried(carried)
-        letter = _letter(tell)
+        return self.channel(sender, tell.aggregate), self.letter(_letter(tell))
+
+    def letter(self, letter: Letter) -> int:
+        """Return a message's number."""
         number = self._letter_numbers.setdefault(letter, len(self.letters))
         if number == len(self.letters):
             self.letters.append(letter)
-        return self.channel(sender, tell.aggregate), number
+        return number
 
     def label(self, label: Label) -> int:
         """Return a label's number."""
@@ -391,7 +415,10 @@ class Unaddressed(ValueError):
     """A message is for somebody whom the opening does not have."""
 
     def __init__(self, sender: str, receiver: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"{sender} tells {receiver!r} something; the aggregates are {', '.join(known)}")
+        if sender == receiver:
+            super().__init__(f"{sender} tells itself something; inside an aggregate a rule says Dispatch")
+        else:
+            super().__init__(f"{sender} tells {receiver!r} something; the aggregates are {', '.join(known)}")
 
 
 def _serials(of: AggregateType) -> frozenset[str]:

@@ -14,13 +14,16 @@ class Bounds(msgspec.Struct, frozen=True):
     ``within`` has, by the name of a machine, what its records must be like: a step that leads elsewhere is not taken,
     and counted. ``postponed`` is how many events an entity keeps waiting, and ``commands`` how often people say
     something, at most; None for as often as they like. ``compared`` is how many states are held against the rules as
-    they are (see ``gate``). The others end the search: after so many states, steps, seconds, or mebibytes.
+    they are (see ``gate``). With ``symmetry``, of states that differ only in which of the aggregates that are alike is
+    which, one is looked at for all (see ``symmetry``), and it is not asked what follows. The others end the search:
+    after so many states, steps, seconds, or mebibytes.
     """
 
     within: Mapping[str, Callable[[Any], bool]] = {}
     postponed: int = 2
     commands: int | None = None
     compared: int = 3_000
+    symmetry: bool = False
     states: int = 10_000_000
     depth: int | None = None
     seconds: float | None = None
@@ -174,4 +177,4 @@ def _of_record(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _words(holds: Callable[..., object]) -> str:
-    return holds.__name__.replace("_", " ")
+    return getattr(holds, "__name__", repr(holds)).replace("_", " ")

@@ -1,13 +1,14 @@
 """What the aggregates of one type make of their inputs: what ``react`` says, with less of it computed again.
 
-Two things are made use of. Where there are neither rules nor views, nothing follows from what one entity does. And what
-an entity refuses, its aggregate refuses, whatever else is in it. The entities are those that a search keeps (see
-``numbered``): they are known by where they are.
+Two things are made use of. Where there are neither rules nor views, nothing follows from what one entity does, unless
+it tells somebody something. And what an entity refuses, its aggregate refuses, whatever else is in it. The entities are
+those that a search keeps (see ``numbered``): they are known by where they are.
 """
 
 from typing import Any, Final
 
 from lifefold.core.kernel import (
+    Advance,
     Aggregate,
     AggregateType,
     Asked,
@@ -24,6 +25,7 @@ from lifefold.core.kernel import (
     late,
     react,
 )
+from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS
 from lifefold.interpreters.check.flaw import INERT, Flaw, Place
 
@@ -46,7 +48,9 @@ class Reactions:
         if machine is None or entity is None or _is_of_the_kernel(machine, envelope):
             return react(self._of, aggregate, envelope)
         if self._is_loose:
-            return _reaction(aggregate, machine, entity, envelope)
+            done = advance(machine, entity, envelope)
+            told = isinstance(done, Advance) and any(isinstance(effect, Tell) for effect in done.effects)
+            return react(self._of, aggregate, envelope) if told else _reaction(aggregate, entity, done)
         key = (id(entity), envelope)
         if key not in self._refusals:
             done = advance(machine, entity, envelope)
@@ -72,11 +76,8 @@ def _is_of_the_kernel(machine: Machine[Any], envelope: Envelope) -> bool:
     return type(envelope.event) in machine.reports and not envelope.slot
 
 
-def _reaction(
-    aggregate: Aggregate, machine: Machine[Any], entity: Entity[Any], envelope: Envelope
-) -> Reaction | Refusal:
-    """Return what comes of an input of which nothing follows for the other entities."""
-    done = advance(machine, entity, envelope)
+def _reaction(aggregate: Aggregate, entity: Entity[Any], done: Advance | Refusal) -> Reaction | Refusal:
+    """Return what comes of an input of which nothing follows for the other entities, and for nobody else."""
     if isinstance(done, Refusal):
         return done
     ref, entities = entity.ref, aggregate.entities.set(entity.ref, done.entity)

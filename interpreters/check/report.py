@@ -1,6 +1,5 @@
 """What came of a check: a verdict on every promise, the way to what is wrong, and how much was looked at."""
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -8,21 +7,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Recovered, Temper, Transition
-from lifefold.interpreters.check.canonical import NOW_MS
+from lifefold.core.kernel import Temper
 from lifefold.interpreters.check.display import html
-from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Stage
-from lifefold.interpreters.check.plain import Happening
+from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline
 from lifefold.interpreters.check.question import Bounds
-
-WIDTH: Final = 80
-"""How many characters a line has for people, unless somebody says otherwise."""
+from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
 
 MISSING_SHOWN: Final = 6
 """How much of what was not used is named to people."""
-
-WHAT_LINES: Final = 2
-"""How many lines there are for what happens in a step; what is longer is cut off."""
 
 
 class Outcome(StrEnum):
@@ -33,83 +25,6 @@ class Outcome(StrEnum):
     NEVER_SEEN = "never seen"
     VACUOUS = "vacuous"
     UNDECIDED = "undecided"
-
-
-class Attempt(NamedTuple):
-    """What cannot be gone on with: an input to an aggregate, if it is one, or a promise that cannot be judged; why."""
-
-    said: str
-    aggregate: str = ""
-    cause: Cause = Cause.COMMAND
-    envelope: Envelope | None = None
-    promise: tuple[str, str] | None = None
-    """Whose it is, and its name."""
-
-
-class Trace(msgspec.Struct, frozen=True):
-    """The way to a state, step by step; with a ``cycle``, what then goes on for ever: nothing, if it is empty.
-
-    An ``attempt`` is what comes then, and what the rules cannot answer.
-    """
-
-    steps: tuple[Happening, ...]
-    cycle: tuple[Happening, ...] | None = None
-    attempt: Attempt | None = None
-
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace for people: what happens in each step, and what is moved by it."""
-        yield from self._lines(width)
-        if self.attempt is not None:
-            yield from self._attempted(self.attempt, width)
-
-    def _attempted(self, attempt: Attempt, width: int) -> Iterator[str]:
-        if attempt.envelope is not None:
-            happening = _what(attempt.cause, attempt.envelope)
-            place = "" if attempt.envelope.entity in {"", attempt.aggregate} else f"{attempt.envelope.entity}: "
-            yield from _wrapped(f"{len(self.steps) + 1:>3}. ", f"{place}{happening}", width, WHAT_LINES)
-        yield from _wrapped("     ", attempt.said, width)
-
-    def _lines(self, width: int) -> Iterator[str]:
-        happenings = (*self.steps, *(self.cycle or ()))
-        alone = all(each.envelope.entity in {"", each.aggregate} for each in happenings)
-        now_ms = NOW_MS
-        for number, happening in enumerate(happenings, 1):
-            if self.cycle and number == len(self.steps) + 1:
-                yield "     and from then on, for ever:"
-            at_ms = happening.envelope.at_ms
-            place = "" if alone else f"{_place(happening.aggregate, happening.envelope.entity)}: "
-            later = f" ({at_ms - now_ms:,} ms later)" if at_ms > now_ms and happening.cause is not Cause.TIMER else ""
-            yield from _lines(number, f"{place}{_what(happening.cause, happening.envelope)}{later}", happening, width)
-            now_ms = max(now_ms, at_ms)
-        if self.cycle == ():
-            yield "     and from then on nothing happens any more"
-
-
-class Incident(NamedTuple):
-    """What a runner did, or what happened to it; ``happening`` is what came of it if it decided."""
-
-    stage: Stage
-    words: str
-    happening: Happening | None = None
-
-
-class CrashTrace(Trace, frozen=True):
-    """The way to a fault of a runner: the steps to where it begins, and then what it did and what happened to it."""
-
-    incidents: tuple[Incident, ...] = ()
-
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the trace for people: a line for each incident, and what does not fit into it below."""
-        if self.steps:
-            yield from Trace(self.steps).lines(width)
-            yield "     and with all of that on record and done"
-        for number, incident in enumerate(self.incidents, len(self.steps) + 1):
-            first = f"{number:>3}. {incident.stage:<7} "
-            yield from _wrapped(first, incident.words, width)
-        if self.cycle == ():
-            yield "     and from then on nothing happens any more"
-        if self.attempt is not None:
-            yield from _wrapped("     ", self.attempt.said, width)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -124,7 +39,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:
         """Yield the verdict for people, with the way to where it is broken; whose it is, if it is not ``of`` them."""
-        yield from _wrapped(f"{self.mark} {self.temper:<11} ", self.words(of=of), width)
+        yield from wrapped(f"{self.mark} {self.temper:<11} ", self.words(of=of), width)
         yield from (f"  {line}" for line in self.way(width - 2))
 
     @property
@@ -149,6 +64,39 @@ class Verdict(msgspec.Struct, frozen=True):
         return f"<{self.mark} {self.temper}: {self.words()}>"
 
 
+class Alike(NamedTuple):
+    """Which aggregates were taken for each other, in how many states the rules were seen to do so, what is unasked."""
+
+    groups: tuple[tuple[str, ...], ...]
+    compared: int
+    unasked: tuple[str, ...]
+    """What is promised to follow: who has to go on cannot be told where one stands for all."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """Messages that are in vain, and why; ``trace`` leads to where that is seen first."""
+
+    sender: str
+    receiver: str
+    event: str
+    why: str
+    trace: Trace | None = None
+
+    def lines(self, width: int = WIDTH) -> Iterator[str]:
+        """Yield it for people, with the way to it."""
+        yield from wrapped("! message     ", self.words(), width)
+        yield from (f"  {line}" for line in self.way(width - 2))
+
+    def words(self) -> str:
+        """Return it without the way."""
+        return f"{self.sender} tells {self.receiver} {self.event}: {self.why}"
+
+    def way(self, width: int = WIDTH) -> Iterator[str]:
+        """Yield the way to it."""
+        if self.trace is not None:
+            yield from self.trace.lines(width)
+
+
 class Report(msgspec.Struct, frozen=True):
     """A check. ``parts`` counts the states of each aggregate, ``cut`` the steps that would have led out of the bounds.
 
@@ -171,8 +119,12 @@ class Report(msgspec.Struct, frozen=True):
     renumbered: tuple[str, ...]
     coverage: Mapping[str, tuple[int, int]]
     missing: tuple[str, ...]
+    alike: Alike | None = None
+    """Who was taken for each other, if anybody was."""
     crashes: "CrashReport | None" = None
     """What came of letting runners die; its verdicts are among these."""
+    messages: tuple[Message, ...] = ()
+    """Those that nobody can read, and those that are refused whenever they come."""
 
     @property
     def cut_short(self) -> str:
@@ -205,19 +157,25 @@ class Report(msgspec.Struct, frozen=True):
         """Yield the report for people: how much was looked at, what holds, what does not and why, and the sum of it."""
         rate = f" ({self.states / self.seconds:,.0f} states/s)" if self.seconds else ""
         met = f"{self.states:,} states, {self.steps:,} steps, {self.depth} deep, in {self.seconds:.1f} s{rate}"
-        yield from _wrapped(f"{self.target}: ", met, width)
+        yield from wrapped(f"{self.target}: ", met, width)
         for what, said in self.said():
-            yield from _wrapped(f"  {what:<13}", said, width)
-        left = len(self.missing) - MISSING_SHOWN
-        for line in self.missing[:MISSING_SHOWN]:
-            yield from _wrapped("    - ", line, width)
-        if left > 0:
-            yield f"    - and {left} more, which `missing` has"
+            yield from wrapped(f"  {what:<13}", said, width)
+            if what == "used":
+                yield from self._unused(width)
         yield ""
         for verdict in self.sorted():
             yield from (f"  {line}" for line in verdict.lines(width - 2, of=self.target))
+        for message in self.messages:
+            yield from (f"  {line}" for line in message.lines(width - 2))
         yield ""
-        yield from _wrapped(f"{self.target}: ", self.conclusion(), width)
+        yield from wrapped(f"{self.target}: ", self.conclusion(), width)
+
+    def _unused(self, width: int) -> Iterator[str]:
+        left = len(self.missing) - MISSING_SHOWN
+        for line in self.missing[:MISSING_SHOWN]:
+            yield from wrapped("    - ", line, width)
+        if left > 0:
+            yield f"    - and {left} more, which `missing` has"
 
     def sorted(self) -> list[Verdict]:
         """Return the verdicts, those last that do not hold."""
@@ -229,7 +187,9 @@ class Report(msgspec.Struct, frozen=True):
         held, every = outcomes.pop(Outcome.HOLDS, 0), len(self.verdicts)
         others = "".join(f", {count} {outcome}" for outcome, count in sorted(outcomes.items()))
         cut = f"; the search ended after {self.cut_short}" if self.cut_short else ""
-        return f"{f'all {every}' if held == every else f'{held} of {every}'} promises hold{others}{cut}"
+        unasked = f"; {len(self.alike.unasked)} not asked" if self.alike and self.alike.unasked else ""
+        vain = f"; {_counted(len(self.messages), 'message')} in vain" if self.messages else ""
+        return f"{f'all {every}' if held == every else f'{held} of {every}'} promises hold{others}{unasked}{cut}{vain}"
 
     def said(self) -> Iterator[tuple[str, str]]:
         """Yield what was looked at, each with its name."""
@@ -239,6 +199,8 @@ class Report(msgspec.Struct, frozen=True):
         if self.walked[0]:
             names = f", {', '.join(self.renumbered)} renumbered" if self.renumbered else ""
             yield "compared", f"with {self.walked[0]:,} states as they are, {self.walked[1]} deep{names}: equal"
+        if self.alike is not None:
+            yield "alike", _of_alike(self.alike)
         yield "used", " · ".join(f"{name} {used}/{of}" for name, (used, of) in self.coverage.items())
         if self.crashes is not None:
             yield "crashes", self.crashes.extent()
@@ -253,6 +215,13 @@ class Report(msgspec.Struct, frozen=True):
         cut = f"; {self.cut:,} steps would have led out of it" if self.cut else ""
         bounded = f" with {', '.join(limits)}" if limits else ""
         return f"everything{bounded}{cut}"
+
+
+def _of_alike(alike: Alike) -> str:
+    groups = "; ".join(", ".join(group) for group in alike.groups)
+    exchanged = f"of states that differ only in who is who, one was looked at ({alike.compared:,} exchanged: equal)"
+    unasked = f"; not asked: what follows ({len(alike.unasked)} promises)" if alike.unasked else ""
+    return f"{groups}: {exchanged}{unasked}"
 
 
 class CrashReport(Report, frozen=True):
@@ -291,52 +260,3 @@ def _counted(count: int, one: str, several: str = "") -> str:
 
 def _called(holds: object) -> str:
     return getattr(holds, "__name__", str(holds)).replace("_", " ")
-
-
-def _wrapped(first: str, text: str, width: int, max_lines: int | None = None) -> list[str]:
-    """Return a text behind its first words, with all further lines below its beginning."""
-    after = " " * len(first)
-    lines = textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=after, max_lines=max_lines, placeholder=" …"
-    )
-    return lines or [first.rstrip()]
-
-
-def _lines(number: int, what: str, happening: Happening, width: int) -> Iterator[str]:
-    first = f"{number:>3}. "
-    moved = "; ".join(_moved(happening.aggregate, step) for step in happening.reaction.transitions)
-    line = f"{first}{what}   {moved}"
-    if len(line) <= width:
-        yield line.rstrip()
-        return
-    yield from _wrapped(first, what, width, WHAT_LINES)
-    if moved:
-        yield from _wrapped("       ", moved, width)
-
-
-def _what(cause: Cause, envelope: Envelope) -> str:
-    match envelope.event:
-        case Elapsed(slot=slot):
-            return f"{slot} elapses"
-        case Ended(slot=slot):
-            return f"{slot} has ended"
-        case Recovered():
-            return "the runner comes back"
-        case event if cause is Cause.REPORT:
-            return f"{envelope.slot} says {event!r}"
-        case event if cause is Cause.MESSAGE:
-            return f"{envelope.sender} tells {event!r}"
-        case event:
-            return f"somebody says {event!r}"
-
-
-def _place(aggregate: str, entity: str) -> str:
-    return aggregate if entity in {"", aggregate} else f"{aggregate} {entity}"
-
-
-def _moved(aggregate: str, step: Transition) -> str:
-    effects = [type(effect).__name__ for effect in step.effects]
-    asked = f"  [{', '.join(effects)}]" if effects else ""
-    entity = "" if step.entity == aggregate else f"{step.entity} "
-    before = "" if step.before is None or step.before.state is step.after.state else f"{step.before.state} → "
-    return f"{entity}{before}{step.after.state}{asked}"

@@ -7,6 +7,9 @@ about every state, one by one.
 
 from array import array
 from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate
+from math import prod
+from operator import mul
 from typing import Any, Final
 
 import numpy as np
@@ -117,7 +120,17 @@ class _Glance:
 
 
 def _unique(rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different columns of an array, and which of them each is."""
-    sizes = rows.max(axis=1, initial=0) + 1
-    _, first, which = np.unique(np.ravel_multi_index(tuple(rows), tuple(sizes)), return_index=True, return_inverse=True)
+    """Return the different columns of an array, and which of them each is.
+
+    A column is one number where that is large enough for all of them; otherwise columns are compared as they are.
+    """
+    sizes: list[int] = (rows.max(axis=1, initial=0) + 1).tolist()
+    if prod(sizes) > _MOST:
+        different, which = np.unique(rows, axis=1, return_inverse=True)
+        return different, which.ravel()
+    weights = np.array([1, *accumulate(sizes[:-1], mul)], dtype=np.int64)
+    _, first, which = np.unique(weights @ rows, return_index=True, return_inverse=True)
     return rows[:, first], which.ravel()
+
+
+_MOST: Final = int(np.iinfo(np.int64).max)

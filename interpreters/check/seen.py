@@ -104,6 +104,18 @@ class Seen:
                 return numbers, np.concatenate(firsts)
             slots[waiting] = (slots[waiting] + 1) & (len(self._table) - 1)
 
+    def __contains__(self, row: Sequence[int]) -> bool:
+        """Tell whether a row was added."""
+        if any(number >> bits for number, bits in zip(row, self._bits, strict=True)):
+            return False
+        words = self.pack([np.array([number], dtype=np.int64) for number in row])
+        slot = int(self._slots(words)[0])
+        while (held := int(self._table[slot]) - 1) >= 0:
+            if all(ours[held] == theirs[0] for ours, theirs in zip(self._words, words, strict=True)):
+                return True
+            slot = (slot + 1) & (len(self._table) - 1)
+        return False
+
     def _claim(self, wanting: Numbers, slots: Numbers, words: Sequence[Words]) -> Numbers:
         """Let the first of those who want the same free slot have it, and give it a number."""
         at = slots[wanting]

@@ -6,6 +6,7 @@ so that the search has an end.
 
 import sys
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -16,14 +17,13 @@ from lifefold.core import agent, fleet, process, runtime, session
 from lifefold.core.budget import lease
 from lifefold.core.budget.account import Account
 from lifefold.core.fleet.mailbox import Mailbox
-from lifefold.core.kernel import Envelope, Machine, Record, System
+from lifefold.core.kernel import Machine, Record, System
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import WindowedSession
 from lifefold.interpreters import views
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
+from lifefold.interpreters.check.opening import Opening, opened
 from lifefold.interpreters.check.question import Bounds
-
-Opening = tuple[tuple[str, Envelope], ...]
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -42,8 +42,8 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def one_section(a: runtime.Runtime) -> bool:
-    """Tell whether no more than one section is executed at a time."""
-    return len(a.preemption.sections) <= 1
+    """Tell whether no more than one section is executed at a time, however often it was entered."""
+    return len({each.key for each in a.preemption.sections}) <= 1
 
 
 def little_money(x: lease.Lease) -> bool:
@@ -206,8 +206,7 @@ def named(name: str) -> Target:
         system, needs = views.systems()[of], (_VIEWS, "systems")
         return Target(name, system, question.opening, question.bounds, needs, spelled, crashes=question.crashes)
     if name not in views.machines():
-        error = views.UnknownNameError("target", name, (*known(), *larger()))
-        raise UnusableTarget(f"{error}; or name your own: module:attribute")
+        raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
     machine = views.machines()[name]
     if question.record is not None:
         machine = machine.starting(question.record)
@@ -225,6 +224,17 @@ def named(name: str) -> Target:
         promises=question.promises,
         crashes=question.crashes,
     )
+
+
+_LISTED: Final = "`lifefold machines` lists what there is; your own is named module:attribute"
+
+
+def _meant(name: str) -> str:
+    """Ask for the names that are nearest, if any is near; for a file of Python, for how it is named."""
+    if name.endswith(".py") or Path(f"{name.replace('.', '/')}.py").is_file():
+        return f" did you mean {name.removesuffix('.py').replace('/', '.')}:ATTRIBUTE?"
+    near = get_close_matches(name.lower(), (*known(), *larger()), n=3)
+    return f" did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 _VIEWS: Final = "lifefold.interpreters.views"
@@ -261,12 +271,24 @@ def _attribute(name: str, module: str, attribute: str) -> Any:
     try:
         found: Any = import_module(module)
         for part in attribute.split("."):
-            found = getattr(found, part)
-    except AttributeError as error:
-        raise UnusableTarget(f"{name}: {error}") from error
+            found = _part(name, found, part)
+    except UnusableTarget:
+        raise
     except Exception as error:
-        raise UnusableTarget(f"{name}: {module!r} cannot be imported: {type(error).__name__}: {error}") from error
+        meant = _meant(module) if module.endswith(".py") else ""
+        said = f"{module!r} cannot be imported: {type(error).__name__}: {error}"
+        raise UnusableTarget(f"{name}: {said};{meant.replace('ATTRIBUTE', attribute)}".rstrip(";")) from error
     return found
+
+
+def _part(name: str, of: Any, attribute: str) -> Any:
+    try:
+        return getattr(of, attribute)
+    except AttributeError as error:
+        there = [each for each in dir(of) if not each.startswith("_") and not isinstance(getattr(of, each, None), type)]
+        near = get_close_matches(attribute, there, n=3)
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise UnusableTarget(f"{name}: {error}{meant}") from error
 
 
 def _called(name: str, found: Callable[[], Any]) -> Any:
@@ -278,16 +300,6 @@ def _called(name: str, found: Callable[[], Any]) -> Any:
 
 def _opening(name: str, system: System, given: Any) -> Opening:
     try:
-        opening = tuple((str(aggregate), envelope) for aggregate, envelope in dict(given).items())
-    except (TypeError, ValueError) as error:
-        raise UnusableTarget(f"{name}: the opening has to be pairs of an aggregate's name and an Envelope") from error
-    for aggregate, envelope in opening:
-        if not isinstance(envelope, Envelope):
-            raise UnusableTarget(
-                f"{name}: the opening of {aggregate!r} is a {type(envelope).__name__}, not an Envelope"
-            )
-        if aggregate.partition("/")[0] not in system.aggregates:
-            raise UnusableTarget(f"{name}: {aggregate!r} is none of {', '.join(system.aggregates)}")
-    if not opening:
-        raise UnusableTarget(f"{name}: the opening is empty")
-    return opening
+        return opened(system, given)
+    except ValueError as error:
+        raise UnusableTarget(f"{name}: {error}") from error

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from lifefold.core.kernel import Temper, replace, subject_of
+import numpy as np
+
+from lifefold.core.kernel import Record, Temper, replace, subject_of
 from lifefold.interpreters.check.findings import Finding, Findings
 from lifefold.interpreters.check.flaw import Flaw, Place
 from lifefold.interpreters.check.gate import Unsound
@@ -11,7 +13,9 @@ from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.liveness import Lasso
 from lifefold.interpreters.check.parts import House, Move
 from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
-from lifefold.interpreters.check.report import Attempt, Outcome, Trace, Verdict
+from lifefold.interpreters.check.post import Vain
+from lifefold.interpreters.check.report import Message, Outcome, Verdict
+from lifefold.interpreters.check.trace import Attempt, Trace, placed
 
 
 class Witness:
@@ -30,7 +34,19 @@ class Witness:
         for move in cycle or ():
             world, happening = self.plain.go(world, move)
             rounds.append(happening)
-        return Trace(tuple(happened), None if cycle is None else tuple(rounds))
+        return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
+
+    def _begins(self, happened: Sequence[Happening]) -> tuple[tuple[str, Record], ...]:
+        """Return with which records all entities begin, if nothing is to be shown that happened."""
+        return (
+            ()
+            if happened
+            else tuple(
+                (placed(aggregate.name, ref), entity.record)
+                for aggregate in self.plain.initial().aggregates
+                for ref, entity in sorted(aggregate.entities.items())
+            )
+        )
 
     def finding(self, found: Finding, promise: int) -> Trace:
         """Return the way to where a promise is broken; if a step breaks it, that step is the last one."""
@@ -65,7 +81,7 @@ class Witness:
             said = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
         if holds not in said:
             raise Unsound(self._words(promise, "is not as the search says where its way leads"))
-        return Trace(tuple(happened), None)
+        return Trace(tuple(happened), None, begins=self._begins(happened))
 
     def _words(self, promise: int, how: str) -> str:
         of = self._house.judge.promises[promise]
@@ -74,7 +90,33 @@ class Witness:
     def lasso(self, lasso: Lasso) -> Trace:
         """Return the way to what goes on for ever, and that."""
         moves = [*self._found.way(lasso.stem[0]), *self._found.moves(lasso.stem)]
-        return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle)))
+        return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle), lasso.labels))
+
+    def message(self, vain: Vain) -> Message:
+        """Return messages that are in vain, with the way to where that is seen; without, if no way was found."""
+        for place in vain.places:
+            if place.local < 0:
+                return Message(*vain.kind, vain.why, self.trace([]))
+            state = self._doing(place)
+            if state >= 0:
+                move = Move(place.part, max(place.choice, 0), place.channel)
+                return Message(*vain.kind, vain.why, self.trace([*self._found.way(state), move]))
+        return Message(*vain.kind, vain.why)
+
+    def _doing(self, place: Place) -> int:
+        """Return the state nearest to the beginning in which a step is possible; -1 if there is none."""
+        found, bounds = self._found, self._house.bounds
+        if not isinstance(found, Graph):
+            return found.nearest(place.part, (place.local,))
+        if place.channel >= 0:
+            return found.taking(place)
+        part = self._house.parts[place.part]
+        said = any(step.said and step.choice == place.choice for step in part.steps(place.local))
+        possible = found.seen.column(place.part) == place.local
+        if said and bounds.commands is not None:
+            possible &= found.seen.column(self._house.width - 1) < bounds.commands
+        states = np.flatnonzero(possible)
+        return int(states[0]) if states.size else -1
 
     def flaw(self, flaw: Flaw) -> Verdict:
         """Return the verdict on what the rules do not answer, with the way to it."""

@@ -172,6 +172,12 @@ def _add_check(commands: _Commands) -> None:
     check.add_argument("--memory", metavar="MIB", type=_positive, help="use so much memory at most")
     check.add_argument("--commands", metavar="N", type=_natural, help="let people say something so often at most")
     check.add_argument(
+        "--symmetry",
+        action="store_true",
+        default=None,
+        help="look at one state for all in which only the names of aggregates that are alike differ",
+    )
+    check.add_argument(
         "--accept-truncated", action="store_true", help="be content with a search that a limit has ended"
     )
     check.add_argument("--certificate", metavar="PATH", help="the file, or the folder, for what was proven")

@@ -12,7 +12,7 @@ from lifefold.interpreters.cli.words import age
 WIDTH: Final = 80
 """How many characters a line has where no terminal says it."""
 
-MARKS: Final = {r"^  ✓": "green", r"^  ✗.*": "bold red", r"^  \?.*": "yellow"}
+MARKS: Final = {r"^  ✓": "green", r"^  ✗.*": "bold red", r"^  [?!].*": "yellow"}
 """How a verdict is shown, by how its line begins."""
 
 Tell = Callable[[Progress], None]

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from canonical_form import in_form
 from lifefold.core import runtime
 from lifefold.core.kernel import (
     Aggregate,
@@ -75,14 +76,14 @@ def test_what_a_record_leaves_out_in_its_simplest_form_decides_nothing(state: St
         for _ in range(12):
             now_ms = aggregate.entities[name].record.at_ms
             envelopes = [each.envelope for each in possible(of, aggregate, now_ms)]
-            same = [each.envelope for each in possible(of, form(aggregate), NOW_MS)]
+            same = [each.envelope for each in possible(of, in_form(form, aggregate), NOW_MS)]
             assert len(envelopes) == len(same)
             came = [react(of, aggregate, each) for each in envelopes]
-            likewise = [react(of, form(aggregate), each) for each in same]
+            likewise = [react(of, in_form(form, aggregate), each) for each in same]
             for one, other in zip(came, likewise, strict=True):
                 assert type(one) is type(other)
                 if isinstance(one, Reaction) and isinstance(other, Reaction):
-                    assert form(one.aggregate) == form(other.aggregate)
+                    assert in_form(form, one.aggregate) == in_form(form, other.aggregate)
             aggregate = chance.choice([each.aggregate for each in came if isinstance(each, Reaction)])
 
 

@@ -17,8 +17,19 @@ from lifefold.core.budget.lease.model import (
     Settle,
     State,
 )
-from lifefold.core.kernel import Property, Transition, always_step, leads_to, sometimes, weakly
-from lifefold.core.policy.promises import asks_once, keeps_time, leads_where, passes
+from lifefold.core.kernel import (
+    ANY,
+    Entity,
+    Pattern,
+    Property,
+    Transition,
+    always_step,
+    leads_to,
+    sometimes,
+    takes,
+    weakly,
+)
+from lifefold.core.policy.promises import asks_once, goes_on, keeps_time, leads_where, passes
 from lifefold.effects import ReturnBudget
 
 # What holds of every lease
@@ -138,7 +149,56 @@ def says_why_it_was_revoked(step: Transition) -> bool:
     return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
 
 
+# What is heard of every lease
+
+
+def something_fits(e: Entity[Lease]) -> bool:
+    """Say: somebody asks for no more than is free, under a name that is new."""
+    x = e.record.account
+    known = {*x.settled, *(each.name for each in x.reservations)}
+    return any(each.name not in known and each.amount_microusd <= x.free_microusd for each in Reserve.examples())
+
+
+def work_can_be_settled(e: Entity[Lease]) -> bool:
+    """Say: some work that reports its cost has something reserved."""
+    return any(e.record.account.held(each.name) for each in Settle.examples())
+
+
+def work_can_be_refunded(e: Entity[Lease]) -> bool:
+    """Say: some work that was not done has something reserved."""
+    return any(e.record.account.held(each.name) for each in Refund.examples())
+
+
+def owes_nothing(e: Entity[Lease]) -> bool:
+    """Say: no more was spent than was granted."""
+    return not e.record.account.overrun_microusd
+
+
+def has_something_left(e: Entity[Lease]) -> bool:
+    """Say: something is free, or reserved for work that is under way."""
+    return e.record.account.free_microusd + e.record.account.reserved_microusd > 0
+
+
+_WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
+_AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
+
+HEARD: Final[tuple[Property[Any], ...]] = (
+    takes("what is free can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
+    takes("what work has cost can be said, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
+    takes("what is not needed can be given back, also then", {ANY: (Refund,)}, when=work_can_be_refunded),
+    takes("a lease pays, is closed and is taken back as long as it is open", {OPEN: (Charge, Close, Revoke)}),
+    takes("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
+    takes("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
+    takes(
+        "and with nothing, as long as something is left of it", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
+    ),
+    goes_on("Expire", State.ACTIVE),
+    goes_on("GraceExceeded", State.EXPIRED),
+)
+"""That nobody is refused who may ask, and that time passes."""
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
+    *HEARD,
     always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
     always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
     always_step("more is granted only if somebody adds it", grants_what_was_said),

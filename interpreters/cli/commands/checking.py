@@ -3,18 +3,18 @@
 import json
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.written import see_to, write
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.check import Bounds, CrashBounds, CrashReport, Report
-    from lifefold.interpreters.check.certificate import Certificate
+    from lifefold.interpreters.check import Bounds, CrashBounds, Report
     from lifefold.interpreters.check.targets import Target
 
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
@@ -29,44 +29,78 @@ def check(arguments: Namespace) -> int:
         if library not in {"numpy", "scipy"}:
             raise
         raise BadInput(EXTRA.format(library)) from error
-    return _verify(arguments) if arguments.verify else _check(arguments)
+    if not arguments.verify:
+        return _check(arguments)
+    from lifefold.interpreters.cli.commands.verifying import verify  # noqa: PLC0415 - needs an extra
+
+    return verify(arguments)
 
 
 def _check(arguments: Namespace) -> int:
-    targets = [_named(name) for name in dict.fromkeys(arguments.targets)]
+    targets = [named(name) for name in dict.fromkeys(arguments.targets)]
     if not targets:
         raise BadInput("check what? name lifecycles or systems of `lifefold machines`, or your own: module:attribute")
-    folder = arguments.certificate and _is_folder(arguments.certificate)
-    if arguments.certificate and len(targets) > 1 and not folder:
-        raise BadInput(f"--certificate {arguments.certificate}: one file for {len(targets)} targets; name a folder")
-    checked: list[tuple[Target, Report]] = []
+    _see_to_files(targets, arguments)
+    found: list[tuple[Target, Report | None]] = []
     good = True
     for target in targets:
-        crashes = msgspec.structs.replace(target.crashes, seconds=arguments.seconds)
-        report = _searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json)
-        if report is None:
-            good = False
-            continue
-        checked.append((target, report))
-        is_good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
-        if arguments.certificate:
-            is_good = is_good and _certify(target, report, _path(arguments.certificate, target.name))
-            if not is_good:
-                print(f"lifefold: {target.name} gets no certificate", file=sys.stderr)
-        good = good and is_good
+        report = _searched(target, arguments)
+        found.append((target, report))
+        good = report is not None and _is_good(target, report, arguments) and good
     if arguments.json:
-        print(json.dumps([_facts(target, report) for target, report in checked], indent=2))
+        _tell_programs(found)
     if arguments.emit_test:
-        _emit(checked, Path(arguments.emit_test))
+        checked = [(target, report) for target, report in found if report is not None]
+        _emit(checked, Path(arguments.emit_test), is_quiet=arguments.json)
     return 0 if good else 1
 
 
-def _named(name: str) -> "Target":
-    from lifefold.interpreters.check.targets import UnusableTarget, named  # noqa: PLC0415 - needs an extra
+def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:
+    """Tell whether a report is as it should be; if it gets a certificate, write that."""
+    is_good = not report.broken() if arguments.accept_truncated and report.cut_short else report.ok
+    if arguments.certificate:
+        path = _path(arguments.certificate, target.name)
+        is_good = is_good and _certify(target, report, path, is_quiet=arguments.json)
+        if not is_good:
+            print(f"lifefold: {target.name} gets no certificate", file=sys.stderr)
+    return is_good
+
+
+def _see_to_files(targets: "Sequence[Target]", arguments: Namespace) -> None:
+    """See to it, before anything is searched, that what will be written can be. Raises ``BadInput``."""
+    from lifefold.interpreters.check.certificate import is_certificate  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.check.emitted import is_emitted  # noqa: PLC0415 - as above
+
+    if arguments.certificate:
+        paths = {_path(arguments.certificate, target.name) for target in targets}
+        if len(paths) < len(targets):
+            raise BadInput(f"--certificate {arguments.certificate}: one file for {len(targets)} targets; name a folder")
+        for path in paths:
+            see_to(path, "certificate", is_certificate)
+    if arguments.emit_test:
+        see_to(Path(arguments.emit_test), "test", is_emitted)
+
+
+def _searched(target: "Target", arguments: Namespace) -> "Report | None":
+    crashes = msgspec.structs.replace(target.crashes, seconds=arguments.seconds)
+    return searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json)
+
+
+def _tell_programs(found: "Sequence[tuple[Target, Report | None]]") -> None:
+    from lifefold.interpreters.cli.facts import facts  # noqa: PLC0415 - needs an extra
+
+    nothing = {"ok": False, "conclusion": "the search cannot be brought to its end"}
+    told = [{"target": of.name, **nothing} if report is None else facts(of, report) for of, report in found]
+    print(json.dumps(told, indent=2))
+
+
+def named(name: str) -> "Target":
+    """Return the target of a name. Raises ``BadInput``."""
+    from lifefold.interpreters.check import targets  # noqa: PLC0415 - needs an extra
 
     try:
-        return named(name)
-    except UnusableTarget as error:
+        return targets.named(name)
+    except targets.UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 
@@ -78,11 +112,12 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
         "seconds": arguments.seconds,
         "memory_mib": arguments.memory,
         "commands": arguments.commands,
+        "symmetry": arguments.symmetry,
     }
     return msgspec.structs.replace(target.bounds, **{name: each for name, each in typed.items() if each is not None})
 
 
-def _searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report | None":
+def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report | None":
     """Search, and tell what came of it; None if the search could not be brought to its end, which is told, too."""
     from lifefold.interpreters.check import Unsound, check  # noqa: PLC0415 - needs an extra
     from lifefold.interpreters.cli.search import shown, tell  # noqa: PLC0415 - as above
@@ -110,7 +145,7 @@ def _path(given: str, name: str) -> Path:
     return Path(given) / f"{name.replace(':', '.')}.json" if _is_folder(given) else Path(given)
 
 
-def _certify(target: "Target", report: "Report", path: Path) -> bool:
+def _certify(target: "Target", report: "Report", path: Path, *, is_quiet: bool) -> bool:
     """Write the certificate; tell whether there is one."""
     from lifefold.interpreters.check.certificate import NoCertificate, certify  # noqa: PLC0415 - needs an extra
 
@@ -119,119 +154,17 @@ def _certify(target: "Target", report: "Report", path: Path) -> bool:
     except NoCertificate as error:
         print(f"lifefold: {target.name}: {error}", file=sys.stderr)
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(certificate.encode())
+    write(path, certificate.encode(), is_quiet=is_quiet)
     return True
 
 
-def _emit(checked: "Sequence[tuple[Target, Report]]", path: Path) -> None:
+def _emit(checked: "Sequence[tuple[Target, Report]]", path: Path, *, is_quiet: bool) -> None:
     from lifefold.interpreters.check.emitted import emitted  # noqa: PLC0415 - needs an extra
 
     text, without = emitted(checked)
     for each in without:
         print(f"lifefold: no test of {each}", file=sys.stderr)
     if text:
-        path.write_text(text, encoding="utf-8")
+        write(path, text.encode(), is_quiet=is_quiet)
     else:
         print(f"lifefold: nothing to test, so {path} is not written", file=sys.stderr)
-
-
-def _facts(target: "Target", report: "Report") -> dict[str, Any]:
-    return {
-        "target": target.name,
-        "ok": report.ok,
-        "truncated": report.truncated,
-        "states": report.states,
-        "steps": report.steps,
-        "depth": report.depth,
-        "seconds": round(report.seconds, 3),
-        "local_states": dict(report.parts),
-        "coverage": {name: list(each) for name, each in report.coverage.items()},
-        "missing": list(report.missing),
-        "crashes": None if report.crashes is None else _of_crashes(report.crashes),
-        "promises": [
-            {
-                "owner": verdict.owner,
-                "name": verdict.name,
-                "kind": verdict.temper,
-                "outcome": verdict.outcome,
-                "trace": None if verdict.trace is None else list(verdict.trace.lines(_WIDE)),
-            }
-            for verdict in report.verdicts
-        ],
-    }
-
-
-def _of_crashes(crashes: "CrashReport") -> dict[str, Any]:
-    limits = crashes.limits
-    return {
-        "begun": crashes.begun,
-        "inputs": limits.inputs,
-        "crashes": limits.crashes,
-        "batch": limits.batch,
-        "truncated": crashes.truncated,
-        "moments": crashes.states,
-        "steps": crashes.steps,
-        "depth": crashes.depth,
-        "performed_again": crashes.again,
-        "seconds": round(crashes.seconds, 3),
-    }
-
-
-_WIDE: Final = 10_000
-"""No line of a trace is cut where a program reads it."""
-
-
-def _verify(arguments: Namespace) -> int:
-    """Tell of each certificate whether it holds. Raises ``BadInput``."""
-    if not arguments.certificate:
-        raise BadInput("--verify needs --certificate: the file, or the folder of several")
-    given = Path(arguments.certificate)
-    paths = sorted(given.glob("*.json")) if given.is_dir() else [given]
-    found = [(path, _read(path)) for path in paths]
-    chosen = [each for each in found if not arguments.targets or each[1].target in arguments.targets]
-    missing = [name for name in arguments.targets if name not in {each.target for _, each in found}]
-    if missing or not chosen:
-        known = ", ".join(each.target for _, each in found) or "none"
-        raise BadInput(f"{given}: no certificate of {', '.join(missing) or 'anything'}; there are: {known}")
-    held = [_holds(path, certificate) for path, certificate in chosen]
-    return 0 if all(held) else 1
-
-
-def _read(path: Path) -> "Certificate":
-    from lifefold.interpreters.check.certificate import UnreadableCertificate, read  # noqa: PLC0415 - needs an extra
-
-    try:
-        return read(path)
-    except UnreadableCertificate as error:
-        raise BadInput(str(error)) from error
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from error
-
-
-def _holds(path: Path, certificate: "Certificate") -> bool:
-    """Look whether the code is the same; if it is not, search again and compare."""
-    from lifefold.interpreters.check import certificate as certificates  # noqa: PLC0415 - needs an extra
-
-    target = _named(certificate.target)
-    changed = certificates.changes(certificate, target)
-    if not changed:
-        print(f"{target.name}: holds; the code is the same ({path})")
-        return True
-    print(f"{target.name}: {', '.join(changed)}: checking again")
-    report = _searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
-    told = ["the search cannot be brought to its end"] if report is None else list(_told(target, certificate, report))
-    for each in told:
-        print(f"  {each}")
-    print(f"{target.name}: {'does not hold any more' if told else 'holds for this code, too'} ({path})")
-    return not told
-
-
-def _told(target: "Target", then: "Certificate", report: "Report") -> Iterator[str]:
-    from lifefold.interpreters.check.certificate import NoCertificate, certify, differences  # noqa: PLC0415 - an extra
-
-    try:
-        yield from differences(then, certify(target, report))
-    except NoCertificate as error:
-        yield f"{error}:"
-        yield from (f"{verdict.owner}: {verdict.name}: {verdict.outcome}" for verdict in report.broken())

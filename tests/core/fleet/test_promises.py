@@ -7,12 +7,13 @@ import pytest
 
 from lifefold.core import task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, intent, opening, promises, system, worker
-from lifefold.core.fleet.mailbox import Mailbox
+from lifefold.core.fleet.mailbox import LetterArrived, Mailbox
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Event, Rule, System, Transition, replace, rule
 from lifefold.core.session import Limits
 from lifefold.effects import Tell
 from lifefold.interpreters.check import Bounds, Report, check
 from promised import COMPARED, proven
+from witnessed_fleet import MERGED, OUTCOME, witnessed
 
 NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
 
@@ -22,6 +23,7 @@ def one_letter(box: Mailbox) -> bool:
     return len(box.letters) <= 1
 
 
+STOP: Final = {"intent": (intent.StopWanted,)}
 FEW: Final = Bounds(within={"mailbox": one_letter}, compared=COMPARED)
 
 
@@ -61,15 +63,19 @@ def test_a_fleet_of_one_agent_and_one_task_keeps_all_its_promises() -> None:
     assert report.coverage["states"][0] >= 31
 
 
+def test_what_is_closed_was_merged() -> None:
+    """Whatever people do: under the very claim that has closed it. A worker that remembers what it merged says so."""
+    people = {
+        "intent": (intent.StopWanted, intent.HoldWanted, intent.RunWanted),
+        "mailbox": (LetterArrived,),
+        "task": (task.Cancelled, task.Unblocked),
+    }
+    proven(witnessed(people), FEW, opening=planned(1, 1, max_retries=0))
+
+
 def test_two_agents_never_get_in_each_others_way() -> None:
     """Nor does anything of one task get lost between them, when nobody interferes and when one is stopped."""
-    few = System(
-        "fleet",
-        told(system.aggregates["board"]),
-        told(system.aggregates["worker"], intent=(intent.StopWanted,)),
-        properties=promises.PROMISES,
-    )
-    report = check(few, opening=planned(2, 1, max_retries=0), bounds=Bounds(states=20_000))
+    report = check(witnessed(STOP), opening=planned(2, 1, max_retries=0), bounds=Bounds(states=20_000))
     assert not report.broken(), report
 
 
@@ -115,6 +121,34 @@ def _old_number(of: Aggregate, transition: Transition) -> Any:
             yield wish
 
 
+@rule(on=assignment.machine)
+def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
+    """Give a task back as soon as a session is at it, and go on with it."""
+    yield from worker.report.follow(of, transition)
+    if isinstance(transition.event, assignment.Prompted):
+        brief = transition.after.record.brief
+        yield Tell("board", f"task:{brief.task}", task.Released(brief.epoch))
+
+
+@rule(on=assignment.machine)
+def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
+    """Say that a task is home when its merge has failed."""
+    for wish in worker.report.follow(of, transition):
+        if isinstance(wish, Tell) and isinstance(transition.event, assignment.Conflicted):
+            yield replace(wish, event=task.Verified(transition.after.record.brief.epoch))
+        else:
+            yield wish
+
+
+@rule(on=task.in_fleet)
+def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over to its owner, and to another one."""
+    for wish in board.hand_over.follow(of, transition):
+        yield wish
+        if isinstance(wish, Tell):
+            yield replace(wish, aggregate={"worker/a0": "worker/a1", "worker/a1": "worker/a0"}[wish.aggregate])
+
+
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
 
 MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
@@ -131,7 +165,8 @@ MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
         without(BOARD, "hand_over", _hands_over_to_nobody),
         None,
     ),
-    "a task is given under an old number": ("in two hands", without(BOARD, "hand_over", _old_number), None),
+    "a task is given under an old number": ("has not made", without(BOARD, "hand_over", _old_number), None),
+    "a task is given back and kept": ("in hand what they own", None, without(WORKER, "report", _gives_back_and_keeps)),
     "a ready task is given to nobody": ("nobody waits while", without(BOARD, "match"), None),
     "the next round is never opened": ("every task is settled at last", None, without(WORKER, "next_round")),
 }
@@ -157,3 +192,46 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
     """Each of these was planted."""
     broken = [each.name for each in mistaken(of_board, of_worker).broken()]
     assert any(words in each for each in broken), f"{words!r} does not find it; broken are {broken}"
+
+
+def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
+    """Under one claim."""
+    twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
+    assert "no claim of a task is in two hands" in broken(twice, planned(2, 1, max_retries=0))
+
+
+def test_what_is_closed_without_a_merge_is_found() -> None:
+    """By those who remember what was merged, and by nobody else: all others take the worker's word for it."""
+    rules = {"worker": without(WORKER, "report", _takes_a_conflict_for_a_merge)}
+    assert broken(witnessed(STOP, rules), planned(1, 1, max_retries=0)) - NEVER_HERE == {MERGED, OUTCOME}
+
+
+NEVER_HERE: Final = {
+    "letters wait to be delivered",
+    "whoever works at what was taken from him hears of it, if what is begun is merged",
+}
+"""Promises about letters, and about what is taken from somebody: where people only stop agents neither comes to be."""
+
+
+def _forgets_what_is_closed(work: board.Work, transition: Transition) -> board.Work:
+    return replace(board.fold(work, transition), closed=work.closed)
+
+
+def _has_them_in_the_order_of_the_plan(work: board.Work, transition: Transition) -> board.Work:
+    now = board.fold(work, transition)
+    return replace(now, ready=tuple(sorted(now.ready, key=lambda place: place[1])))
+
+
+@pytest.mark.parametrize("fold", [_forgets_what_is_closed, _has_them_in_the_order_of_the_plan])
+def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
+    """Also where no rule looks at it before all is over."""
+    tasks = (TaskPlan("T0", "do it"), TaskPlan("T1", "do that", priority=1))
+    plan = Plan("small", (AgentPlan("a0", NEAR),), tasks)
+    assert "what is looked up is what the tasks and seats are" in broken(
+        witnessed({}, fold=fold), list(opening(plan, 0))
+    )
+
+
+def broken(fleet: System, begins: Any) -> set[str]:
+    """Return the promises that a fleet does not keep, as far as it is looked at."""
+    return {each.name for each in check(fleet, opening=begins, bounds=Bounds(states=20_000, compared=0)).broken()}

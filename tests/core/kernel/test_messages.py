@@ -1,6 +1,7 @@
 """Messages between aggregates: numbered, taken once and in order, and only where they can be read."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,18 +9,23 @@ from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
     Aggregate,
+    AggregateType,
     Asked,
     Created,
     Elapsed,
     Ended,
     Envelope,
     Event,
+    Machine,
     Opened,
     Reaction,
+    Record,
     Recovered,
+    Step,
     System,
     Transition,
     react,
+    row,
     rule,
 )
 from lifefold.effects import Effect, Tell
@@ -50,6 +56,39 @@ def test_messages_are_numbered_per_receiver() -> None:
         ("village/b", 1), ("village/c", 1), ("village/b", 2), ("village/b", 3), ("village/c", 2), ("village/b", 4),
     ]  # fmt: skip
     assert dict(second.aggregate.sent) == {"village/b": 4, "village/c": 2}
+
+
+class Ring(Record, frozen=True):
+    """A bell that calls the next tower by itself."""
+
+    state: Sound = Sound.QUIET
+
+
+def call(ring: Ring, event: Pulled) -> Step[Ring, Tell]:
+    """Call the next tower, and nobody."""
+    return Step(ring, (Tell("tower/b", "bell", event), Tell("castle/b", "bell", event)))
+
+
+def test_what_a_row_tells_is_numbered_as_what_a_rule_tells() -> None:
+    """It is a message like any other one, in its place among them, and not sent to nobody."""
+    rows = (row(Sound.QUIET, Pulled, Sound.RINGING, call), row(Sound.RINGING, Pulled, Sound.QUIET, call))
+    machine: Machine[Any] = Machine("bell", Ring(), rows=rows)
+
+    @rule(on=machine)
+    def tell(_aggregate: Aggregate, transition: Transition) -> Iterator[Tell]:
+        if transition.before is not None:
+            yield Tell("tower/b", "bell", transition.event)
+
+    of = System("country", AggregateType("tower", machines=(machine,), rules=(tell,))).type_of("tower/a")
+    first = taken(of, of.start("tower/a"), Envelope("bell", Created(Ring()), 0))
+    second = taken(of, first.aggregate, Envelope("bell", Pulled(), 7, "ringer"))
+    third = taken(of, second.aggregate, Envelope("bell", Pulled(), 8, "ringer"))
+    assert [each.effect for each in (*second.effects, *third.effects)] == [
+        Tell("tower/b", "bell", Pulled(), ordinal) for ordinal in (1, 2, 3, 4)
+    ]
+    assert [(each.kind, each.envelope.at_ms, each.envelope.actor) for each in third.refusals] == [
+        ("unknown", 8, "bell")
+    ]
 
 
 def test_a_message_is_taken_once_and_in_order() -> None:

@@ -91,6 +91,16 @@ def test_a_state_takes_what_one_of_its_rows_or_its_queue_takes(events: dict[Any,
     assert [promised.holds(entity) for entity in entities(machine)] == held
 
 
+def test_what_is_taken_can_be_promised_of_some_only() -> None:
+    """Of those that it is not promised of, nothing is asked; of the others it is asked as ever."""
+    quiet, ringing = entities(bell())
+    machine = bell(takes("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.RINGING))
+    other = bell(takes("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.QUIET))
+    (kept,), (broken,) = machine.properties, other.properties
+    assert [kept.holds(quiet), kept.holds(ringing)] == [True, True]
+    assert [broken.holds(quiet), broken.holds(ringing)] == [False, True]
+
+
 def test_a_profile_is_held_to_what_its_own_table_takes() -> None:
     """The promise goes along with the machine, and asks the machine that it is a promise of."""
     machine = bell(takes("it can be held", {Bell.QUIET: (Hushed,)}))

@@ -267,7 +267,16 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("sesion", "did you mean 'session'?"),
+        (
+            "sesion",
+            "unknown target 'sesion'; did you mean 'session'? `lifefold machines` lists what there is; ",
+        ),
+        ("fleet2x3", "did you mean 'fleet-2x3' or 'fleet'?"),
+        ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),
+        ("lamps", "unknown target 'lamps'; did you mean lamps:ATTRIBUTE?"),
+        ("lamps.py", "did you mean lamps:ATTRIBUTE?"),
+        ("lamps.py:machine", "did you mean lamps:machine?"),
+        ("lamps:machin", "has no attribute 'machin'; did you mean 'machine'?"),
         ("nowhere:machine", "'nowhere' cannot be imported"),
         ("lamps:nothing", "has no attribute 'nothing'"),
         ("lamps:LATER", "has no attribute 'LATER'"),
@@ -289,7 +298,7 @@ def test_a_system_needs_its_opening() -> None:
     text += (
         "empty = (alone, [])\nstrange = (alone, [('tower', Envelope('', Turned(), 0))])\nodd = (alone, [('lamp', 5)])\n"
     )
-    text += "none = (alone, 5)\n"
+    text += "none = (alone, 5)\ntwice = (alone, [('lamp', Envelope('', Turned(), 0))] * 2)\n"
     Path("lamps.py").write_text(LAMPS + text)
     for name, words in {
         "alone": "it is not said how it begins",
@@ -297,6 +306,7 @@ def test_a_system_needs_its_opening() -> None:
         "strange": "'tower' is none of lamp",
         "odd": "is a int, not an Envelope",
         "none": "has to be pairs",
+        "twice": "'lamp' is in the opening twice; others of its kind are lamp/NAME",
     }.items():
         with pytest.raises(UnusableTarget, match=words):
             named(f"lamps:{name}")

@@ -103,6 +103,16 @@ def test_what_holds_exits_with_0_and_says_so_on_one_screen(capsys: pytest.Captur
     assert max(map(len, lines)) <= 80
 
 
+def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole report of its first example, but for how fast that was."""
+    page = (Path(__file__).parents[3] / "docs" / "check.md").read_text()
+    assert main(["check", "task-approval"]) == 0
+    first, rest = capsys.readouterr().out.split(", in 0.", 1)
+    shown, after = page.split(first, 1)[1].split("```", 1)[0].split(")\n", 1)
+    assert re.fullmatch(r", in 0\.\d s \([\d,]+ states/s", shown)
+    assert after == rest.split(")\n", 1)[1]
+
+
 def test_what_is_broken_exits_with_1_and_shows_the_way(capsys: pytest.CaptureFixture[str]) -> None:
     """Each step on a line, with what it moves; what is broken comes last."""
     _write(MORE)
@@ -152,7 +162,14 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     broken = next(each for each in told["promises"] if each["outcome"] == "broken")
     assert (broken["kind"], broken["name"]) == ("always", "it is turned three times at most")
     assert len(broken["trace"]) == 7
+    assert told["conclusion"] == "6 of 7 promises hold, 1 broken"
+    assert told["said"]["looked at"] == "everything with 2 events postponed at most"
+    assert (told["bounds"]["postponed"], told["bounds"]["commands"], told["led_out"]) == (2, None, 0)
+    assert told["compared"] == {"states": 3_000, "depth": 1_500, "renumbered": []}
+    notes = {each["name"]: each["note"] for each in told["promises"]}
+    assert notes["what is late or comes twice changes nothing"] == f"{told['refused']} refused"
     crashes = told["crashes"]
+    assert crashes["said"] == told["said"]["crashes"]
     assert (crashes["begun"], crashes["inputs"], crashes["crashes"], crashes["truncated"]) == (3, 2, 1, "")
     assert crashes["moments"] > 100
     assert [each["outcome"] for each in told["promises"] if each["owner"] == "crashes"] == ["holds"] * 4
@@ -273,6 +290,9 @@ def test_a_search_that_contradicts_itself_fails_and_says_why(folder: Path, capsy
     _write(late, ("    turns: int = 0\n", '    turns: int = 0\n    serials = ("turns",)\n'))
     assert main(["check", "lamps:machine"]) == 1
     assert "lifefold: lamps:machine: the search has" in capsys.readouterr().err
+    assert main(["check", "lamps:machine", "--json"]) == 1
+    (told,) = json.loads(capsys.readouterr().out)
+    assert (told["target"], told["ok"]) == ("lamps:machine", False)
     assert main(["check", "--verify", "--certificate", path]) == 1
     assert "the search cannot be brought to its end" in capsys.readouterr().out
 

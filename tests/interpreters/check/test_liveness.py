@@ -6,10 +6,36 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lifefold.core.kernel import Event, Machine, Record, State, eventually, row, strongly, weakly
+from lifefold.interpreters.check import check
 from lifefold.interpreters.check.liveness import Assumption, Lasso, Steps, never
+
+
+class Place(State):
+    HERE = "Here"
+    THERE = "There"
+    AWAY = "Away"
+
+
+class Driven(Event, frozen=True):
+    """Somebody drives it to the other place."""
+
+
+class Pushed(Event, frozen=True):
+    """Somebody pushes it there."""
+
+
+class Stolen(Event, frozen=True):
+    """It is taken away."""
+
+
+class Cart(Record, frozen=True):
+    state: Place = Place.HERE
+
 
 MANY: Final = 8 * settings().max_examples
 """How many graphs are looked at: they are small."""
@@ -148,7 +174,9 @@ def test_a_lasso_is_a_run_that_is_fair_and_unfulfilled(case: Case) -> None:
     assert lasso.stem[0] in case.due
     assert not case.holds.intersection(lasso.stem, lasso.cycle)
     assert not lasso.cycle or lasso.cycle[-1] == lasso.stem[-1]
-    labels = {e.label for e in case.edges if (e.source, e.target) in set(pairwise(round_))}
+    shown = list(zip(pairwise(round_), lasso.labels, strict=True))
+    assert {(*pair, label) for pair, label in shown if label >= 0} <= set(case.edges)
+    labels = {label for _, label in shown}
     for fair in case.fair:
         possible = enabled(case, fair).intersection(round_)
         idle = not possible if fair.strong else not possible.issuperset(round_)
@@ -165,3 +193,25 @@ def test_strong_fairness_forbids_to_pass_by_for_ever_and_weak_fairness_does_not(
     lasso = found(case._replace(fair=(going, weak)))
     assert lasso is not None
     assert {*lasso.cycle} == {0, 1}
+
+
+@pytest.mark.parametrize("fairly", [weakly, strongly])
+def test_a_round_is_shown_with_the_steps_that_make_it_fair(fairly: Any) -> None:
+    """Where two steps lead to the same, the one that has to happen is shown, and so the way can be gone again."""
+    machine = Machine(
+        "cart",
+        Cart(),
+        rows=(
+            row(Place.HERE, Driven, Place.THERE),
+            row(Place.THERE, Driven, Place.HERE),
+            row(Place.HERE, Pushed, Place.THERE),
+            row(Place.THERE, Pushed, Place.HERE),
+            row((Place.HERE, Place.THERE), Stolen, Place.AWAY),
+        ),
+        final={Place.AWAY},
+        properties=(eventually("it is away", lambda cart: cart.state is Place.AWAY, given=fairly(Pushed)),),
+    )
+    (broken,) = check(machine).broken()
+    assert broken.trace is not None
+    assert broken.trace.cycle is not None
+    assert Pushed in [type(happening.envelope.event) for happening in broken.trace.cycle]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from canonical_form import in_form
 from lifefold.core.kernel import Machine, Reaction, alone, possible, react, replace
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical
@@ -70,8 +71,8 @@ def test_a_state_has_the_number_of_its_form(name: str) -> None:
             came = [react(part.of, aggregate, each.envelope) for each in possible(part.of, aggregate, NOW_MS)]
             for after in [each.aggregate for each in came if isinstance(each, Reaction)]:
                 number = numbered.add(after)
-                assert numbered.states[number] == form(after)
-                assert numbered.find(after) == numbered.find(form(after)) == number
+                assert numbered.states[number] == in_form(form, after)
+                assert numbered.find(after) == numbered.find(in_form(form, after)) == number
         assert len(numbered.states) == len(set(numbered.states))
 
 

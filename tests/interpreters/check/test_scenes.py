@@ -5,12 +5,22 @@ from typing import Any, Final
 from lifefold.core import fleet
 from lifefold.core.kernel import (
     Aggregate,
+    AggregateType,
+    Envelope,
+    Event,
+    Machine,
+    Opened,
     Overview,
     Property,
+    Record,
+    Row,
     Scene,
+    State,
+    System,
     Temper,
     always,
     leads_to,
+    row,
     seeing,
     sometimes,
     subject_of,
@@ -116,3 +126,37 @@ def test_both_ways_to_ask_come_to_the_same_verdict_and_the_same_way() -> None:
         assert one.outcome == other.outcome
         assert one.trace is not None
         assert one.trace == other.trace
+
+
+class Light(State):
+    ON = "On"
+    OFF = "Off"
+
+
+class Turned(Event, frozen=True):
+    """Somebody turns it."""
+
+
+class Lamp(Record, frozen=True):
+    state: Light = Light.OFF
+
+
+def two_are_off(seen: Overview) -> bool:
+    """Tell whether no more than one lamp is on."""
+    return list(seen.aggregates.values()).count(Light.ON) <= 1
+
+
+def light(of: Aggregate) -> Light:
+    """Look whether a lamp is on."""
+    return Light(of.record("lamp").state)
+
+
+def test_what_is_seen_may_be_of_more_kinds_than_a_number_can_tell_apart() -> None:
+    """Sixty-four lamps, each of which is on or off: every state is judged by its own look."""
+    rows: tuple[Row[Lamp], ...] = (row(Light.OFF, Turned, Light.ON), row(Light.ON, Turned, Light.OFF))
+    lamps = AggregateType("lamp", machines=(Machine("lamp", Lamp(), rows=rows),))
+    system = System("street", lamps, properties=seeing(light, always("it is dark", two_are_off)))
+    opening = [(f"lamp/{n}", Envelope("", Opened({"lamp": Lamp()}), 0)) for n in range(64)]
+    (broken,) = check(system, opening=opening, bounds=Bounds(depth=1)).broken()
+    assert broken.trace is not None
+    assert [type(each.envelope.event) for each in broken.trace.steps] == [Turned, Turned]

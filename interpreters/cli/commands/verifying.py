@@ -1,0 +1,106 @@
+"""``lifefold check --verify``: whether what certificates say still holds. It is loaded when ``check`` has its extra."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lifefold.interpreters.check import Report
+from lifefold.interpreters.check.certificate import (
+    Certificate,
+    NoCertificate,
+    UnreadableCertificate,
+    certify,
+    changes,
+    differences,
+    read,
+)
+from lifefold.interpreters.check.targets import Target
+from lifefold.interpreters.cli.commands.checking import named, searched
+from lifefold.interpreters.cli.errors import BadInput
+
+MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
+"""The options that a certificate leaves no room for: it has its bounds."""
+
+
+class Answer(msgspec.Struct):
+    """What came of a certificate: what of the code has changed, and what is different if it was searched again."""
+
+    target: str
+    certificate: str
+    holds: bool
+    changed: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
+
+
+def verify(arguments: Namespace) -> int:
+    """Tell of each certificate whether it holds; return 0 if all do, else 1. Raises ``BadInput``."""
+    for name in MEANINGLESS:
+        if getattr(arguments, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(f"{option} means nothing with --verify: the certificate says what is looked at")
+    answers: list[Answer] = []
+    for path, certificate in _chosen(arguments):
+        answer = _answer(path, certificate, is_quiet=arguments.json, is_content=arguments.accept_truncated)
+        answers.append(answer)
+    if arguments.json:
+        print(json.dumps(msgspec.to_builtins(answers), indent=2))
+    return 0 if all(each.holds for each in answers) else 1
+
+
+def _chosen(arguments: Namespace) -> list[tuple[Path, Certificate]]:
+    if not arguments.certificate:
+        raise BadInput("--verify needs --certificate: the file, or the folder of several")
+    given = Path(arguments.certificate)
+    paths = sorted(given.glob("*.json")) if given.is_dir() else [given]
+    found = [(path, _read(path)) for path in paths]
+    chosen = [each for each in found if not arguments.targets or each[1].target in arguments.targets]
+    missing = [name for name in arguments.targets if name not in {each.target for _, each in found}]
+    if missing or not chosen:
+        known = ", ".join(each.target for _, each in found) or "none"
+        raise BadInput(f"{given}: no certificate of {', '.join(missing) or 'anything'}; there are: {known}")
+    return chosen
+
+
+def _read(path: Path) -> Certificate:
+    try:
+        return read(path)
+    except UnreadableCertificate as error:
+        raise BadInput(str(error)) from error
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from error
+
+
+def _answer(path: Path, certificate: Certificate, *, is_quiet: bool, is_content: bool) -> Answer:
+    """Look whether it is a proof, and the code is the same; if that has changed, search again and compare."""
+    target, lacking = named(certificate.target), certificate.lacking()
+    changed = changes(certificate, target)
+    say = _silent if is_quiet else print
+    if lacking and not is_content:
+        say(f"{target.name}: is not proven: {lacking} (--accept-truncated is content with it) ({path})")
+        return Answer(target.name, str(path), holds=False, changed=changed, differences=(f"is not proven: {lacking}",))
+    if not changed:
+        say(f"{target.name}: holds; the code is the same ({path})")
+        return Answer(target.name, str(path), holds=True)
+    say(f"{target.name}: {', '.join(changed)}: checking again")
+    report = searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
+    told = ("the search cannot be brought to its end",) if report is None else tuple(_told(target, certificate, report))
+    for each in told:
+        say(f"  {each}")
+    say(f"{target.name}: {'does not hold any more' if told else 'holds for this code, too'} ({path})")
+    return Answer(target.name, str(path), holds=not told, changed=changed, differences=told)
+
+
+def _silent(_text: str) -> None:
+    """Say nothing: programs read the output."""
+
+
+def _told(target: Target, then: Certificate, report: Report) -> Iterator[str]:
+    try:
+        yield from differences(then, certify(target, report))
+    except NoCertificate as error:
+        yield f"{error}:"
+        yield from (f"{verdict.owner}: {verdict.name}: {verdict.outcome}" for verdict in report.broken())

@@ -1,0 +1,188 @@
+"""A promise that is written wrongly is refused where it is written, with what is accepted."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.kernel import (
+    AggregateType,
+    Event,
+    Fairness,
+    Machine,
+    Pattern,
+    Property,
+    Record,
+    Row,
+    State,
+    System,
+    Temper,
+    always,
+    always_step,
+    eventually,
+    leads_to,
+    row,
+    seeing,
+    sometimes,
+    strongly,
+    weakly,
+)
+from lifefold.effects import Activity
+
+
+class Light(State):
+    ON = "On"
+    OFF = "Off"
+
+
+class Turned(Event, frozen=True):
+    """Somebody turns it."""
+
+
+class Burn(Activity, frozen=True):
+    """It burns."""
+
+
+class Lamp(Record, frozen=True):
+    state: Light = Light.OFF
+
+
+BRIGHT: Final = Pattern(Turned, "Bright", lambda _event: True)
+ROWS: Final[tuple[Row[Lamp], ...]] = (row(Light.OFF, Turned, Light.ON), row(Light.ON, Turned, Light.OFF))
+
+
+def is_so(_subject: Any) -> bool:
+    """Hold of everything."""
+    return True
+
+
+PROMISE: Final = always("it is so", is_so)
+
+
+def machine(promised: Any) -> Machine[Lamp]:
+    """Return a lamp that promises this."""
+    return Machine("lamp", Lamp(), rows=ROWS, properties=promised)
+
+
+def kind(promised: Any) -> AggregateType:
+    """Return lamps that promise this."""
+    return AggregateType("lamps", machines=(machine(()),), properties=promised)
+
+
+def system(promised: Any) -> System:
+    """Return a system that promises this."""
+    return System("house", kind(()), properties=promised)
+
+
+OWNERS: Final[list[Any]] = [machine, kind, system]
+NAMES: Final = {machine: "lamp", kind: "lamps", system: "house"}
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_seeing_without_its_star_is_refused(owner: Any) -> None:
+    """It makes several promises, and is no promise itself."""
+    with pytest.raises(TypeError) as caught:
+        owner((PROMISE, seeing(is_so, PROMISE)))
+    said = "several promises where one is accepted; a star is missing: *seeing(...)"
+    assert str(caught.value) == f"{NAMES[owner]}: {said}"
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+def test_one_promise_alone_is_refused_where_several_are_accepted(owner: Any) -> None:
+    """A comma is missing."""
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several promises, \(promise,\)"):
+        owner(PROMISE)
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+@pytest.mark.parametrize("wrong", [is_so, "it is so", None, Lamp()])
+def test_what_is_no_promise_is_refused(owner: Any, wrong: object) -> None:
+    """With the words that make one."""
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: .* is no promise; accepted: always\(\), "):
+        owner((PROMISE, wrong))
+
+
+@pytest.mark.parametrize("owner", [machine, kind])
+def test_only_a_system_is_seen_in_part(owner: Any) -> None:
+    """The promise of a machine, or of an aggregate, looks at one thing anyway."""
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': seeing\(\) is for promises of a System"):
+        owner(seeing(is_so, PROMISE))
+    assert [each.sees for each in system(seeing(is_so, PROMISE)).properties] == [is_so]
+
+
+def test_a_machine_is_not_let_promise_more_of_what_is_none() -> None:
+    """Nor afterwards."""
+    wrong: Any = seeing(is_so, PROMISE)
+    with pytest.raises(TypeError, match="a star is missing"):
+        machine(()).promising(wrong)
+
+
+def test_an_invariant_is_a_function() -> None:
+    """A promise has another place."""
+    wrong: Any = (is_so, PROMISE)
+    with pytest.raises(
+        TypeError, match=r"^lamp: an invariant is a function of the record, a promise goes to properties="
+    ):
+        Machine("lamp", Lamp(), rows=ROWS, invariants=wrong)
+
+
+@pytest.mark.parametrize("wrong", [is_so, (PROMISE,), [PROMISE]])
+def test_seeing_takes_promises_one_by_one(wrong: Any) -> None:
+    """No list of them."""
+    with pytest.raises(TypeError, match=r"^seeing\(\): "):
+        seeing(is_so, PROMISE, wrong)
+
+
+def test_seeing_takes_a_function_first() -> None:
+    """Somebody forgets to say at what is looked."""
+    wrong: Any = PROMISE
+    with pytest.raises(TypeError, match=r"^'it is so': seeing\(\) takes a function first, not Property"):
+        seeing(wrong, PROMISE)
+
+
+@pytest.mark.parametrize("promise", [always, always_step, sometimes, eventually])
+def test_a_promise_has_a_name_and_a_function(promise: Any) -> None:
+    """In this order."""
+    assert isinstance(promise("it is so", is_so), Property)
+    with pytest.raises(TypeError, match="a promise begins with its name, a text; not <function is_so"):
+        promise(is_so, "it is so")
+    with pytest.raises(TypeError, match="a promise begins with its name, a text; not ''"):
+        promise("", is_so)
+    with pytest.raises(TypeError, match="'it is so': what holds has to be a function, not True"):
+        promise("it is so", True)  # noqa: FBT003 - that is the mistake
+
+
+def test_what_leads_to_something_is_a_function() -> None:
+    """Both of them."""
+    wrong: Any = Light.ON
+    with pytest.raises(TypeError, match=r"^'it is so': when it is due has to be a function, not <Light"):
+        leads_to("it is so", wrong, is_so)
+
+
+@pytest.mark.parametrize(
+    "wrong", [Turned, Fairness(Turned), [weakly(Turned)], (weakly(Turned),), (Turned,), "Turned"], ids=str
+)
+def test_what_is_given_is_said_to_be_weakly_or_strongly_so(wrong: Any) -> None:
+    """An event alone does not say which."""
+    with pytest.raises(TypeError) as caught:
+        eventually("it is so", is_so, given=wrong)
+    said = str(caught.value)
+    assert said.startswith("'it is so': given= takes weakly(...) or strongly(...), or both as (*weakly(...), ")
+
+
+@pytest.mark.parametrize(
+    "wrong", [Turned(), Lamp, "Turned", is_so, (Turned,)], ids=["event", "record", "text", "function", "pair"]
+)
+@pytest.mark.parametrize("fairly", [weakly, strongly])
+def test_what_happens_fairly_is_an_event_or_an_activity(fairly: Any, wrong: object) -> None:
+    """As its class, or a pattern."""
+    with pytest.raises(TypeError, match=r"weakly\(\) and strongly\(\) take .* not "):
+        fairly(Turned, wrong)
+
+
+def test_what_is_written_rightly_is_accepted() -> None:
+    """All kinds of fairness, joined; all kinds of owners."""
+    given = (*weakly(Turned, BRIGHT), *strongly(Burn))
+    found = leads_to("it is so", is_so, is_so, given=given)
+    assert (found.temper, [each.strong for each in found.given]) == (Temper.LEADS_TO, [False, False, True])
+    for owner in OWNERS:
+        assert [each.name for each in owner([found, PROMISE]).properties] == ["it is so"] * 2

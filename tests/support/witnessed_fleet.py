@@ -1,0 +1,275 @@
+"""The fleet with witnesses: they remember what nobody has to, and what therefore no state of it can show.
+
+A worker forgets what it has merged as soon as it has told so, and which of its letters were urgent; the board forgets
+whose word it was that a task has failed, and nothing but its own view knows who has waited longest.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core import session, session_profiles, task
+from lifefold.core.fleet import assignment, board, intent, mailbox, promises, seat, system, worker
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Event,
+    Overview,
+    Property,
+    Rule,
+    Scene,
+    System,
+    Transition,
+    View,
+    always,
+    replace,
+    seeing,
+)
+
+Claims = frozenset[tuple[str, int]]
+"""Claims of tasks, each by the task and its number."""
+
+
+def remember_merges(home: Claims, transition: Transition) -> Claims:
+    """Take in what was merged: under which claim of which task."""
+    if transition.before is None or not isinstance(transition.event, assignment.Merged):
+        return home
+    brief: task.Brief = transition.before.record.brief
+    return home | {(brief.task, brief.epoch)}
+
+
+class Diary(msgspec.Struct, frozen=True):
+    """What a worker has been through.
+
+    An urgent letter has come that no prompt had (``urgent``); the last thing to happen was a letter that can wait
+    (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
+    yet (``unplaced``); the agent was asked to stop (``stopped``); its session has failed (``failing``), and what it
+    worked at has not, or the other way round (``unfair``).
+    """
+
+    urgent: bool = False
+    patient: bool = False
+    disturbed: bool = False
+    unplaced: bool = False
+    stopped: bool = False
+    failing: bool = False
+    unfair: bool = False
+
+
+def remember(diary: Diary, transition: Transition) -> Diary:
+    """Take in what has happened to a worker."""
+    interrupted = transition.machine == worker.agent.name and transition.entered is session.State.INTERRUPTING
+    now = replace(diary, patient=False, disturbed=diary.disturbed or (diary.patient and interrupted))
+    match transition.event:
+        case mailbox.LetterArrived(urgent=urgent):
+            now = replace(now, urgent=now.urgent or urgent, patient=not urgent)
+        case mailbox.LettersTaken() | mailbox.MailboxClosed():
+            now = replace(now, urgent=False)
+        case assignment.CheckoutFailed() | session_profiles.PromptFailed():
+            now = replace(now, unplaced=transition.machine == assignment.machine.name)
+        case session.OperatorStop():
+            now = replace(now, stopped=True, failing=False)
+        case session.SessionExited():
+            now = replace(now, failing=_has_failed(transition, transition.event))
+        case assignment.WorkFailed() | assignment.Dropped():
+            wrong = now.failing is isinstance(transition.event, assignment.Dropped)
+            now = replace(now, failing=False, unfair=now.unfair or wrong)
+        case _:
+            pass
+    return now
+
+
+def _has_failed(transition: Transition, exited: session.SessionExited) -> bool:
+    before = transition.before
+    over = transition.entered in {session.State.COOLING_DOWN, session.State.STOPPED}
+    return over and before is not None and not session_profiles.may_go_on(before.record, exited)
+
+
+Outcomes = frozenset[tuple[str, int, str]]
+"""What came of claims, each by the task, its number, and a word."""
+
+CAME: Final[Mapping[type[Event], str]] = {
+    assignment.Merged: "merged",
+    assignment.Rejected: "rejected",
+    assignment.Conflicted: "rejected",
+    assignment.WorkFailed: "failed",
+    assignment.CheckoutFailed: "given back",
+    assignment.Dropped: "given back",
+}
+"""What each end of an assignment means for the task."""
+
+TAKEN: Final[Mapping[type[Event], str]] = {
+    task.Verified: "merged",
+    task.Rejected: "rejected",
+    task.Failed: "failed",
+    task.Released: "given back",
+}
+"""And what a board takes it for."""
+
+
+def remember_what_came(came: Outcomes, transition: Transition) -> Outcomes:
+    """Take in what came of the claim in hand; of those before, the board has heard."""
+    if transition.before is None or type(transition.event) not in CAME:
+        return came
+    brief: task.Brief = transition.before.record.brief
+    return frozenset({(brief.task, brief.epoch, CAME[type(transition.event)])})
+
+
+def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes:
+    """Take in what the board was told of the last claim of a task."""
+    if transition.before is None or type(transition.event) not in TAKEN or transition.actor.startswith("rule:"):
+        return taken
+    record: task.Task = transition.before.record
+    others = frozenset(each for each in taken if each[0] != record.id)
+    return others | {(record.id, record.epoch, TAKEN[type(transition.event)])}
+
+
+def remember_who_waits(queue: tuple[str, ...], transition: Transition) -> tuple[str, ...]:
+    """Take in who has come to wait for work, and who waits no more: the one who has waited longest is the first."""
+    if transition.machine != seat.machine.name or transition.entered is None:
+        return queue
+    others = tuple(each for each in queue if each != transition.entity)
+    return (*others, transition.entity) if transition.entered is seat.State.WAITING else others
+
+
+class Run(msgspec.Struct, frozen=True):
+    """The claim that was in hand last, and whether a session has run at it."""
+
+    claim: tuple[str, int] = ("", 0)
+    has_run: bool = False
+
+
+def remember_runs(last: Run, transition: Transition) -> Run:
+    """Take in what a session has run at. A claim that is given back without that is soon forgotten."""
+    if isinstance(transition.event, assignment.Assigned):
+        brief: task.Brief = transition.after.record.brief
+        return Run((brief.task, brief.epoch))
+    if transition.entered is assignment.State.IDLE and not last.has_run:
+        return Run()
+    return replace(last, has_run=last.has_run or transition.entered is session.State.RUNNING)
+
+
+def runs(of: Aggregate) -> Claims:
+    """Return the claim that a worker's session has run at, or those of the board that are in progress."""
+    if of.kind == worker.KIND:
+        last: Run = of.views["run"]
+        return frozenset({last.claim} if last.has_run else ())
+    return frozenset((each.id, each.epoch) for each in board.tasks_of(of) if each.state is task.State.IN_PROGRESS)
+
+
+def in_progress_is_run(fleet: Overview) -> bool:
+    """Tell whether a session has run at whatever is in progress."""
+    ran: Claims = frozenset().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
+    begun: Claims = fleet.aggregates[board.NAME]
+    return begun <= ran
+
+
+def outcomes(of: Aggregate) -> Outcomes:
+    """Return what came of claims, or was taken for that."""
+    found: Outcomes = of.views["outcomes"]
+    return found
+
+
+def taken_for_what_came(fleet: Overview) -> bool:
+    """Tell whether what the board was told of a claim is what came of it, as long as somebody knows."""
+    taken: Outcomes = fleet.aggregates[board.NAME]
+    said = {(name, epoch): word for name, epoch, word in taken}
+    known: Outcomes = Outcomes().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
+    return all(said.get((name, epoch), word) == word for name, epoch, word in known)
+
+
+def brought_home(of: Aggregate) -> Claims:
+    """Return the claims that a worker has merged, or those that have closed a task of the board."""
+    if of.kind == worker.KIND:
+        home: Claims = of.views["home"]
+        return home
+    return frozenset((each.id, each.epoch) for each in board.tasks_of(of) if each.state is task.State.CLOSED)
+
+
+def closed_is_merged(fleet: Overview) -> bool:
+    """Tell whether somebody has merged whatever is closed, under the very claim that has closed it."""
+    merged: Claims = Claims().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
+    closed: Claims = fleet.aggregates[board.NAME]
+    return closed <= merged
+
+
+def urgency_interrupts(of: Aggregate) -> bool:
+    """Tell whether no session goes on that does not know of an urgent letter: it runs, or is to run, uninterrupted."""
+    agent = of.entities["session"]
+    goes_on = agent.state is session.State.SPAWNING and not agent.postponed
+    return not of.views["diary"].urgent or not (goes_on or agent.state is session.State.RUNNING)
+
+
+def stops_when_asked(of: Aggregate) -> bool:
+    """Tell whether the agent was asked to stop only because somebody wants that."""
+    return not of.views["diary"].stopped or of.record("intent").state is intent.State.STOP
+
+
+def is_interrupted_once(of: Aggregate) -> bool:
+    """Tell whether no second interruption waits for a session that does not run yet."""
+    return len(of.entities["session"].postponed) <= 1
+
+
+OUTCOME: Final = "a claim is taken for what came of it"
+MERGED: Final = "a task is closed when its owner has merged it, and not otherwise"
+
+OF_ALL: Final[tuple[Property[Scene], ...]] = (
+    *promises.PROMISES,
+    *seeing(brought_home, always(MERGED, closed_is_merged)),
+    *seeing(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
+    *seeing(outcomes, always(OUTCOME, taken_for_what_came)),
+)
+OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
+    worker.KIND: (
+        *worker.PROMISES,
+        always("no session goes on without the urgent letter that has come", urgency_interrupts),
+        always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
+        always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
+        always("work fails when its session has failed, and not otherwise", lambda w: not w.views["diary"].unfair),
+        always("whoever does not run yet is interrupted once", is_interrupted_once),
+        always("nobody is stopped whom nobody wants to stop", stops_when_asked),
+    ),
+    board.NAME: (
+        *board.PROMISES,
+        always("whoever has waited longest is the next", lambda b: board.work_of(b).waiting == b.views["queue"]),
+    ),
+}
+WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
+    worker.KIND: {
+        "home": View(frozenset(), remember_merges),
+        "outcomes": View(frozenset(), remember_what_came),
+        "run": View(Run(), remember_runs),
+        "diary": View(Diary(), remember),
+    },
+    board.NAME: {"outcomes": View(frozenset(), remember_what_was_taken), "queue": View((), remember_who_waits)},
+}
+
+
+def witnessed(
+    people: Mapping[str, tuple[type[Event], ...]],
+    rules: Mapping[str, Iterable[Rule]] | None = None,
+    fold: Any = None,
+) -> System:
+    """Return the fleet with a witness, in which people say only this; with other rules for some types, and fold."""
+    others = rules or {}
+    return System(
+        "fleet",
+        *(
+            AggregateType(
+                kind,
+                machines=of.machines.values(),
+                rules=others.get(kind, of.rules),
+                views=_views(of, fold) | dict(WITNESSES[kind]),
+                commands=dict.fromkeys(of.machines, ())
+                | {each: people[each] for each in of.machines if each in people},
+                properties=OF[kind],
+            )
+            for kind, of in system.aggregates.items()
+        ),
+        properties=OF_ALL,
+    )
+
+
+def _views(of: AggregateType, fold: Any) -> dict[str, View]:
+    return of.views if fold is None else {name: View(view.initial, fold) for name, view in of.views.items()}
