@@ -26,8 +26,8 @@ test: .venv/.has-test ## run the tests
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
 
-mutants: .venv/.has-test ## plant every mistake in every lifecycle (an hour or more), and write docs/mutants.md
-	$(PYTEST) tests/mutants/every_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
+mutants: .venv/.has-test ## plant every mistake in every lifecycle and in the fleet's rules (an hour or more), and write docs/mutants.md
+	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund

@@ -5,7 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from mutation_results import PAGE, kept, page
+from mutation_results import PAGE
+from rule_results import whole_page
 
 if __name__ == "__main__":
-    PAGE.write_text(page(kept()))
+    PAGE.write_text(whole_page())

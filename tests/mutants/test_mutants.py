@@ -76,9 +76,9 @@ def test_of_a_small_lifecycle_no_mistake_that_is_tried_goes_unnoticed(name: str)
     assert {each.mutant.name for each in campaign.run(slice(None, None, EACH)) if each.fate in left} <= listed
 
 
-def test_the_page_is_what_the_campaign_has_found() -> None:
-    """What is on it is shipped, and has no survivor without a reason."""
-    assert PAGE.read_text() == page(kept())
+def test_the_page_begins_with_what_the_campaign_has_found() -> None:
+    """What is on it is shipped, and has no survivor without a reason. Then the rules of the fleet follow."""
+    assert PAGE.read_text().startswith(page(kept()))
     assert machines().keys() >= RESULTS.keys()
     assert not any(each.unexplained() for each in RESULTS.values())
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
 from lifefold.interpreters import views
-from lifefold.interpreters.check import check
+from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.graph import explore
 from lifefold.interpreters.check.parts import House
 from lifefold.interpreters.check.question import Judge
@@ -81,28 +81,35 @@ class Campaign:
         if mutant.kind not in BEYOND and self.table.is_same(machine):
             return Ended(mutant, Fate.SAME)
         is_deaf = self.table.takes_less(machine)
-        by = self._killer(machine, is_deaf=is_deaf)
+        by = self._killer(machine)
         survived = Fate.DEAF if is_deaf else Fate.SURVIVED
         return Ended(mutant, Fate.KILLED if by else survived, by)
 
-    def _killer(self, machine: Machine[Any], *, is_deaf: bool) -> str:
-        """Return a promise that is broken; nothing if there is none. Who only takes less does nothing else wrong."""
+    def _killer(self, machine: Machine[Any]) -> str:
+        """Return a promise that is broken; nothing if there is none. Those of states and steps are asked first."""
+        found = first_broken(machine, self._bounds)
+        if found:
+            return found
         system, openings = alone(machine)
-        opening = tuple(openings.items())
-        try:
-            if not is_deaf:
-                explore(House(system, opening, _Impatient(system), self._bounds))
-        except Broken as broken:
-            return str(broken)
-        report = check(system, opening=opening, bounds=self._bounds)
+        report = check(system, opening=tuple(openings.items()), bounds=self._bounds)
         return next((f"{each.name}: {each.outcome}" for each in report.broken()), "")
+
+
+def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
+    """Return the first promise about states or steps that a search finds broken; nothing if there is none."""
+    system, openings = alone(machine)
+    try:
+        explore(House(system, tuple(openings.items()), Impatient(system), bounds))
+    except Broken as broken:
+        return str(broken)
+    return ""
 
 
 class Broken(BaseException):
     """A promise is broken; which one is all that is said. It is no error, so that it is not taken for one of a rule."""
 
 
-class _Impatient(Judge):
+class Impatient(Judge):
     """Ends the search as soon as a promise about states or steps is broken."""
 
     def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:

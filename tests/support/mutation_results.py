@@ -31,7 +31,7 @@ its states, is not ended, or lasts one millisecond more or less; a final state i
   changes nothing and asks for nothing may be refused instead). Found by comparing the two, state by state;
 - *deaf*: nothing that is done is wrong, and nothing that was promised to follow fails to follow; but something is
   refused that should be taken, and that no promise `takes`; the tests of the tables find it;
-- *survived*: none of these; the reason stands below.
+- *survived*: none of these; it would stand below, with the reason.
 
 Of a profile only those mistakes are planted that are its own: in rows, activities and thresholds that it does not have
 from the lifecycle that it is a profile of, all of whose promises it makes, too.
@@ -39,13 +39,7 @@ from the lifecycle that it is a profile of, all of whose promises it makes, too.
 """
 
 
-_TWICE: Final = "row(ANY, SectionEntered(key, within_ms), (same) when is_new): its guard is not asked"
-_ONE_SECTION: Final = "a section entered twice leads out of the bounds, within which there is one at most"
-
-EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {
-    "runtime": {_TWICE: _ONE_SECTION},
-    "runtime-sw4rm-agentpy": {_TWICE: _ONE_SECTION},
-}
+EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {}
 """By lifecycle and mutant: why it survives although nothing is missing."""
 
 

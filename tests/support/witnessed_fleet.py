@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     Transition,
     View,
     always,
+    always_step,
     replace,
     seeing,
 )
@@ -206,6 +207,12 @@ def stops_when_asked(of: Aggregate) -> bool:
     return not of.views["diary"].stopped or of.record("intent").state is intent.State.STOP
 
 
+def is_made_before_it_is_used(step: Transition) -> bool:
+    """Tell whether no rule says of an agent's first place that it is ready: whoever makes it does."""
+    first = step.before is not None and step.before.state is session.State.INITIALIZING
+    return not (first and isinstance(step.event, session.WorktreeReady) and step.actor.startswith("rule:"))
+
+
 def is_interrupted_once(of: Aggregate) -> bool:
     """Tell whether no second interruption waits for a session that does not run yet."""
     return len(of.entities["session"].postponed) <= 1
@@ -227,6 +234,7 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
         always("work fails when its session has failed, and not otherwise", lambda w: not w.views["diary"].unfair),
+        always_step("an agent waits until its first place is made", is_made_before_it_is_used),
         always("whoever does not run yet is interrupted once", is_interrupted_once),
         always("nobody is stopped whom nobody wants to stop", stops_when_asked),
     ),

@@ -1,0 +1,90 @@
+"""Mistakes planted in the fleet's rules are found: some of those that ``every_fleet_mutant`` tries."""
+
+from collections import Counter
+from functools import cache
+from typing import Final
+
+import pytest
+
+from mutation_results import PAGE
+from rule_campaign import SOURCES, Campaign, Fate
+from rule_mutation import Mistake, elsewhere
+from rule_results import kept, reason, section, whole_page
+
+WHERE: Final = "one agent, one task after another"
+"""The small fleet in which some are tried here."""
+
+FOUND: Final = {
+    "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
+    "board: _close: `each in work.open` is compared otherwise": "what is looked up is what the tasks and seats are",
+    "worker: close_mailbox: `session.State.STOPPED` is INITIALIZING": "letters are taken exactly as long as an agent",
+    "worker: _GIVEN_UP: `assignment.State.WORKING` is VERIFYING": "an agent that has stopped has no work to be done",
+    "worker: report: `task.Failed(brief.epoch, reason)` is Released": "a claim is taken for what came of it",
+    "worker: _interrupt: `yield Dispatch('session', session.UrgentMessage())` is asked for twice": "interrupted once",
+    "worker: next_round: `transition.entered is assignment.State.IDLE and completed` does not ask `completed`": (
+        "an agent waits until its first place is made"
+    ),
+}
+"""Some mistakes, of different kinds, and words of the promise that finds each."""
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Campaign:
+    """Return the campaign in one fleet."""
+    return Campaign(WHERE)
+
+
+@cache
+def mistakes() -> dict[str, Mistake]:
+    """Return all mistakes by name."""
+    return {each.name: each for source in SOURCES for each in source.mistakes()}
+
+
+@pytest.mark.parametrize(("name", "promise"), FOUND.items(), ids=FOUND)
+def test_a_mistake_in_the_rules_breaks_a_promise(campaign: Campaign, name: str, promise: str) -> None:
+    """Whichever of its kind: these are some."""
+    ended = campaign.attempt(mistakes()[name])
+    assert ended.fate is Fate.KILLED
+    assert promise in ended.by
+
+
+def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
+    """What is asked for twice at once is refused the second time."""
+    twice = "board: hand_over: `yield Dispatch(f'seat:{record.owner}', seat.Seated(record.id))` is asked for twice"
+    ended = campaign.attempt(mistakes()[twice])
+    assert (ended.fate, ended.differs) == (Fate.SAME, ())
+
+
+def test_what_is_told_needlessly_changes_nothing(campaign: Campaign) -> None:
+    """Who hears twice that a task has failed does nothing the second time; who never hears it is another one."""
+    told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason))`"
+    ground, known = campaign.grounds[WHERE], mistakes()
+    assert ground.is_needless(ground.with_rules(known[f"{told} is asked for twice"]))
+    assert not ground.is_needless(ground.with_rules(known[f"{told} is not asked for"]))
+
+
+def test_every_mistake_leaves_a_module_that_runs() -> None:
+    """Here some are made; the campaign makes all of them."""
+    assert all(each.make().rules for each in list(mistakes().values())[::40])
+
+
+def test_every_survivor_has_a_reason() -> None:
+    """And what is said of it is said of a mistake that there is."""
+    assert not any(each.unexplained() for each in kept())
+    assert {left.mistake for each in kept() for left in each.survivors} <= mistakes().keys()
+    assert all(reason(left.mistake) in section(kept()) for each in kept() for left in each.survivors)
+    assert not reason("board: hand_over on task: is not there")
+
+
+def test_the_page_is_what_the_campaigns_have_found() -> None:
+    """Of the lifecycles and of the fleet's rules."""
+    assert PAGE.read_text() == whole_page()
+    assert {each.name: each.mistakes for each in kept()} == Counter(f"fleet-{each.of}" for each in mistakes().values())
+
+
+@pytest.mark.parametrize(
+    ("ref", "other"), [("task:T0", "task:T1"), ("worker/a1", "worker/a0"), ("assignment", "assignment")]
+)
+def test_who_stands_beside_somebody_is_another_one_of_his_kind(ref: str, other: str) -> None:
+    """Who is one of a kind stands alone."""
+    assert elsewhere(ref) == other

@@ -1,0 +1,282 @@
+"""What becomes of a mistake in the fleet's rules: it breaks a promise, is no other fleet, or survives.
+
+A mistake is asked about in fleets that are small, and different: in one there is a second agent, in another a task that
+waits for the first. It is *the same* as the true fleet where every input, in every state that an aggregate of the true
+one reaches, has the same outcome; there it need not be searched for. It is *needless* if every input has the same
+outcome but for messages that are told besides, and these change nothing, wherever they arrive.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from lifefold.core import task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, intent, mailbox, opening, worker
+from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Event, Reaction, System, possible, react
+from lifefold.core.session import Limits
+from lifefold.effects import Tell
+from lifefold.interpreters.check import Bounds, check
+from lifefold.interpreters.check.canonical import NOW_MS, blank
+from lifefold.interpreters.check.check import _Check
+from lifefold.interpreters.check.flaw import Flaw
+from lifefold.interpreters.check.graph import explore
+from lifefold.interpreters.check.parts import House, Letter, Part, Unaddressed
+from lifefold.interpreters.check.question import Judge
+from lifefold.interpreters.check.targets import one_letter
+from lifefold.interpreters.check.witness import Witness
+from mutation_campaign import Broken, Impatient
+from rule_mutation import Mistake, Source
+from witnessed_fleet import witnessed
+
+CARRIED: Final = frozenset({"epoch", "kept"})
+"""Numbers of a fleet that messages carry, so that they mean something elsewhere."""
+
+NOBODY: Final = "messages are for somebody who is there"
+"""What a fleet that tells somebody who is not there is refused for: it cannot be looked at."""
+
+MORE_STATES: Final = 1_000
+"""How many more than twice those of the true fleet are looked at: one with a mistake may have no end of them."""
+
+SOURCES: Final = (
+    Source(
+        board,
+        "fold _fold_seat _fold_task _introduce _open _take _close brief_of match hand_over recall _CLAIM _KEPT retry"
+        " block_dependents block_opened _is_lost _blocked release send_home".split(),
+        keep=("Work",),
+    ),
+    Source(
+        worker,
+        "go_on obey interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report next_round deliver"
+        " close_mailbox leave _ending".split(),
+    ),
+)
+"""The rules of a fleet, with what they look up."""
+
+
+class Small(NamedTuple):
+    """A small fleet: what it has to do, what people may say to it, and how often."""
+
+    plan: Plan
+    people: Mapping[str, tuple[type[Event], ...]]
+    commands: int | None = None
+
+    @property
+    def opening(self) -> tuple[tuple[str, Envelope], ...]:
+        """The inputs that it begins with."""
+        return tuple(opening(self.plan, 0))
+
+
+def _plan(agents: int, errors: int, *tasks: TaskPlan) -> Plan:
+    limits = Limits(max_consecutive_errors=errors, max_total_errors=errors)
+    return Plan("small", tuple(AgentPlan(f"a{n}", limits) for n in range(agents)), tasks)
+
+
+_WISHES: Final = (intent.StopWanted, intent.HoldWanted, intent.RunWanted)
+_TASK: Final = (task.Cancelled, task.Unblocked)
+_ONE: Final = TaskPlan("T0", "do it", max_retries=1)
+
+SMALL: Final[Mapping[str, Small]] = {
+    "one agent, one task": Small(
+        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.LetterArrived,), "task": _TASK}
+    ),
+    "one agent, one task after another": Small(
+        _plan(1, 2, _ONE, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
+        {"intent": (intent.StopWanted,), "task": _TASK},
+        commands=2,
+    ),
+    "two agents, one task": Small(
+        _plan(2, 1, TaskPlan("T0", "do it", max_retries=0)),
+        {"intent": (intent.StopWanted,), "task": (task.Cancelled,)},
+        commands=1,
+    ),
+    "two agents, one task after two others": Small(
+        _plan(
+            2,
+            1,
+            TaskPlan("T0", "do it", max_retries=0),
+            TaskPlan("T1", "do that", priority=1, max_retries=0),
+            TaskPlan("T2", "do the rest", depends_on=("T0", "T1"), max_retries=0),
+        ),
+        {},
+    ),
+}
+
+
+class Fate(StrEnum):
+    """What may become of a mistake."""
+
+    KILLED = "killed"
+    SAME = "same"
+    NEEDLESS = "needless"
+    SURVIVED = "survived"
+
+
+class Ended(NamedTuple):
+    """What became of a mistake: in which fleet it was found, and by which promise; and in which it is another one."""
+
+    mistake: Mistake
+    fate: Fate
+    where: str = ""
+    by: str = ""
+    differs: tuple[str, ...] = ()
+
+
+Call = tuple[int, Aggregate, Envelope]
+"""An aggregate's input: which part of the house it is, what it is, and what it is told."""
+
+Outcome = tuple[int, tuple[object, ...]] | None
+"""What comes of it: which state, and what it asks for and tells; None if it is refused."""
+
+
+class Ground:
+    """A small fleet that is looked at once as it is, and then with mistakes."""
+
+    def __init__(self, small: Small) -> None:
+        """Search the true one."""
+        self._small: Final = small
+        system = witnessed(small.people)
+        bounds = Bounds(within={"mailbox": one_letter}, commands=small.commands, compared=0)
+        report = check(system, opening=small.opening, bounds=bounds)
+        assert not report.truncated
+        self.idle: Final = {each.name for each in report.broken()}
+        """What is never due, or never comes to be, in so small a fleet."""
+        self.states: Final = report.states
+        self.bounds: Final = Bounds(
+            within=bounds.within, commands=small.commands, compared=0, states=2 * report.states + MORE_STATES
+        )
+        self._house: Final = House(system, small.opening, Judge(system), bounds, CARRIED)
+        explore(self._house)
+        self._calls: Final = tuple(_calls(self._house))
+        self._said: Final = [self._outcome(part.of, call) for part, call in self._each()]
+
+    def with_rules(self, mistake: Mistake) -> System:
+        """Return the fleet with a mistake."""
+        made = mistake.make()
+        return witnessed(self._small.people, {mistake.of: made.rules}, made.fold)
+
+    def is_same(self, system: System) -> bool:
+        """Tell whether another fleet does the same wherever the true one gets."""
+        with suppress(Exception):  # whatever a rule with a mistake raises, the true one does not
+            answers = (self._outcome(system.type_of(part.name), call) for part, call in self._each())
+            return all(self._born(part, system) == self._born(part) for part in self._house.parts) and all(
+                answer == said for answer, said in zip(answers, self._said, strict=True)
+            )
+        return False
+
+    def is_needless(self, system: System) -> bool:
+        """Tell whether another fleet does the same, but for messages that change nothing wherever they arrive."""
+        answers = (self._outcome(system.type_of(part.name), call) for part, call in self._each())
+        if not all(self._born(part, system) == self._born(part) for part in self._house.parts):
+            return False
+        if not all(map(_tells_more, answers, self._said)):
+            return False
+        house = House(system, self._small.opening, Judge(system), self.bounds, CARRIED)
+        graph = explore(house)
+        parts = zip(self._house.parts, house.parts, strict=True)
+        return not graph.truncated and all(_hears_nothing_new(*each) for each in parts)
+
+    def _born(self, part: Part, system: System | None = None) -> Outcome:
+        of = part.of if system is None else system.type_of(part.name)
+        envelope = dict(self._small.opening)[part.name]
+        return self._outcome(of, (part.number, of.start(part.name), envelope))
+
+    def _each(self) -> Iterator[tuple[Part, Call]]:
+        return ((self._house.parts[call[0]], call) for call in self._calls)
+
+    def _outcome(self, of: AggregateType, call: Call) -> Outcome:
+        reaction = react(of, *call[1:])
+        if not isinstance(reaction, Reaction):
+            return None
+        effects = (each.effect for each in reaction.effects)
+        told = tuple(_plain(each) for each in effects)
+        return self._house.parts[call[0]].known(reaction.aggregate), told
+
+    def killer(self, system: System) -> str:
+        """Return the first promise that is found broken; nothing if there is none."""
+        try:
+            house = House(system, self._small.opening, Impatient(system), self.bounds, CARRIED)
+            graph = explore(house)
+        except Broken as broken:
+            return str(broken)
+        except Flaw as flaw:
+            return flaw.name
+        except Unaddressed:
+            return NOBODY
+        names = [house.judge.promises[number].property.name for number in graph.broken]
+        if not names:
+            judged = _Check(system, self._small.opening, (), self.bounds, None)._judged
+            names = [each.name for each in judged(house, graph, Witness(house, graph)).broken()]
+        return next((name for name in names if name not in self.idle), "")
+
+
+def _plain(effect: object) -> object:
+    return (effect.aggregate, effect.entity, blank(effect.event)) if isinstance(effect, Tell) else repr(effect)
+
+
+def _tells_more(answer: Outcome, said: Outcome) -> bool:
+    """Tell whether an answer is what was said, with more messages, if any."""
+    if answer is None or said is None:
+        return answer is said
+    (state, told), (other, known) = answer, said
+    left = iter(told)
+    asked = [[each for each in wishes if not isinstance(each, tuple)] for wishes in (told, known)]
+    return state == other and asked[0] == asked[1] and all(each in left for each in known)
+
+
+def _hears_nothing_new(ours: Part, theirs: Part) -> bool:
+    """Tell whether a part reaches no other states than ours, and what it hears there that ours does not is nothing."""
+    known = [ours.known(each) for each in theirs.states]
+    heard = {(number, *_heard(ours, *letter)) for number, *letter in ours._receptions}
+    return -1 not in known and all(
+        (known[number], *_heard(theirs, *letter)) in heard or (step.to == number and not step.told)
+        for (number, *letter), step in theirs._receptions.items()
+    )
+
+
+def _heard(part: Part, channel: int, message: int) -> tuple[str, Letter]:
+    return part._house.sender(channel), part._house.letters[message]
+
+
+def _calls(house: House) -> Iterator[Call]:
+    """Yield all that an aggregate of a fleet is told, in every state in which it was met."""
+    for part in house.parts:
+        for aggregate in part.states:
+            yield from ((part.number, aggregate, each.envelope) for each in possible(part.of, aggregate, NOW_MS))
+        for number, channel, message in part._receptions:
+            letter, sender = house.letters[message], house.sender(channel)
+            envelope = Envelope(letter.entity, letter.event, NOW_MS, sender, "", "", 0, sender, 1)
+            yield part.number, part.states[number], envelope
+
+
+class Campaign:
+    """All mistakes in the rules of a fleet."""
+
+    def __init__(self, *grounds: str) -> None:
+        """Make them, and look at the small fleets in which they are tried: these, or all."""
+        self.grounds: Final = {name: Ground(SMALL[name]) for name in grounds or SMALL}
+        self.mistakes: Final = tuple(each for source in SOURCES for each in source.mistakes())
+
+    def run(self, share: slice = slice(None)) -> Iterator[Ended]:
+        """Try some of the mistakes, or all."""
+        return (self.attempt(mistake) for mistake in self.mistakes[share])
+
+    def attempt(self, mistake: Mistake) -> Ended:
+        """Say what becomes of a mistake."""
+        differs: list[str] = []
+        for name, ground in self.grounds.items():
+            system = ground.with_rules(mistake)
+            if not ground.is_same(system):
+                differs.append(name)
+                by = ground.killer(system)
+                if by:
+                    return Ended(mistake, Fate.KILLED, name, by, tuple(differs))
+        return Ended(mistake, self._left(mistake, differs), differs=tuple(differs))
+
+    def _left(self, mistake: Mistake, differs: Sequence[str]) -> Fate:
+        """Say what a mistake is that breaks no promise, and is another fleet in these."""
+        if not differs:
+            return Fate.SAME
+        grounds = (self.grounds[name] for name in differs)
+        needless = all(ground.is_needless(ground.with_rules(mistake)) for ground in grounds)
+        return Fate.NEEDLESS if needless else Fate.SURVIVED

@@ -1,0 +1,274 @@
+"""Mistakes in the rules of a system, made by a program that knows the grammar of Python and nothing of the rules.
+
+The source of a module is read, one thing in one of its rules is changed, and the module is run again beside the true
+one. What is asked for or told is left out, done twice, told to another one, under another number, or in another order;
+another event is sent; a view forgets something; and what ``rule_conditions`` does. A whole rule is lost, or takes its
+turn after the next one. Texts for people are left as they are.
+"""
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib.abc import InspectLoader
+from importlib.util import module_from_spec, spec_from_loader
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple, cast
+
+from msgspec.structs import fields
+
+from lifefold.core.kernel import AggregateType, Event, Rule
+from rule_conditions import Variant, conditions, named_class
+
+NUMBERS: Final = ("epoch",)
+"""What identifies a claim: one more or less is another one."""
+
+SAID: Final = ("compose",)
+"""What only makes texts for people."""
+
+
+class Made(NamedTuple):
+    """Other rules for an aggregate type, and another fold of its view, if it has one."""
+
+    rules: tuple[Rule, ...]
+    fold: Callable[..., Any] | None = None
+
+
+class Mistake(NamedTuple):
+    """A mistake: of which aggregate type's rules, of which kind, what it is, and how to make the rules with it."""
+
+    of: str
+    kind: str
+    name: str
+    make: Callable[[], Made]
+
+
+class Source:
+    """The module that an aggregate type and its rules are in."""
+
+    def __init__(self, module: ModuleType, names: Sequence[str], keep: Sequence[str] = ()) -> None:
+        """Read it. Its functions and tables of these ``names`` are changed; of what it ``keep``s there is one only."""
+        assert module.__file__ is not None
+        self.of: Final[AggregateType] = module.aggregate
+        self._module: Final = module
+        self._names: Final = names
+        self._keep: Final = keep
+        self._tree: Final = ast.parse(Path(module.__file__).read_text())
+
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """Return every mistake, each with a name of its own; those that come to the same text are one."""
+        found: dict[str, Mistake] = {}
+        for each in (*self._of_rules(), *self._of_text()):
+            name, again = each.name, 1
+            while name in found:
+                again += 1
+                name = f"{each.name} ({again})"
+            found[name] = each._replace(name=name)
+        return tuple(found.values())
+
+    def _of_rules(self) -> Iterator[Mistake]:
+        rules, kind = self.of.rules, self.of.kind
+        for place, each in enumerate(rules):
+            left = (*rules[:place], *rules[place + 1 :])
+            yield Mistake(kind, "rule lost", f"{kind}: {each.name} on {each.on}: is not there", partial(Made, left))
+        for machine in self.of.machines:
+            places = [place for place, each in enumerate(rules) if each.on == machine]
+            for one, other in pairwise(places):
+                swapped = list(rules)
+                swapped[one], swapped[other] = rules[other], rules[one]
+                name = f"{kind}: {rules[one].name} on {machine}: comes after {rules[other].name}"
+                yield Mistake(kind, "rules swapped", name, partial(Made, tuple(swapped)))
+
+    def _of_text(self) -> Iterator[Mistake]:
+        texts = [ast.unparse(each) for each in self._tree.body]
+        known = set(texts)
+        for top, whole in enumerate(self._tree.body):
+            silent = _unheard(whole)
+            for number, node in enumerate(ast.walk(whole) if _name(whole) in self._names else ()):
+                for kind, what, new in () if node in silent else _variants(node, self._module):
+                    text = _changed(whole, number, new)
+                    if text not in known:
+                        known.add(text)
+                        words = " ".join(ast.unparse(node).split())
+                        name = f"{self.of.kind}: {_name(whole)}: `{words[:90]}` {what}"
+                        module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
+                        yield Mistake(self.of.kind, kind, name, partial(self._run, module))
+
+    def _run(self, text: str) -> Made:
+        loader = _Text(text)
+        spec = spec_from_loader(self._module.__name__, loader, origin=self._module.__file__)
+        assert spec is not None
+        changed = module_from_spec(spec)
+        changed.__dict__["elsewhere"] = elsewhere
+        loader.exec_module(changed)
+        for name in self._keep:
+            setattr(changed, name, getattr(self._module, name))
+        return Made(changed.aggregate.rules, getattr(changed, "fold", None))
+
+
+class _Text(InspectLoader):
+    """Runs a module from a text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        """Return the text."""
+        del fullname
+        return self._text
+
+
+class _Exchange(ast.NodeTransformer):
+    """Puts other nodes in the place of one."""
+
+    def __init__(self, old: ast.AST, new: Sequence[ast.AST]) -> None:
+        self._old = old
+        self._new = new
+
+    def visit(self, node: ast.AST) -> Any:
+        if node is not self._old:
+            return self.generic_visit(node)
+        new = [copy.deepcopy(each) for each in self._new]
+        return new[0] if len(new) == 1 else new
+
+
+def _changed(whole: ast.stmt, number: int, new: Sequence[ast.AST]) -> str:
+    tree = copy.deepcopy(whole)
+    old = next(node for place, node in enumerate(ast.walk(tree)) if place == number)
+    return ast.unparse(ast.fix_missing_locations(_Exchange(old, new).visit(tree)))
+
+
+def elsewhere(ref: str) -> str:
+    """Return who stands beside somebody in a fleet: another task, another seat, another worker."""
+    return ref[:-1] + {"0": "1", "1": "0"}.get(ref[-1:], ref[-1:])
+
+
+def _name(top: ast.stmt) -> str:
+    match top:
+        case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+        case _:
+            return ""
+
+
+def _unheard(top: ast.stmt) -> set[ast.AST]:
+    """Return what no rule does: docstrings, decorators, signatures, and what only makes texts."""
+    found: list[ast.AST] = []
+    for node in ast.walk(top):
+        match node:
+            case ast.FunctionDef(args=args, returns=returns, decorator_list=decorators):
+                found += [args, *decorators, *([] if returns is None else [returns])]
+            case ast.Expr(value=ast.Constant()) | ast.FormattedValue() | ast.Delete():
+                found.append(node)
+            case ast.Call(func=ast.Name(id=name)) if name in SAID:
+                found.append(node)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="session_profiles"), attr="failure")):
+                found.append(node)
+            case _:
+                pass
+    return {inner for each in found for inner in ast.walk(each)}
+
+
+def _variants(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
+    yield from _statements(node)
+    yield from _wishes(node, module)
+    yield from _values(node)
+    yield from conditions(node, module)
+
+
+def _statements(node: ast.AST) -> Iterator[Variant]:
+    match node:
+        case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
+            yield "wish lost", "is not asked for", (_NOTHING,)
+            yield "wish doubled", "is asked for twice", (node, node)
+        case ast.Return(value=None):
+            yield "goes on", "goes on", (ast.Pass(),)
+        case _:
+            pass
+    for field in ("body", "orelse"):
+        found: Any = getattr(node, field, None)
+        body: list[ast.AST] = _listed(found)
+        for one, other in pairwise(body):
+            if isinstance(one, ast.Expr | ast.If) and isinstance(other, ast.Expr | ast.If) and not _is_text(one):
+                at, changed = body.index(one), copy.copy(node)
+                setattr(changed, field, [*body[:at], other, one, *body[at + 2 :]])
+                words = " ".join(ast.unparse(other).split())[:60]
+                yield "wishes swapped", f"has `{words}` before what is before it", (changed,)
+
+
+_NOTHING: Final = ast.Expr(ast.YieldFrom(ast.Tuple([], ast.Load())))
+"""What asks for nothing, and leaves a rule the generator that it is."""
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _wishes(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
+    match node:
+        case ast.Call(func=ast.Name(id="Dispatch" | "Tell"), args=args):
+            for place, each in enumerate(args[:-1]):
+                if isinstance(each, ast.JoinedStr | ast.Attribute):
+                    other = ast.Call(ast.Name("elsewhere", ast.Load()), [each], [])
+                    changed = ast.Call(node.func, [*args[:place], other, *args[place + 1 :]], node.keywords)
+                    yield "told to another", f"has `{ast.unparse(each)}` for another one", (changed,)
+        case ast.Call(func=ast.Attribute() as event) if _is_event(named_class(event, module)):
+            for other_event in _like(event, module):
+                yield "another event", f"is {other_event.attr}", (ast.Call(other_event, node.args, node.keywords),)
+        case ast.Attribute(attr=attr, ctx=ast.Load()) if attr in NUMBERS:
+            for sign, word in ((ast.Add(), "one higher"), (ast.Sub(), "one lower")):
+                yield "another number", f"is {word}", (ast.BinOp(node, sign, ast.Constant(1)),)
+        case _:
+            pass
+
+
+def _listed(found: Any) -> list[ast.AST]:
+    return cast("list[ast.AST]", found) if isinstance(found, list) else []
+
+
+def _is_event(found: object) -> bool:
+    return isinstance(found, type) and issubclass(found, Event)
+
+
+def _like(event: ast.Attribute, module: ModuleType) -> Iterator[ast.Attribute]:
+    """Yield the events of the same lifecycle that rules send, too, and that are made alike."""
+    known, home = named_class(event, module), event.value
+    assert isinstance(home, ast.Name)
+    lifecycle: Any = getattr(module, home.id)
+    others = cast("dict[str, Any]", vars(lifecycle))
+    for name, other in sorted(others.items()):
+        if name in _SENT and other is not known and _parts(other) == _parts(known):
+            yield ast.Attribute(home, name, ast.Load())
+
+
+def _parts(event: Any) -> list[object]:
+    return [each.type for each in fields(event)]
+
+
+_SENT: Final = frozenset(
+    "Started Completed Verified Rejected Failed Released Orphaned Claimed Retried Blocked"
+    " WorkWanted WorkerGone Seated Asked Prompted WorkFinished WorkFailed Dropped Assigned"
+    " WorktreeReady PromptReady UrgentMessage OperatorStop LettersTaken LettersDelivered MailboxClosed".split()
+)
+"""Those that rules of a fleet send."""
+
+
+def _values(node: ast.AST) -> Iterator[Variant]:
+    match node:
+        case ast.Call(func=ast.Name(id="replace"), args=args, keywords=keywords):
+            for each in keywords:
+                left = [other for other in keywords if other is not each]
+                yield "not recorded", f"does not record {each.arg}", (ast.Call(node.func, args, left),)
+        case ast.Call(func=ast.Name(id="sorted" | "tuple"), args=[inner]) if isinstance(inner, ast.Call | ast.List):
+            yield "not in order", "is in no order", (ast.Call(ast.Name("tuple", ast.Load()), [inner], []),)
+        case ast.Tuple(elts=[one, other, *rest], ctx=ast.Load()):
+            yield "in another order", "begins with the other one", (ast.Tuple([other, one, *rest], ast.Load()),)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right) if not isinstance(left, ast.Tuple):
+            other_op = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
+            yield "sign turned", "has the other sign", (ast.BinOp(left, other_op, right),)
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            yield "another number", "is one higher", (ast.Constant(value + 1),)
+        case _:
+            pass

@@ -1,0 +1,141 @@
+"""What came of all mistakes in the fleet's rules, as ``tests/mutants/results`` has it, and what the page says of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from mutation_results import FOLDER, page
+from mutation_results import kept as kept_of_lifecycles
+from rule_campaign import SMALL, SOURCES, Campaign, Ended, Fate
+
+NAMES: Final = tuple(f"fleet-{source.of.kind}" for source in SOURCES)
+"""The parts of the campaign: the rules of each type of aggregate."""
+
+HEAD: Final = """
+## The rules of the fleet
+
+The fleet's rules are functions, and not rows. So a program changes their source (`tests/support/rule_mutation.py`): a
+rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
+or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
+a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
+are left as they are. Each is asked about in {fleets} small fleets:
+{names}.
+
+- *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;
+- *same*: it is no other fleet: every input, in every state that an aggregate of the true one reaches, has the same
+  outcome;
+- *needless*: so it is, but for messages that are told besides, and these change nothing, wherever they arrive;
+- *survived*: none of these; the reason stands below.
+
+In these fleets there are witnesses (`tests/support/witnessed_fleet.py`), which remember what nobody has to: what a
+worker has merged, which of its letters were urgent, who has waited longest. Some mistakes are found by these alone.
+
+"""
+
+
+class Left(msgspec.Struct, frozen=True):
+    """A mistake that no promise has found, and the fleets in which it is none the less another one."""
+
+    mistake: str
+    differs: tuple[str, ...]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What came of the mistakes in one type's rules."""
+
+    name: str
+    mistakes: int
+    fates: dict[str, int]
+    found: dict[str, int]
+    """By small fleet: how many were found there first."""
+    killers: dict[str, int]
+    """By promise: how many it was the first to find."""
+    survivors: tuple[Left, ...]
+
+    def unexplained(self) -> tuple[str, ...]:
+        """Return the mistakes that survived for no known reason."""
+        return tuple(each.mistake for each in self.survivors if not reason(each.mistake))
+
+
+def result(name: str, ended: Iterable[Ended]) -> Rules:
+    """Sum up a part of the campaign."""
+    every = tuple(ended)
+    killed = [each for each in every if each.fate is Fate.KILLED]
+    return Rules(
+        name,
+        len(every),
+        _counted(str(each.fate) for each in every),
+        _counted(each.where for each in killed),
+        _counted(each.by for each in killed),
+        tuple(Left(each.mistake.name, each.differs) for each in every if each.fate is Fate.SURVIVED),
+    )
+
+
+def _counted(words: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(words).items()))
+
+
+def run(name: str) -> Rules:
+    """Try all mistakes of a part."""
+    campaign = Campaign()
+    own = (each for each in campaign.mistakes if f"fleet-{each.of}" == name)
+    return result(name, map(campaign.attempt, own))
+
+
+def keep(found: Rules) -> None:
+    """Write a result down."""
+    text = msgspec.json.format(msgspec.json.encode(found), indent=1)
+    (FOLDER / f"{found.name}.json").write_bytes(text + b"\n")
+
+
+def kept() -> tuple[Rules, ...]:
+    """Return what was written down."""
+    files = [FOLDER / f"{name}.json" for name in NAMES]
+    return tuple(msgspec.json.decode(file.read_bytes(), type=Rules) for file in files if file.exists())
+
+
+def whole_page() -> str:
+    """Return all of the page: what came of the lifecycles, and of the fleet's rules."""
+    return page(kept_of_lifecycles()) + section(kept())
+
+
+def section(results: Iterable[Rules]) -> str:
+    """Return what the page says of the fleet's rules."""
+    every = tuple(results)
+    columns = ("rules of", "mistakes", *Fate)
+    lines = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * (len(columns) - 1)}"]
+    for each in every:
+        counts = (each.mistakes, *(each.fates.get(fate, 0) for fate in Fate))
+        lines.append(f"| {each.name} | {' | '.join(f'{count:,}' for count in counts)} |")
+    for each in every:
+        lines += ["", f"**{each.name}**", ""] if each.survivors else []
+        lines += [f"- `{left.mistake.replace('`', chr(39))}`: {reason(left.mistake)}" for left in each.survivors]
+    return HEAD.format(fleets=len(SMALL), names="; ".join(SMALL)) + "\n".join(lines) + "\n"
+
+
+def reason(mistake: str) -> str:
+    """Return why a mistake survives although nothing is missing; nothing if that is not known."""
+    return next((why for words, why in EXPLAINED.items() if words in mistake), "")
+
+
+_GONE: Final = "whoever gives a task back has stopped, and says so next: the board then takes the task back by itself"
+_TEXT: Final = "only a text for people is another one"
+_ENDLESS: Final = (
+    "every session says it again, which is refused; as nobody need hear it soon, there is no end of what is under way,"
+    " and no search of it ends"
+)
+
+EXPLAINED: Final[Mapping[str, str]] = {
+    "leave: `worker.record('intent').reason or 'its session has stopped'`": _TEXT,
+    "does not ask `work.sessions == 1`": _ENDLESS,
+    "has no case `assignment.Dropped(reason=reason)`": _GONE,
+    "`before is not assignment.State.WANTING`": _GONE,
+    "report: `assignment.State.WANTING` is PREPARING": _GONE,
+    "report: `yield Tell('board', to, task.Released(brief.epoch, reason))` is not asked for": _GONE,
+    "report: `task.Released(brief.epoch, reason)` is": _GONE,
+    "report: `brief.epoch` is one higher (6)": _GONE,
+    "report: `brief.epoch` is one lower (6)": _GONE,
+}
+"""By words of mistakes: why they survive although nothing is missing."""
