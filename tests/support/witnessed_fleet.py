@@ -161,7 +161,7 @@ def runs(of: Aggregate) -> Claims:
 
 def in_progress_is_run(fleet: Overview) -> bool:
     """Tell whether a session has run at whatever is in progress."""
-    ran: Claims = frozenset().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
+    ran: Claims = Claims().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
     begun: Claims = fleet.aggregates[board.NAME]
     return begun <= ran
 
