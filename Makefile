@@ -4,13 +4,13 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test campaigns mutants xstate spin coverage lint format types contracts pages certificates bench wheel ci clean
+.PHONY: help demo test campaigns mutants xstate spin coverage lint format types contracts pages certificates notebooks bench wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 PARTS := core effects interpreters
-PROGRAMS := $(foreach d,tests benchmarks examples,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+PROGRAMS := $(foreach d,tests benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of programs, which then need not compile what they import
 
@@ -62,6 +62,9 @@ pages: .venv/.has-runtime ## write the pages of docs/lifecycles anew
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') fleet-2x3 --certificate docs/certificates/ $(ARGS)
+
+notebooks: .venv/.has-notebook ## execute the notebooks, and write what they show into them (ARGS=--check compares)
+	$(BIN)/python notebooks/execute.py $(ARGS)
 
 bench: .venv/.has-bench ## run the benchmarks
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import CHECKS, Check, Log
 from lifefold.interpreters.store import EventStore, MemoryStore, Shelf, SqliteStore
-
-pytestmark = pytest.mark.anyio
+from lifefold.interpreters.testing import Log, StoreConformance
 
 
 class MemoryLog:
@@ -66,16 +64,11 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
         log.close()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=[check.__name__ for check in CHECKS])
-async def test_the_store_keeps_the_promise(check: Check, log: Log) -> None:
-    """Each check of the kit says in its docstring what it asks of a store."""
-    await check(log)
+class TestOnAsyncio(StoreConformance):
+    """Every check of the kit, of both stores."""
 
 
-def test_the_kit_has_every_check() -> None:
-    """No check of the kit's module is left out of its list, and each says what it guarantees."""
-    import conformance  # noqa: PLC0415 - the module itself is what is looked at
+class TestOnTrio(StoreConformance):
+    """The same on the other event loop."""
 
-    written = [each for each in vars(conformance).values() if getattr(each, "__annotations__", {}).get("log") is Log]
-    assert list(CHECKS) == written
-    assert all(check.__doc__ for check in CHECKS)
+    backend = "trio"

@@ -1,0 +1,38 @@
+"""Tests of your own lifecycles: strategies, laws, a harness that leaves nothing unsaid, conformance kits."""
+
+from lifefold.interpreters.testing.account import Aspect
+from lifefold.interpreters.testing.harness import Harness
+from lifefold.interpreters.testing.interpreters import (
+    INTERPRETER_CHECKS,
+    Bench,
+    Example,
+    InterpreterCheck,
+    InterpreterConformance,
+)
+from lifefold.interpreters.testing.laws import LawBrokenError, check_laws
+from lifefold.interpreters.testing.stores import STORE_CHECKS, Log, StoreCheck, StoreConformance
+from lifefold.interpreters.testing.strategies import events, systems, traces
+from lifefold.interpreters.testing.trace import Taken, Trace
+from lifefold.interpreters.testing.world import OpeningRefusedError
+
+__all__ = [
+    "INTERPRETER_CHECKS",
+    "STORE_CHECKS",
+    "Aspect",
+    "Bench",
+    "Example",
+    "Harness",
+    "InterpreterCheck",
+    "InterpreterConformance",
+    "LawBrokenError",
+    "Log",
+    "OpeningRefusedError",
+    "StoreCheck",
+    "StoreConformance",
+    "Taken",
+    "Trace",
+    "check_laws",
+    "events",
+    "systems",
+    "traces",
+]

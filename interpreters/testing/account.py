@@ -1,0 +1,92 @@
+"""What has happened in a test and has not been asserted yet, and how it is told."""
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+from lifefold.core.kernel import Entity, Refusal, replace
+from lifefold.effects import Effect, Tell
+from lifefold.interpreters.testing.trace import DERIVED, Taken, changes, going_on, place, said, shown, what
+from lifefold.interpreters.testing.world import World
+
+Aspect = Literal["state", "effects", "running"]
+"""What a test may have to say all of: fields and what waits; effects; what goes on and messages under way."""
+
+ASPECTS: Final[tuple[Aspect, ...]] = ("state", "effects", "running")
+
+
+class Account:
+    """What is due since the last input. ``base`` has the entities as they were, ``said`` what was asserted of them."""
+
+    def __init__(self, world: World, asked: frozenset[Aspect]) -> None:
+        """Begin after the opening: what goes on since then is due, and so are effects; records are as they are."""
+        self.base: dict[str, Entity[Any]] = {key: replace(each, running=()) for key, each in entities(world)}
+        self.effects: list[tuple[str, Effect]] = []
+        self.refusals: list[Refusal] = []
+        self.said: set[tuple[str, str]] = set()
+        self._world: Final = world
+        self._asked: Final = asked
+        self._inputs: list[Taken] = []
+        for taken in world.steps:
+            self.note(taken)
+
+    def note(self, taken: Taken) -> None:
+        """Remember what has to be asserted of an input."""
+        self._inputs.append(taken)
+        if isinstance(taken.outcome, Refusal):
+            self.refusals.append(taken.outcome)
+            return
+        self.refusals += taken.outcome.refusals
+        for asked in taken.effects:
+            if not isinstance(asked.effect, DERIVED):
+                effect = replace(asked.effect, ordinal=0) if isinstance(asked.effect, Tell) else asked.effect
+                self.effects.append((place(taken.aggregate, asked.entity), effect))
+
+    def clear(self) -> None:
+        """Take what is as what was."""
+        self.base = dict(entities(self._world))
+        self.effects, self.refusals, self.said, self._inputs = [], [], set(), []
+
+    @property
+    def inputs(self) -> str:
+        """What there was since the last time, in words."""
+        return ", then ".join(what(each.envelope) for each in self._inputs)
+
+    def unsaid(self) -> Iterator[str]:
+        """Yield what has not been asserted and has to be; what is refused, in any case."""
+        yield from (f"refused, {each.kind}: {each.reason}" for each in self.refusals)
+        for key, entity in entities(self._world):
+            before = self.base.get(key)
+            if "state" in self._asked:
+                yield from (self.label(key) + line for line in self._fields(key, before, entity))
+            if "running" in self._asked and (key, "running") not in self.said:
+                yield from (self.label(key) + line for line in parts(before, entity))
+        if "effects" in self._asked:
+            yield from (f"{self.label(key)}effect {said(effect)}" for key, effect in self.effects)
+
+    def _fields(self, key: str, before: Entity[Any] | None, entity: Entity[Any]) -> Iterator[str]:
+        """Yield what is to be said of a record; the time of a clocked one is not, which the kernel sets."""
+        clocked = "at_ms" in entity.record.__struct_fields__
+        for name, (was, now) in changes(before, entity).items():
+            if (key, name) not in self.said and not (clocked and name == "at_ms"):
+                yield f"{name} {shown(was)} → {shown(now)}"
+        waiting = [[each.event for each in (before.postponed if before else ())], [e.event for e in entity.postponed]]
+        if waiting[0] != waiting[1] and (key, "waiting") not in self.said:
+            yield f"waiting {waiting[0]!r} → {waiting[1]!r}"
+
+    def label(self, key: str) -> str:
+        """Return how an entity is named in front of what is said of it: not at all, if it is the only one."""
+        return "" if len(list(entities(self._world))) == 1 else f"{key}: "
+
+
+def entities(world: World) -> Iterator[tuple[str, Entity[Any]]]:
+    """Yield all entities, by what they are called."""
+    for name, aggregate in world.aggregates.items():
+        for ref, entity in aggregate.entities.items():
+            yield place(name, ref), entity
+
+
+def parts(before: Entity[Any] | None, after: Entity[Any]) -> Iterator[str]:
+    """Yield what does not go on any more, and what does since."""
+    old, new = {} if before is None else going_on(before), going_on(after)
+    yield from (f"- {each}" for each in old if each not in new)
+    yield from (f"+ {each}" for each in new if each not in old)

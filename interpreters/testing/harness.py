@@ -1,0 +1,256 @@
+"""A test that says all of what happens: whatever it leaves unsaid fails it.
+
+A ``Harness`` lets a machine or a system take inputs in virtual time. After each, the test says what it has come to; the
+next input, and the end, fail with the difference if something has changed that was not said: a field of a record, an
+effect, an activity or a timer that goes on. ``exhaustive`` dials it. (The way is that of the TestStore of The
+Composable Architecture.)
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeVar
+
+from lifefold.core.kernel import Elapsed, Ended, Entity, Envelope, Event, Machine, Phase, Recovered, Running, System
+from lifefold.effects import Activity, Effect
+from lifefold.interpreters.testing.account import ASPECTS, Account, Aspect
+from lifefold.interpreters.testing.trace import Trace, changes, place, said, shown
+from lifefold.interpreters.testing.world import Opening, world_of
+
+T = TypeVar("T")
+
+Name = str | type[Event] | type[Activity]
+"""What goes on, by its slot, or by the type of the activity or of the timer's event."""
+
+
+class Harness(AbstractContextManager["Harness"]):
+    """Use it as a context: leaving it asks whether everything was asserted; ``finish`` does the same.
+
+    In a system, ``of=`` says of which entity something is: the aggregate's name and, behind a space, the entity's
+    reference if the aggregate has several. ``to=`` says in the same way who is given an input.
+    """
+
+    def __init__(
+        self,
+        of: Machine[Any] | System,
+        *,
+        opening: Opening | None = None,
+        exhaustive: bool | tuple[Aspect, ...] = True,
+        now_ms: int = 0,
+    ) -> None:
+        """Begin; a system with its ``opening``. What goes on then is to be asserted, the records are not.
+
+        ``exhaustive`` is whether all has to be asserted, or which aspects. Raises ``ValueError`` for another one.
+        """
+        self._aspects: Final = _aspects(exhaustive=exhaustive)
+        self._world: Final = world_of(of, opening, now_ms)
+        self._account: Final = Account(self._world, self._aspects)
+
+    @property
+    def trace(self) -> Trace:
+        """All that has happened."""
+        return self._world.trace
+
+    @property
+    def now_ms(self) -> int:
+        """The virtual time."""
+        return self._world.now_ms
+
+    def entity(self, of: str = "") -> Entity[Any]:
+        """Return an entity as it is now. Raises ``KeyError``, which names those that there are."""
+        return self._named(of)[2]
+
+    def record(self, of: str = "") -> Any:
+        """Return an entity's record as it is now."""
+        return self.entity(of).record
+
+    def send(self, event: Event, *, to: str = "", actor: str = "operator") -> None:
+        """Let somebody say something. What is not taken has to be asserted as refused."""
+        aggregate, ref, _ = self._named(to)
+        self._take(aggregate, Envelope(ref, event, self.now_ms, actor))
+
+    def report(self, event: Event, *, to: str = "", slot: Name = "", generation: int | None = None) -> None:
+        """Let the activity that yields this event report it; ``generation`` is for one that is not the present one."""
+        aggregate, ref, entity = self._named(to)
+        part = self._source(aggregate, entity, event, _slot(slot))
+        number = part.generation if generation is None else generation
+        self._take(aggregate, Envelope(ref, event, self.now_ms, part.slot, slot=part.slot, generation=number))
+
+    def confirm(self, slot: Name = "", *, to: str = "") -> None:
+        """Confirm the end of the activity whose end was asked for: nothing is left of it."""
+        aggregate, ref, entity = self._named(to)
+        ending = [each for each in entity.running if each.phase is Phase.ENDING and _slot(slot) in {"", each.slot}]
+        part = _only(ending, "no end was asked for that could be confirmed", "say which by slot=")
+        self._take(aggregate, Envelope(ref, Ended(part.slot, part.generation), self.now_ms, "engine"))
+
+    def advance(self, ms: int) -> None:
+        """Let time pass. Every timer that is due meanwhile elapses at its time, the earliest first."""
+        self._settle()
+        until_ms = self.now_ms + ms
+        while due := sorted(self._due(until_ms), key=lambda each: each[0]):
+            _, aggregate, envelope = due[0]
+            self._account.note(self._world.take(aggregate, envelope))
+        self._world.now_ms = until_ms
+
+    def deliver(self, sender: str = "", receiver: str = "") -> None:
+        """Let the first message arrive that is under way, from and to these aggregates if they are named."""
+        self._settle()
+        waiting = [each for each in self._world.channels if sender in {"", each[0]} and receiver in {"", each[1]}]
+        channel = _only(waiting, "no message is under way", "say whose by sender= and receiver=")
+        self._account.note(self._world.deliver(channel))
+
+    def recover(self, down_ms: int = 0) -> None:
+        """Let the runner come back to every aggregate after a crash: what should be going on is asked for again."""
+        self._settle()
+        at_ms = self.now_ms + down_ms
+        for name, aggregate in list(self._world.aggregates.items()):
+            if any(entity.running for entity in aggregate.entities.values()):
+                self._account.note(self._world.take(name, Envelope("", Recovered(down_ms), at_ms, "engine")))
+
+    def assert_changed(self, of: str = "", /, **fields: object) -> None:
+        """Assert that these fields of a record have changed since the last input, and what to."""
+        key, entity = self._keyed(of)
+        before = self._account.base.get(key)
+        changed = changes(before, entity)
+        for name, value in fields.items():
+            now = getattr(entity.record, name)
+            if now != value:
+                self._fail(f"{self._account.label(key)}{name} is {shown(now)}, not {shown(value)}")
+            if before is not None and name not in changed:
+                self._fail(f"{self._account.label(key)}{name} has not changed: it was {shown(now)} before")
+            self._account.said.add((key, name))
+
+    def assert_effects(self, *effects: Effect, of: str = "") -> None:
+        """Assert which effects were asked for since the last input, in order; not what begins, ends and is timed.
+
+        A ``Tell`` is compared without its number. Unless effects are exhaustive, there may be others between them.
+        """
+        given = self._account.effects
+        mine = [pair for pair in given if not of or pair[0] == of or pair[0].startswith(f"{of} ")]
+        asked = [effect for _, effect in mine]
+        rest = iter(asked)
+        if asked != list(effects) and ("effects" in self._aspects or not all(each in rest for each in effects)):
+            self._fail("\n".join(["asserted were", *_listed(effects), "asked for were", *_listed(asked)]))
+        self._account.effects = [pair for pair in given if pair not in mine]
+
+    def assert_running(self, *live: Name, ending: Iterable[Name] = (), of: str = "") -> None:
+        """Assert what goes on for an entity now: activities and timers that are live, and those that are ending.
+
+        Unless what is running is exhaustive, there may be more.
+        """
+        key, entity = self._keyed(of)
+        found = sorted((part.slot, str(part.phase)) for part in entity.running if part.phase is not Phase.WAITING)
+        wanted = sorted([*((_slot(each), "live") for each in live), *((_slot(each), "ending") for each in ending)])
+        missing = [f"- {slot} ({phase})" for slot, phase in wanted if (slot, phase) not in found]
+        more = [f"+ {slot} ({phase})" for slot, phase in found if (slot, phase) not in wanted]
+        if missing or (more and "running" in self._aspects):
+            head = f"{self._account.label(key)}what goes on is not what was asserted (-, but +):"
+            self._fail("\n".join([head, *missing, *more]))
+        self._account.said.add((key, "running"))
+
+    def assert_waiting(self, *events: Event, of: str = "") -> None:
+        """Assert which events are postponed now, in order."""
+        key, entity = self._keyed(of)
+        found = [each.event for each in entity.postponed]
+        if found != list(events):
+            self._fail(f"{self._account.label(key)}waiting is {found!r}, not {list(events)!r}")
+        self._account.said.add((key, "waiting"))
+
+    def assert_refused(self, kind: str = "", reason: str = "") -> None:
+        """Assert that an input was refused, or what a rule asked for: of this kind, with this in its reason."""
+        refusals = self._account.refusals
+        for refusal in refusals:
+            if kind in {"", refusal.kind} and reason in refusal.reason:
+                refusals.remove(refusal)
+                return
+        found = "".join(f"\n  {each.kind}: {each.reason}" for each in refusals) or " nothing"
+        self._fail(f"asserted was a refusal ({kind or 'any'}: {reason or 'any'}); refused was:{found}")
+
+    def finish(self) -> None:
+        """Fail unless everything was asserted, and every message delivered."""
+        self._settle()
+        if "running" in self._aspects and self._world.channels:
+            letters = (f"  {a} tells {b}: {event!r}" for a, b, _, event in self.trace.in_flight)
+            self._fail("\n".join(["messages were not delivered:", *letters]))
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None, /
+    ) -> None:
+        """Finish, unless something has failed already."""
+        if kind is None:
+            self.finish()
+
+    def _take(self, aggregate: str, envelope: Envelope) -> None:
+        self._settle()
+        self._account.note(self._world.take(aggregate, envelope))
+
+    def _settle(self) -> None:
+        """Fail unless all of what has happened was asserted."""
+        missing = [f"  {each}" for each in self._account.unsaid()]
+        if missing:
+            self._fail("\n".join([f"not everything was asserted of: {self._account.inputs}", *missing]))
+        self._account.clear()
+
+    def _due(self, until_ms: int) -> Iterator[tuple[int, str, Envelope]]:
+        for name, aggregate in self._world.aggregates.items():
+            for ref, entity in aggregate.entities.items():
+                for part in entity.running:
+                    if part.activity is None and part.deadline_ms <= until_ms:
+                        at_ms = max(part.deadline_ms, self.now_ms)
+                        yield at_ms, name, Envelope(ref, Elapsed(part.slot, part.generation), at_ms, "timer")
+
+    def _named(self, of: str) -> tuple[str, str, Entity[Any]]:
+        """Return an entity with its aggregate and reference; its name may be left out as far as there is only one."""
+        name, _, ref = of.partition(" ")
+        every = [(a, r, entity) for a, each in self._world.aggregates.items() for r, entity in each.entities.items()]
+        found = [each for each in every if name in {"", each[0]} and ref in {"", each[1]}]
+        if len(found) != 1:
+            message = f"{of!r} does not name one entity; there are {', '.join(f'{a} {r}' for a, r, _ in every)}"
+            raise KeyError(message)
+        return found[0]
+
+    def _keyed(self, of: str) -> tuple[str, Entity[Any]]:
+        aggregate, ref, entity = self._named(of)
+        return place(aggregate, ref), entity
+
+    def _source(self, aggregate: str, entity: Entity[Any], event: Event, slot: str) -> Running:
+        """Return the activity that an event comes from: one that yields it, and is live if any of them is."""
+        machine = self._world.system.type_of(aggregate).machines[entity.ref.partition(":")[0]]
+        going = [part for part in entity.running if part.activity is not None and slot in {"", part.slot}]
+        able = [part for part in going if slot or type(event) in machine.spans[part.slot].during.yields]
+        live = [part for part in able if part.phase is Phase.LIVE]
+        return _only(live or able, f"nothing goes on that yields {type(event).__name__}", "say which by slot=")
+
+    def _fail(self, message: str) -> NoReturn:
+        __tracebackhide__ = True
+        raise AssertionError(f"{message}\n\n{self.trace}\n")
+
+
+def _aspects(*, exhaustive: bool | tuple[Aspect, ...]) -> frozenset[Aspect]:
+    if isinstance(exhaustive, bool):
+        return frozenset(ASPECTS if exhaustive else ())
+    unknown = [each for each in exhaustive if each not in ASPECTS]
+    if unknown:
+        message = f"exhaustive= takes True, False, or some of {', '.join(ASPECTS)}; not {', '.join(map(repr, unknown))}"
+        raise ValueError(message)
+    return frozenset(exhaustive)
+
+
+def _slot(name: Name) -> str:
+    return name if isinstance(name, str) else name.__name__
+
+
+def _only(found: Sequence[T], none: str, several: str) -> T:
+    """Return the one that there is. Raises ``ValueError`` if there is none, or more than one."""
+    if len(found) != 1:
+        message = f"there are {len(found)}: {several}" if found else none
+        raise ValueError(message)
+    return found[0]
+
+
+def _listed(effects: Sequence[Effect]) -> list[str]:
+    return [f"  {said(each)}" for each in effects] or ["  none"]

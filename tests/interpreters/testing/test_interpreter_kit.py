@@ -1,0 +1,189 @@
+"""The kit for interpreters: every mistake that handlers can make is found by a check that is named for it."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Final
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+import kiln
+from kiln import Announce, Fire, Fired, Kiln
+from lifefold.core.kernel import Aggregate, Created, Envelope, Reaction, System, react
+from lifefold.interpreters.engine import Interpreter, MissingHandlersError, Occasion, Ongoing
+from lifefold.interpreters.testing import INTERPRETER_CHECKS, Bench, Example, InterpreterConformance, interpreters
+
+
+class Hearth:
+    """A world in which fires burn that outlive whoever keeps them, and handlers that see to them."""
+
+    def __init__(self) -> None:
+        self.burning: set[int] = set()
+        self.said: dict[tuple[str, int, int], str] = {}
+
+    async def announce(self, effect: Announce, occasion: Occasion) -> None:
+        await checkpoint()
+        self.said[occasion.identity] = effect.word
+
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        if ongoing.leftover:
+            await self.put_out(activity)
+            return
+        self.burning.add(activity.firing)
+        try:
+            for _ in range(3):
+                await checkpoint()
+        except anyio.get_cancelled_exc_class():
+            if ongoing.ending:
+                await self.put_out(activity)
+            raise
+        self.burning.discard(activity.firing)
+        await self.say(ongoing)
+
+    async def put_out(self, activity: Fire) -> None:
+        self.burning.discard(activity.firing)
+
+    async def say(self, ongoing: Ongoing) -> None:
+        await ongoing.report(Fired(1))
+
+    @property
+    def interpreter(self) -> Interpreter:
+        return Interpreter({Announce: self.announce}, {Fire: self.fire})
+
+
+class HasNoHandler(Hearth):
+    @property
+    def interpreter(self) -> Interpreter:
+        return Interpreter({}, {Fire: self.fire})
+
+
+class SaysItAgain(Hearth):
+    async def announce(self, effect: Announce, occasion: Occasion) -> None:
+        self.said[("", 0, len(self.said))] = effect.word
+        await checkpoint()
+        del occasion
+
+
+class SaysNothing(Hearth):
+    async def say(self, ongoing: Ongoing) -> None:
+        del ongoing
+
+
+class SaysSomethingElse(Hearth):
+    async def say(self, ongoing: Ongoing) -> None:
+        await ongoing.report(kiln.Cooled())
+        await super().say(ongoing)
+
+
+class LeavesItBurning(Hearth):
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        self.burning.add(activity.firing)
+        await super().fire(activity, ongoing)
+        self.burning.discard(activity.firing)
+
+    async def put_out(self, activity: Fire) -> None:
+        del activity
+
+
+class LeavesItBurningOnceItIsStoked(Hearth):
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        if ongoing.leftover:
+            await self.put_out(activity)
+            return
+        self.burning.add(activity.firing)
+        try:
+            for _ in range(200):
+                await checkpoint()
+        except anyio.get_cancelled_exc_class():
+            if ongoing.ending:
+                await self.put_out(activity)
+            raise
+        await ongoing.report(kiln.Stoked())
+        await checkpoint()
+        self.burning.discard(activity.firing)
+        await self.say(ongoing)
+
+
+class ForgetsWhatIsLeft(Hearth):
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        if not ongoing.leftover:
+            await super().fire(activity, ongoing)
+
+
+class WillNotGoOn(Hearth):
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        if not ongoing.resumed or ongoing.leftover:
+            await super().fire(activity, ongoing)
+
+
+MISTAKES: Final[dict[str, tuple[type[Hearth], ...]]] = {
+    "everything_has_a_handler": (HasNoHandler,),
+    "an_effect_comes_to_the_same_when_it_is_performed_again": (SaysItAgain,),
+    "an_activity_reports_what_it_yields_and_how_it_is_over": (SaysNothing, SaysSomethingElse),
+    "an_activity_that_is_ended_leaves_nothing": (LeavesItBurning, LeavesItBurningOnceItIsStoked),
+    "what_a_crash_has_left_is_ended": (ForgetsWhatIsLeft,),
+    "what_a_crash_has_interrupted_goes_on": (WillNotGoOn,),
+}
+"""For each check, handlers that make a mistake it is for."""
+
+
+def burning() -> Aggregate:
+    """Return a kiln that burns."""
+    of, aggregate = kiln.system.aggregates["kiln"], kiln.system.aggregates["kiln"].start("kiln/a")
+    for event in (Created(Kiln()), kiln.Lit()):
+        outcome = react(of, aggregate, Envelope("kiln", event, 0))
+        assert isinstance(outcome, Reaction)
+        aggregate = outcome.aggregate
+    return aggregate
+
+
+class Workshop:
+    """The bench for a hearth."""
+
+    def __init__(self, hearth: Hearth) -> None:
+        self.system: System = kiln.system
+        self.hearth = hearth
+        self.interpreter = hearth.interpreter
+        within = burning()
+        self.examples: Sequence[Example] = (
+            Example(Announce("lit 1"), within, "kiln"),
+            Example(Fire(1), within, "kiln", ends=True),
+        )
+
+    async def look(self) -> object:
+        return frozenset(self.hearth.burning), dict(self.hearth.said)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Workshop(Hearth())
+
+
+class TestOnAsyncio(InterpreterConformance):
+    """Sound handlers pass."""
+
+
+class TestOnTrio(InterpreterConformance):
+    """On the other event loop, too."""
+
+    backend = "trio"
+
+
+@pytest.mark.parametrize(
+    ("check", "mistake"),
+    [(check, each) for check in INTERPRETER_CHECKS for each in MISTAKES[check.__name__]],
+    ids=lambda each: str(each.__name__),
+)
+def test_a_check_finds_the_mistake_that_it_is_for(check: Any, mistake: type[Hearth]) -> None:
+    """Handlers with the mistake fail it."""
+    with pytest.raises((AssertionError, MissingHandlersError)):
+        anyio.run(check, Workshop(mistake()))
+
+
+def test_the_kit_has_every_check() -> None:
+    """No check of the kit's module is left out of its list, and each says what it guarantees."""
+    functions = [each for _, each in inspect.getmembers(interpreters, inspect.iscoroutinefunction)]
+    written = {each for each in functions if list(inspect.signature(each).parameters) == ["bench"]}
+    assert set(INTERPRETER_CHECKS) == written
+    assert all(check.__doc__ for check in INTERPRETER_CHECKS)
