@@ -1,0 +1,92 @@
+"""How IPython shows what it does not know: a bundle of forms for each type, of which a front end takes the best."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from lifefold.core.kernel import Machine, System
+from lifefold.interpreters.check.display import html
+from lifefold.interpreters.check.report import Report
+from lifefold.interpreters.check.trace import Trace
+from lifefold.interpreters.notebook.history import History
+from lifefold.interpreters.notebook.space import Space
+from lifefold.interpreters.notebook.way import way
+from lifefold.interpreters.views import plain
+from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg
+
+TEXT: Final = "text/plain"
+HTML: Final = "text/html"
+SVG: Final = "image/svg+xml"
+
+Bundle = dict[str, str]
+
+
+def _machine(machine: Machine[Any]) -> Bundle:
+    return _pictured(plain(machine), statechart(machine))
+
+
+def _system(system: System) -> Bundle:
+    kinds = [f"{kind}: {', '.join(of.machines)}" for kind, of in system.aggregates.items()]
+    return _pictured("\n".join([system.name, *(f"  {each}" for each in kinds)]), overview(system))
+
+
+def _trace(trace: Trace) -> Bundle:
+    return _pictured("\n".join(trace.lines()), way(trace))
+
+
+def _drawing(drawing: Drawing) -> Bundle:
+    return _pictured(drawing.text(), drawing)
+
+
+def _space(space: Space) -> Bundle:
+    return _pictured(space.text(), space.drawing())
+
+
+def _report(report: Report) -> Bundle:
+    return {TEXT: str(report), HTML: html(report, picture_of)}
+
+
+def _history(history: History) -> Bundle:
+    return {TEXT: history.text(), HTML: history.html()}
+
+
+BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
+    {
+        Machine: _machine,
+        System: _system,
+        Trace: _trace,
+        Drawing: _drawing,
+        Space: _space,
+        Report: _report,
+        History: _history,
+    }
+)
+"""What is shown, and how."""
+
+
+def picture_of(trace: Trace) -> str:
+    """Return a way as SVG; empty if nothing has moved, or if pictures cannot be laid out here."""
+    drawing = way(trace)
+    try:
+        return svg(drawing) if drawing.boxes else ""
+    except LayoutMissingError:
+        return ""
+
+
+def _pictured(text: str, drawing: Drawing) -> Bundle:
+    try:
+        return {TEXT: text, SVG: svg(drawing)}
+    except LayoutMissingError:
+        return {TEXT: text}
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Tell a shell how to show them; IPython calls it."""
+    for kind, bundle in BUNDLES.items():
+        shell.display_formatter.mimebundle_formatter.for_type(kind, bundle)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take that back; IPython calls it."""
+    for kind in BUNDLES:
+        shell.display_formatter.mimebundle_formatter.pop(kind, None)

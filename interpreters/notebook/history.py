@@ -1,0 +1,128 @@
+"""A log to look at: every input with what it came to, any moment again, and a fork from there."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple, Self, overload
+
+from lifefold.core.kernel import Envelope, Refusal, State, System, Transition, describe
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.store import Entry
+
+
+class Stop(NamedTuple):
+    """A transition in a log: after how many inputs, how many milliseconds after the first, of whom, and what."""
+
+    number: int
+    after_ms: int
+    place: str
+    before: State | None
+    after: State
+    words: str
+
+    def line(self) -> str:
+        """Return it for people."""
+        before = "" if self.before is None else f"{self.before} → "
+        return f"{self.number:>4} {self.after_ms / 1_000:>8.3f} s  {self.place:<24} {before}{self.after}   {self.words}"
+
+
+class History(Sequence[Decision]):
+    """The inputs of a system in the order in which they were taken, each with what it came to."""
+
+    def __init__(self, system: System, inputs: Iterable[tuple[str, Envelope]]) -> None:
+        """Fold inputs. Raises ``ValueError`` for one that the rules refuse."""
+        self.system: Final = system
+        ledger = Ledger(system)
+        self._decisions: Final = tuple(_decided(ledger, name, envelope) for name, envelope in inputs)
+
+    @classmethod
+    def of(cls, system: System, entries: Iterable[Entry]) -> Self:
+        """Fold a log's entries. Raises ``LogMismatchError`` where log and rules do not agree."""
+        return cls(system, [(each.entry.stream, each.envelope) for each in Ledger(system).fold(entries)])
+
+    @classmethod
+    def read(cls, system: System, text: str) -> Self:
+        """Read inputs, a JSON object on each line: the aggregate as ``stream``, and its ``envelope``."""
+        codec = Ledger(system).codec
+        found = [json.loads(line) for line in text.splitlines()]
+        return cls(system, [(each["stream"], codec.decode(each["stream"], _wire(each))) for each in found])
+
+    def __len__(self) -> int:
+        return len(self._decisions)
+
+    @overload
+    def __getitem__(self, place: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Decision, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Decision | tuple[Decision, ...]:
+        return self._decisions[place]
+
+    def fork(self, inputs: int) -> Ledger:
+        """Return how things stood after so many inputs: a ledger of its own, that may be told something else."""
+        ledger = Ledger(self.system)
+        for each in self._decisions[:inputs]:
+            ledger.decide(each.entry.stream, each.envelope)
+        return ledger
+
+    def instead(self, inputs: int, *others: tuple[str, Envelope]) -> "History":
+        """Return another history: so many inputs of this one, and then these. Raises ``ValueError`` as above."""
+        kept = [(each.entry.stream, each.envelope) for each in self._decisions[:inputs]]
+        return History(self.system, [*kept, *others])
+
+    def stops(self, aggregate: str = "", entity: str = "") -> tuple[Stop, ...]:
+        """Return the transitions that enter a state, of one aggregate or entity, or of all."""
+        return tuple(
+            stop
+            for number, decision in enumerate(self._decisions, 1)
+            if decision.entry.stream.startswith(aggregate)
+            for stop in self._stops(number, decision)
+            if not entity or stop.place.endswith(f" {entity}")
+        )
+
+    def _stops(self, number: int, decision: Decision) -> Iterator[Stop]:
+        begin_ms = self._decisions[0].envelope.at_ms
+        for step in decision.reaction.transitions:
+            if step.entered is not None:
+                yield _stop(number, decision, step, begin_ms)
+
+    def text(self) -> str:
+        """Return all of it, a line for each transition."""
+        return "\n".join(stop.line() for stop in self.stops())
+
+    def html(self) -> str:
+        """Return all of it as a table that stands alone."""
+        cell = '<td style="text-align: left; white-space: nowrap">'
+        rows = [
+            "<tr>" + "".join(f"{cell}{escape(part)}</td>" for part in _cells(stop)) + "</tr>" for stop in self.stops()
+        ]
+        return "\n".join(
+            ['<div style="max-height: 24em; overflow: auto"><table><tbody>', *rows, "</tbody></table></div>"]
+        )
+
+
+def _cells(stop: Stop) -> tuple[str, ...]:
+    before = "" if stop.before is None else str(stop.before)
+    return str(stop.number), f"{stop.after_ms / 1_000:.3f} s", stop.place, before, str(stop.after), stop.words
+
+
+def _decided(ledger: Ledger, name: str, envelope: Envelope) -> Decision:
+    decision = ledger.decide(name, envelope)
+    match decision:
+        case Refusal():
+            raise ValueError(f"{name} refuses {type(envelope.event).__name__}: {decision.reason}")
+        case Decision():
+            return decision
+
+
+def _wire(line: Any) -> bytes:
+    return json.dumps(line["envelope"]).encode()
+
+
+def _stop(number: int, decision: Decision, step: Transition, begin_ms: int) -> Stop:
+    before = None if step.before is None else step.before.state
+    said = describe(step.event)
+    words = f"{type(step.event).__name__}: {said}" if said else type(step.event).__name__
+    after_ms = decision.envelope.at_ms - begin_ms
+    return Stop(number, after_ms, f"{decision.entry.stream} {step.entity}", before, step.after.state, words)

@@ -1,0 +1,96 @@
+"""Executes the notebooks and writes what they show into them; with --check, compares and writes nothing.
+
+What is kept of an output is what anybody else would get: no times of execution, no widgets of one kernel.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parent
+FORMAT: Any = nbformat  # which says nothing of its types
+TIMEOUT_S = 30
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+QUIET = ["--IPKernelApp.log_level=40"]
+"""The kernel need not say that it listens on a port of this machine, as kernels do."""
+ELSE = "shows something else; `make notebooks` writes it anew"
+ALIVE = ("application/vnd.jupyter.widget-view+json",)
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+TOOK = re.compile(r"\bin \d[\d,.]* s\b|\([\d,]+ states/s\)")
+"""How long a check took, which is another number every time."""
+
+
+def executed(path: Path) -> Any:
+    """Return a notebook as it is after all its cells have run in order."""
+    notebook = FORMAT.read(path, as_version=4)
+    NotebookClient(
+        notebook,
+        timeout=TIMEOUT_S,
+        resources={"metadata": {"path": str(FOLDER)}},
+        allow_errors=True,
+        coalesce_streams=True,  # else what is printed comes in as many pieces as it happens to
+        extra_arguments=QUIET,
+    ).execute()
+    return cleaned(notebook)
+
+
+def cleaned(notebook: Any) -> Any:
+    """Return a notebook without what belongs to one execution of it."""
+    notebook.metadata = {"language_info": {"name": "python"}, "kernelspec": KERNEL}
+    for cell in notebook.cells:
+        cell.metadata = {}
+        for output in cell.get("outputs", ()):
+            output.get("metadata", {}).clear()
+            for kind in ALIVE:
+                output.get("data", {}).pop(kind, None)
+    return notebook
+
+
+def errors(notebook: Any) -> Iterator[str]:
+    """Yield what has gone wrong in a notebook, as Python says it."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            if output.output_type == "error":
+                yield COLOURS.sub("", "\n".join(output.traceback))
+            elif output.get("name") == "stderr":
+                yield COLOURS.sub("", output.text)
+
+
+def shown(notebook: Any) -> str:
+    """Return what a notebook shows, cell by cell, without how long anything took."""
+    outputs = [cell.get("outputs") for cell in notebook.cells]
+    return TOOK.sub("…", json.dumps(outputs, indent=1, sort_keys=True, ensure_ascii=False))
+
+
+def main() -> int:
+    """Execute the notebooks that are named, or all; return 1 if one fails, or shows something else than is in it."""
+    parser = argparse.ArgumentParser(description="Execute the notebooks.")
+    parser.add_argument("names", nargs="*", help="notebooks, all if none is named")
+    parser.add_argument("--check", action="store_true", help="compare, and write nothing")
+    arguments = parser.parse_args()
+    paths = [FOLDER / name for name in arguments.names] or sorted(FOLDER.glob("*.ipynb"))
+    return max([_done(path, check=arguments.check) for path in paths], default=1)
+
+
+def _done(path: Path, *, check: bool) -> int:
+    notebook, before = executed(path), FORMAT.read(path, as_version=4)
+    wrong = "\n".join(errors(notebook))
+    if wrong:
+        print(f"{path.name}: a cell has failed\n{wrong}")
+        return 1
+    same = shown(notebook) == shown(before)
+    if not check and not same:
+        FORMAT.write(notebook, path)
+    print(f"{path.name}: {'as it was' if same else ELSE if check else 'written'}")
+    return int(check and not same)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
