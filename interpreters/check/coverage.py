@@ -42,6 +42,13 @@ class Coverage:
             if machine is not None:
                 self.states.add((machine.name, entity.state))
 
+    def meet_changed(self, of: AggregateType, reaction: Reaction) -> None:
+        """Take note of the states of what has changed."""
+        for ref in reaction.changed:
+            machine = of.machine_of(ref)
+            if machine is not None:
+                self.states.add((machine.name, reaction.aggregate.entities[ref].state))
+
     def react(self, of: AggregateType, aggregate: Aggregate, given: Envelope, came: Reaction | Refusal) -> None:
         """Take note of what came of an input."""
         machine = of.machine_of(given.entity)

@@ -92,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_add_running, _add_asking, _add_telling, _add_check, _add_showing):
+    for add in (_add_running, _add_asking, _add_telling, _add_check, _add_simulate, _add_showing):
         add(commands)
     return top
 
@@ -154,6 +154,25 @@ def _add_showing(commands: _Commands) -> None:
     diagram = _add(commands, "diagram", "showing:diagram", "a lifecycle's state diagram")
     diagram.add_argument("machine", metavar="MACHINE")
     diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
+
+
+def _add_simulate(commands: _Commands) -> None:
+    simulate = _add(
+        commands, "simulate", "simulating:simulate", "run a system in virtual time, under faults that a seed draws"
+    )
+    simulate.add_argument("target", metavar="TARGET", help="a name of `lifefold machines`, or module:attribute")
+    simulate.add_argument("--seeds", metavar="N", type=_positive, help="try so many seeds (default: 100)")
+    simulate.add_argument(
+        "--seed", metavar="S", type=_natural, default=0, help="begin with this one; alone, try it only"
+    )
+    simulate.add_argument("--jobs", metavar="J", type=_positive, default=1, help="try several at a time")
+    simulate.add_argument(
+        "--hours", metavar="H", type=_positive, default=24, help="virtual hours under faults (default: 24)"
+    )
+    simulate.add_argument("--fault", metavar="NAME=RATE", action="append", help="how often a fault happens; or none")
+    simulate.add_argument("--all-faults", action="store_true", help="let every run have all faults, not some")
+    simulate.add_argument("--emit-test", metavar="FILE", help="write what is found as a test file for pytest")
+    simulate.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_check(commands: _Commands) -> None:

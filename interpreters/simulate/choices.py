@@ -1,0 +1,57 @@
+"""Everything that chance decides in a simulation, and nothing else does: each choice is known by its name.
+
+A choice says how many ways there are, and way 0 is the *orderly* one: nothing goes wrong, nothing takes long, whatever
+came first goes first. A seed decides how often, and where, it is another one; those are the *deviations*. A run is its
+seed, or just as well its deviations: with these alone, and everything else orderly, it is the same run again, and that
+is what makes it small (see ``shrink``). Names, not places in a sequence, say which choice is meant, so that leaving one
+deviation out does not change what the others are about.
+"""
+
+import random
+from collections.abc import Mapping
+from typing import Final
+
+Name = tuple[str | int, ...]
+"""What is decided: what kind of choice it is, about whom, and its how-manieth."""
+
+
+class Choices:
+    """Makes choices. ``deviations`` has all that were not orderly, by their names, in the order in which they fell."""
+
+    def __init__(self, seed: int | None = None, *, but: Mapping[Name, int] | None = None) -> None:
+        """Draw by a seed; without one, everything is orderly ``but`` for these."""
+        self.deviations: Final[dict[Name, int]] = {}
+        self.made = 0
+        self._draw = None if seed is None else random.Random(seed).random  # noqa: S311 - to be repeatable is its point
+        self._but = but or {}
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether chance decides, and not what was said."""
+        return self._draw is not None
+
+    def cast(self, sides: int) -> int:
+        """Return one of so many numbers: no deviation, and never said, but only drawn."""
+        return 0 if self._draw is None else int(self._draw() * sides)
+
+    def any_way(self, name: Name, ways: int) -> int:
+        """Return which of so many ways it goes, all of which are equally likely."""
+        return self.way(name, ways, (ways - 1) / ways)
+
+    def way(self, name: Name, ways: int, rate: float) -> int:
+        """Return which of so many ways it goes: at this rate another one than the orderly one."""
+        self.made += 1
+        if self._draw is None:
+            chosen = min(self._but.get(name, 0), ways - 1)
+        elif self._draw() < rate:
+            chosen = 1 + int(self._draw() * (ways - 1)) if ways > 1 else 0
+        else:
+            return 0
+        if chosen:
+            self.deviations[name] = chosen
+        return chosen
+
+    def calm(self) -> None:
+        """Let everything be orderly from now on."""
+        self._draw = None
+        self._but = {}

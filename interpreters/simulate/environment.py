@@ -1,0 +1,153 @@
+"""What activities do in a simulation: read off what they ``yield`` and its ``examples()``, unless somebody says better.
+
+The orderly course of an activity is to say, once each, what it may say and go on, and then to be over with the first
+thing that it may be over with; of each, the first example. What takes its entity out of the states in which the
+activity goes on is an end as well, and no orderly one. So ``yields`` and ``examples()`` begin with what is as it should
+be. Each thing takes the time that the environment says.
+
+Who knows better writes a ``Script``: what an activity says, and after how long, given what it is about.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel import Aggregate, Entity, Event, IllegalTransition, Machine
+from lifefold.effects import Activity, Effect
+from lifefold.interpreters.simulate.choices import Choices, Name
+
+FLOOD: Final = 20
+"""How often an activity repeats itself when it floods."""
+
+SLOW: Final = 100
+"""How many times as long something takes that is slow."""
+
+USUAL_MS: Final = (1_000, 60_000)
+"""How long something takes of which nobody has said how long it takes."""
+
+Span = tuple[int, int]
+"""From, to: both may be."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What an activity says, ``after_ms`` milliseconds after what it has said before."""
+
+    after_ms: int
+    event: Event
+
+
+Script = Callable[[Aggregate, Entity[Any], Activity, Choices], Iterable[Said]]
+"""What an activity of an entity says, one thing after the other; the choices are for what a script leaves to chance."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """The world around a system, as far as a user wants to say what it is like.
+
+    ``durations_ms`` has, by type of activity, how long each thing that it says takes; ``weights``, by type of event,
+    how likely each of its examples is among the ends that are not orderly, 1 for those that are not said. ``scripts``
+    replace all of that for a type of activity. ``hastens`` has, by type of effect, which activities of the same entity
+    end soon when it is performed: a process that is asked to end, and does. The rest is how long a message takes, how
+    much time there is between things that people might say, how long the confirmation of an end takes, a transaction
+    of a slow store, and until there is a runner again.
+    """
+
+    durations_ms: Mapping[type[Activity], Span] = {}
+    weights: Mapping[type[Event], Sequence[int]] = {}
+    scripts: Mapping[type[Activity], Script] = {}
+    hastens: Mapping[type[Effect], tuple[type[Activity], ...]] = {}
+    message_ms: Span = (1, 50)
+    people_ms: Span = (60_000, 3_600_000)
+    end_ms: Span = (1, 1_000)
+    write_ms: Span = (100, 5_000)
+    restart_ms: Span = (100, 60_000)
+
+
+class Chance:
+    """The choices of one run, with the rates of its faults: what an environment leaves open is decided here."""
+
+    def __init__(self, environment: Environment, choices: Choices, rates: Mapping[str, float]) -> None:
+        """Take the environment, where choices come from, and how often what goes wrong."""
+        self.environment: Final = environment
+        self.choices: Final = choices
+        self.rates: Final = dict(rates)
+        self.struck: Final[Counter[str]] = Counter()
+        """How often each fault has happened."""
+
+    def calm(self) -> None:
+        """Let nothing go wrong any more."""
+        self.choices.calm()
+        self.rates.update(dict.fromkeys(self.rates, 0.0))
+
+    def strikes(self, fault: str, *name: str | int) -> bool:
+        """Tell whether a fault happens on this occasion."""
+        rate = self.rates[fault]
+        if not rate or not self.choices.way((fault, *name), 2, rate):
+            return False
+        self.struck[fault] += 1
+        return True
+
+    def takes_ms(self, span_ms: Span, *name: str | int) -> int:
+        """Return how long something takes: the shortest, if all is orderly."""
+        least, most = span_ms
+        took = least + (self.choices.way(("takes", *name), most - least + 1, 0.5) if most > least else 0)
+        return took * SLOW if self.strikes("slow", *name) else took
+
+    def course(
+        self, machine: Machine[Any], aggregate: Aggregate, entity: Entity[Any], slot: str, generation: int
+    ) -> list[Said]:
+        """Return what an activity that begins now says if nobody ends it; nothing more, if it hangs."""
+        activity = next(each.activity for each in entity.running if (each.slot, each.generation) == (slot, generation))
+        assert activity is not None  # noqa: S101 - timers say nothing
+        script = self.environment.scripts.get(type(activity))
+        if script is not None:
+            return list(script(aggregate, entity, activity, self.choices))
+        name = (aggregate.name, entity.ref, slot, generation)
+        span_ms = self.environment.durations_ms.get(type(activity), USUAL_MS)
+        events = self._events(machine, entity.record, slot, name)
+        return [Said(self.takes_ms(span_ms, *name, place), event) for place, event in enumerate(events)]
+
+    def _events(self, machine: Machine[Any], record: Any, slot: str, name: Name) -> list[Event]:
+        on_the_way, ends = _sorted(machine, record, slot)
+        said = [] if on_the_way and self.strikes("exits early", *name) else on_the_way
+        if said and self.strikes("floods", *name):
+            said = [*said, *[said[-1]] * FLOOD]
+        if not ends or self.strikes("hangs", *name):
+            return said
+        if self.strikes("fails", *name) and len(ends) > 1:
+            return [*said, self._other(ends[1:], name)]
+        return [*said, ends[0]]
+
+    def _other(self, ends: Sequence[Event], name: Name) -> Event:
+        """Return an end that is not the orderly one."""
+        weights = [self._weight(each, ends) for each in ends]
+        point = self.choices.any_way(("which end", *name), sum(weights) or 1)
+        for event, weight in zip(ends, weights, strict=True):
+            point -= weight
+            if point < 0:
+                return event
+        return ends[0]
+
+    def _weight(self, event: Event, ends: Sequence[Event]) -> int:
+        weights = self.environment.weights.get(type(event))
+        place = [each for each in ends if type(each) is type(event)].index(event)
+        return 1 if weights is None or place >= len(weights) else weights[place]
+
+
+def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event], list[Event]]:
+    """Return what an activity says and goes on, and with what it is over, the orderly one first."""
+    span, last = machine.spans[slot], machine.last[slot]
+    on_the_way: list[Event] = []
+    ends: list[Event] = []
+    broken: list[Event] = []
+    for kind in span.during.yields:
+        examples = kind.examples_for(record)
+        step = None if kind in last else machine.step(record, examples[0])
+        if step is None:
+            ends += examples
+        elif isinstance(step, IllegalTransition) or step.record.state in span.states:
+            on_the_way.append(examples[0])
+        else:
+            broken += examples
+    return on_the_way, [*ends, *broken]

@@ -1,0 +1,263 @@
+"""``simulate``: a whole system in virtual time, under faults that a seed draws, and then healed: nothing may be owed.
+
+A run has two phases, as TigerBeetle's simulator has. In the first, whatever the faults of this run are may happen, and
+what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, who hangs comes to
+an end, what promises rely on is said (``given``), and what was promised to follow has to, within a bound.
+
+The same seed makes the same run, on every machine, byte for byte: chance comes from ``Choices`` alone, time from the
+``Agenda``, and no set is gone through in an order of its own.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel import (
+    AggregateType,
+    Cause,
+    Envelope,
+    Machine,
+    Property,
+    Reaction,
+    Refusal,
+    System,
+    alone,
+    encode,
+    possible,
+)
+from lifefold.interpreters.check.coverage import Coverage
+from lifefold.interpreters.simulate.choices import Choices, Name
+from lifefold.interpreters.simulate.environment import Chance, Environment
+from lifefold.interpreters.simulate.faults import Faults
+from lifefold.interpreters.simulate.outside import Agenda
+from lifefold.interpreters.simulate.runner import Counts, Entry, Opening, Runner
+from lifefold.interpreters.simulate.vigil import Vigil, Violation
+
+HOUR_MS: Final = 3_600_000
+START_MS: Final = 1_000_000_000_000
+"""When runs begin. Not at 0: whoever takes that for "never" is to be found out elsewhere."""
+
+JUMP_MS: Final = (1_000, 24 * HOUR_MS)
+"""By how much a clock jumps."""
+
+
+def hours(count: float) -> int:
+    """Return so many hours in milliseconds."""
+    return int(count * HOUR_MS)
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """How long a run is: ``until_ms`` under faults, and ``healing_ms`` at most until all has followed that is to.
+
+    A run that takes more than ``inputs`` inputs is broken off, and says so: nothing is at rest in it.
+    """
+
+    until_ms: int = 24 * HOUR_MS
+    healing_ms: int = 30 * 24 * HOUR_MS
+    inputs: int = 1_000_000
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What is broken, and when."""
+
+    owner: str
+    promise: str
+    of: str
+    at_ms: int
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A run: what happened, what was found, and how much of everything there was.
+
+    ``deviations`` are the choices that were not orderly: with ``but=deviations`` instead of a seed it is the same run.
+    """
+
+    seed: int | None
+    deviations: Mapping[Name, int]
+    entries: tuple[Entry, ...]
+    found: Found | None
+    counts: Counts
+    struck: Mapping[str, int]
+    covered: Coverage
+    seen: frozenset[tuple[str, str]]
+    state_ms: Mapping[tuple[str, str], int]
+    """By machine and state: how long entities have been in it, all together."""
+    recovery_ms: tuple[int, ...]
+    until_ms: int
+    """When it was over, in virtual milliseconds from its beginning."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return self.found is None
+
+    def journal(self) -> bytes:
+        """Return every input that was taken, in order, a line each: the same for the same seed, wherever it runs."""
+        return b"".join(each.aggregate.encode() + b" " + encode(each.envelope) + b"\n" for each in self.entries)
+
+    def digest(self) -> str:
+        """Return what tells one journal from another."""
+        return hashlib.sha256(self.journal()).hexdigest()
+
+
+def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
+    target: System | Machine[Any],
+    *,
+    opening: Opening = (),
+    seed: int | None = None,
+    but: Mapping[Name, int] | None = None,
+    faults: Faults | None = None,
+    environment: Environment | None = None,
+    limits: Limits | None = None,
+    properties: Iterable[Property[Any]] = (),
+) -> Run:
+    """Run a system, or a machine by itself, in virtual time.
+
+    A system needs its ``opening``: the input that each of its aggregates begins with. With a ``seed``, ``faults``
+    happen at their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are promises
+    besides its own: of the entity for a machine, of the ``Scene`` for a system.
+    """
+    if isinstance(target, Machine):
+        target, begins = alone(target.promising(*properties))
+        opening, properties = tuple(begins.items()), ()
+    choices = Choices(seed, but=but)
+    return _Simulation(
+        target,
+        tuple(opening),
+        tuple(properties),
+        Chance(environment or Environment(), choices, (faults or Faults()).of(choices)),
+        limits or Limits(),
+    ).run(seed)
+
+
+class _Simulation:
+    def __init__(
+        self, system: System, opening: Opening, properties: tuple[Property[Any], ...], chance: Chance, limits: Limits
+    ) -> None:
+        self._system = system
+        self._chance = chance
+        self._limits = limits
+        self._agenda = Agenda(START_MS)
+        self._vigil = Vigil(system, properties)
+        self._coverage = Coverage(system)
+        self._runner = Runner(system, opening, chance, self._agenda, self._watch)
+        self._entered: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
+        self._state_ms: Counter[tuple[str, str]] = Counter()
+        self._ticks = 0
+
+    def run(self, seed: int | None) -> Run:
+        found: Found | None = None
+        until_ms = START_MS + self._limits.until_ms
+        try:
+            self._vigil.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
+            self._runner.start()
+            self._tick()
+            self._let_pass(until_ms)
+            self._agenda.now_ms = until_ms
+            self._heal()
+        except Violation as broken:
+            found = Found(broken.owner, broken.promise, broken.of, self._agenda.now_ms - START_MS)
+        for state, since_ms in self._entered.values():
+            self._state_ms[state] += self._agenda.now_ms - since_ms
+        return Run(
+            seed=seed,
+            deviations=dict(self._chance.choices.deviations),
+            entries=tuple(self._runner.entries),
+            found=found,
+            counts=self._runner.counts,
+            struck=dict(self._chance.struck),
+            covered=self._coverage,
+            seen=frozenset(self._vigil.seen),
+            state_ms=dict(self._state_ms),
+            recovery_ms=tuple(self._runner.recovery_ms),
+            until_ms=self._agenda.now_ms - START_MS,
+        )
+
+    def _let_pass(self, until_ms: int) -> None:
+        """Let things happen until then, or until nothing does."""
+        agenda, runner, most = self._agenda, self._runner, self._limits.inputs
+        while (next_ms := agenda.next_ms()) is not None and next_ms <= until_ms:
+            agenda.step()
+            if runner.counts.inputs > most:
+                raise Violation(self._system.name, "comes to rest", f"more than {most:,} inputs")
+
+    def _watch(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
+        """See what came of an input. Raises ``Violation``."""
+        of = self._system.type_of(name)
+        self._coverage.react(of, self._runner.aggregates.get(name) or of.start(name), envelope, outcome)
+        if isinstance(outcome, Reaction):
+            self._look(of, name, outcome)
+
+    def _look(self, of: AggregateType, name: str, reaction: Reaction) -> None:
+        self._coverage.meet_changed(of, reaction)
+        for step in reaction.transitions:
+            if step.entered is not None:
+                self._enter((name, step.entity), (step.machine, str(step.entered)))
+        self._vigil.look(of, reaction)
+        self._vigil.look_around(reaction.aggregate, self._runner.scene, len(self._runner.untold))
+
+    def _enter(self, entity: tuple[str, str], state: tuple[str, str]) -> None:
+        now_ms = self._agenda.now_ms
+        if entity in self._entered:
+            before, since_ms = self._entered[entity]
+            self._state_ms[before] += now_ms - since_ms
+        self._entered[entity] = (state, now_ms)
+
+    def _tick(self) -> None:
+        """Let people say something, and the clock be set, now and then."""
+        self._ticks += 1
+        rates, number = self._chance.rates, self._ticks
+        if not any(rates[each] for each in ("people", "early timer", "clock back")):
+            return
+        if self._chance.strikes("people", number):
+            self._say(number)
+        for fault, sign in (("early timer", 1), ("clock back", -1)):
+            if self._chance.strikes(fault, number):
+                self._runner.set_clock(sign * self._chance.takes_ms(JUMP_MS, fault, number))
+        least, most = self._chance.environment.people_ms
+        after_ms = most - self._chance.choices.any_way(("pause", number), most - least + 1)
+        self._agenda.at(self._agenda.now_ms + after_ms, self._tick)
+
+    def _say(self, number: int) -> None:
+        """Let somebody say one of the things that people may say."""
+        aggregates = self._runner.aggregates
+        names = list(aggregates)
+        name = names[self._chance.choices.any_way(("to whom", number), len(names))] if names else ""
+        said = self._sayable(name) if name else []
+        if said:
+            self._runner.post(name, said[self._chance.choices.any_way(("what", number), len(said))])
+
+    def _sayable(self, name: str) -> list[Envelope]:
+        of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
+        every = possible(of, aggregate, self._runner.clock_ms)
+        return [each.envelope for each in every if each.cause is Cause.COMMAND]
+
+    def _heal(self) -> None:
+        """Let nothing go wrong any more, and see that everything follows that is to. Raises ``Violation``."""
+        self._chance.calm()
+        self._runner.relieve()
+        self._vigil.heal()
+        until_ms = self._agenda.now_ms + self._limits.healing_ms
+        while self._vigil.overdue() and self._agenda.now_ms < until_ms:
+            said = self._plead(self._vigil.pleas())
+            if self._agenda.next_ms() is None and not said:
+                break
+            then_ms = min(until_ms, max(self._agenda.now_ms, self._agenda.next_ms() or 0) + HOUR_MS)
+            self._let_pass(then_ms)
+            self._agenda.now_ms = then_ms
+        for owed in self._vigil.overdue():
+            raise Violation(owed.owner, owed.promise, f"{owed.of}, when everything was healed")
+
+    def _plead(self, pleas: frozenset[type[Any]]) -> bool:
+        """Say what promises rely on to be said at last, where it can be; tell whether anything was."""
+        said = False
+        for name in list(self._runner.aggregates):
+            for envelope in self._sayable(name):
+                if type(envelope.event) in pleas:
+                    entries = len(self._runner.entries)
+                    self._runner.post(name, envelope)
+                    said = said or len(self._runner.entries) > entries
+        return said

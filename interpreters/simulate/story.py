@@ -1,0 +1,75 @@
+"""A run as people read it: what was not orderly in it, and what happened around the moment at which it broke."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from lifefold.core.kernel import Aggregate, Cause, Elapsed, Ended, Envelope, Reaction, Recovered, System, react
+from lifefold.interpreters.check.plain import Happening
+from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
+from lifefold.interpreters.simulate.choices import Name
+from lifefold.interpreters.simulate.runner import Entry
+
+AROUND: Final = 15
+"""How many inputs before the end are shown."""
+
+
+def happenings(system: System, entries: Iterable[Entry]) -> Iterator[Happening]:
+    """Fold a journal again, and yield what came of every input."""
+    aggregates: dict[str, Aggregate] = {}
+    for name, envelope in entries:
+        of = system.type_of(name)
+        reaction = react(of, aggregates.get(name) or of.start(name), envelope)
+        assert isinstance(reaction, Reaction)  # noqa: S101 - it is on record because it was taken
+        aggregates[name] = reaction.aggregate
+        yield Happening(name, _cause(envelope), envelope, reaction)
+
+
+def _cause(envelope: Envelope) -> Cause:
+    if envelope.sender:
+        return Cause.MESSAGE
+    match envelope.event:
+        case Elapsed():
+            return Cause.TIMER
+        case Ended():
+            return Cause.CONFIRMATION
+        case Recovered():
+            return Cause.RECOVERY
+        case _:
+            return Cause.REPORT if envelope.slot else Cause.COMMAND
+
+
+def last_lines(system: System, entries: Sequence[Entry], width: int = WIDTH) -> Iterator[str]:
+    """Yield the last inputs, each with what it moved, and how many there were before."""
+    before = max(0, len(entries) - AROUND)
+    if before:
+        yield f"     {before:,} inputs before, and then:"
+    yield from Trace(tuple(islice(happenings(system, entries), before, None))).lines(width)
+
+
+def deviation_lines(deviations: Mapping[Name, int], width: int = WIDTH) -> Iterator[str]:
+    """Yield what was not orderly, a line each."""
+    if not deviations:
+        yield "     all orderly"
+        return
+    count = len(deviations)
+    yield f"     all orderly, but for {'one choice' if count == 1 else f'{count} choices'}:"
+    for number, (name, way) in enumerate(deviations.items(), 1):
+        yield from wrapped(f"     {number:>2}. ", in_words(name, way), width)
+
+
+def in_words(name: Name, way: int) -> str:
+    """Return a deviation in words: what kind it is, about what, and which of the ways it went."""
+    kind, *about = name
+    of = ", ".join(str(each) for each in about)
+    match kind:
+        case "takes":
+            return f"{of}: takes {way:,} ms more than the least"
+        case "people" | "to whom" | "what" | "which end":
+            return f"{kind} ({of}): the {_ordinal(way)} other"
+        case _:
+            return f"{kind}: {of}"
+
+
+def _ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")

@@ -1,0 +1,31 @@
+"""Many seeds are the same seeds, however many work at them."""
+
+from lifefold.interpreters.simulate import Tally, campaign
+from lifefold.interpreters.simulate.report import conclusion
+
+
+def figures(tally: Tally) -> tuple[object, ...]:
+    return (
+        tally.seeds,
+        tally.inputs,
+        tally.transitions,
+        tally.crashes,
+        tally.again,
+        tally.virtual_ms,
+        tally.struck,
+        tally.seen,
+        tally.rows,
+        tally.guards,
+        tally.state_ms,
+        sorted(tally.recovery_ms),
+        tally.found,
+    )
+
+
+def test_two_find_what_one_finds() -> None:
+    """In whatever order they work."""
+    told: list[int] = []
+    one = campaign("fleet-2x3", range(24), tell=lambda tally: told.append(tally.seeds))
+    assert told == [5, 10, 15, 20, 24]
+    assert figures(campaign("fleet-2x3", range(24), jobs=2)) == figures(one)
+    assert conclusion(one) == "no promise is broken in 24 seeds"

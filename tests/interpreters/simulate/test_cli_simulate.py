@@ -1,0 +1,115 @@
+"""``lifefold simulate``: what it says, what it writes, and with which exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lifefold.interpreters.cli.app import main
+
+DOORS = '''
+from lifefold.core.kernel import Event, Machine, Record, State, after, always, leads_to, row
+
+
+class Door(State):
+    OPEN = "Open"
+    SHUT = "Shut"
+
+
+class Opened(Event, frozen=True):
+    """Somebody opens it."""
+
+
+class Fell(Event, frozen=True):
+    """It falls shut."""
+
+
+class Hall(Record, frozen=True):
+    state: Door = Door.SHUT
+
+
+rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Fell, Door.SHUT))
+PROMISE = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
+machine = Machine("door", Hall(), rows=rows, during={Door.OPEN: after(5_000, Fell)}, properties=(PROMISE,))
+broken = Machine("door", Hall(), rows=rows, properties=(PROMISE,))
+'''
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with a module of one's own."""
+    (tmp_path / "doors.py").write_text(DOORS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "doors", raising=False)
+    return tmp_path
+
+
+def test_what_holds_is_said_with_how_much_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0."""
+    assert main(["simulate", "doors:machine", "--seeds", "20"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("doors:machine: 20 seeds, ")
+    assert "rows 2/2" in said
+    assert said.endswith("doors:machine: no promise is broken in 20 seeds\n")
+
+
+def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1; the test fails, and passes when the machine is mended."""
+    arguments = ["simulate", "doors:broken", "--seeds", "40", "--emit-test", "test_found.py"]
+    assert main(arguments) == 1
+    said = capsys.readouterr().out
+    assert "✗ door: it falls shut: broken, first with seed" in said
+    assert "somebody says Opened()" in said
+    assert "written: test_found.py" in said
+    run = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_found.py")
+    assert subprocess.run(run, cwd=here, capture_output=True, check=False).returncode == 1
+    (here / "doors.py").write_text(f"{DOORS}\nbroken = machine\n")
+    assert subprocess.run(run, cwd=here, capture_output=True, check=False).returncode == 0
+
+
+def test_a_program_reads_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also what was found, as deviations."""
+    assert main(["simulate", "doors:broken", "--seeds", "40", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["target"]) == (False, "doors:broken")
+    assert told["found"][0]["promise"] == "it falls shut"
+    assert [name[0] for name, _ in told["found"][0]["deviations"]] == ["people"]
+
+
+def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """By its number, and says the same."""
+    assert main(["simulate", "fleet-2x2", "--seed", "7", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(["simulate", "fleet-2x2", "--seed", "7", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert first["seeds"] == 1
+    assert {**first, "seconds": 0} == {**again, "seconds": 0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["sesion"], "unknown target 'sesion'; did you mean 'session'"),
+        (["session", "--fault", "hangs"], "--fault hangs: accepted is NAME=RATE"),
+        (["session", "--fault", "hang=1"], "there is no fault 'hang'; there are: fails"),
+        (["session", "--fault", "hangs=7"], "hangs: a rate is between 0 and 1, not 7.0"),
+        (["doors:Door"], "doors:Door is a"),
+        (["session", "--emit-test", "doors.py"], "doors.py is there, and no test that lifefold has written"),
+    ],
+)
+def test_bad_input_is_said_and_nothing_is_tried(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What, where, what is accepted; exit code 2."""
+    assert main(["simulate", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_nothing_goes_wrong_if_nothing_is_to(capsys: pytest.CaptureFixture[str]) -> None:
+    """With no faults all work is done, in no more time than it takes."""
+    assert main(["simulate", "fleet-2x2", "--seeds", "3", "--fault", "none"]) == 0
+    said = capsys.readouterr().out
+    assert "faults       none" in said
+    assert "runners      none has died" in said

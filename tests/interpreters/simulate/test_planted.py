@@ -1,0 +1,73 @@
+"""Rules that are lost are found by seeds, and made small: few deviations, few events, in a small fleet."""
+
+import pytest
+
+from lifefold.core import fleet
+from lifefold.core.fleet import board, promises, worker
+from lifefold.core.kernel import AggregateType, System
+from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
+from lifefold.interpreters.simulate.emitted import emitted
+from lifefold.interpreters.simulate.findings import small
+from lifefold.interpreters.simulate.targets import FLEET, Target, named
+
+BOARD = tuple(dict.fromkeys(each.name for each in board.aggregate.rules))
+WORKER = tuple(dict.fromkeys(each.name for each in worker.aggregate.rules))
+
+SEEDS = 1_000
+"""Within how many seeds a lost rule is found."""
+
+LIMITS = Limits(inputs=3_000)
+"""How long a run is at most: a fleet without one of its rules may go round for ever."""
+
+NOT_SEEN = {
+    "interrupt": "what an urgent letter changes is when it is read, of which nothing is promised",
+    "abandon": "a session whose task was taken from it goes on to its end, of which nothing is promised",
+}
+"""Rules without which the fleet keeps what it promises."""
+
+
+def without(name: str) -> System:
+    """Return the fleet without the rules of this name."""
+    types = [_without(of, name) for of in (board.aggregate, worker.aggregate)]
+    return System("fleet", *types, properties=promises.PROMISES)
+
+
+def _without(of: AggregateType, name: str) -> AggregateType:
+    return AggregateType(
+        of.kind,
+        machines=of.machines.values(),
+        rules=[each for each in of.rules if each.name != name],
+        views=of.views,
+        commands=of.commands,
+        properties=of.properties,
+    )
+
+
+def first(target: Target) -> tuple[int, Run]:
+    """Return the first seed that finds something, and its run."""
+    runs = (
+        (seed, simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS))
+        for seed in range(SEEDS)
+    )
+    return next((seed, run) for seed, run in runs if run.found is not None)
+
+
+@pytest.mark.parametrize("name", [each for each in (*BOARD, *WORKER) if each not in NOT_SEEN])
+def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a thousand seeds; what shows it is short, and fails as a test as long as it is lost."""
+    monkeypatch.setattr(fleet, "system", without(name))
+    target = named("fleet-2x3")
+    seed, run = first(target)
+    assert run.found is not None
+    finding = small(target, seed, run, Faults(), LIMITS)
+    assert finding.run.found is not None
+    assert finding.run.found.promise == run.found.promise
+    assert len(finding.run.deviations) <= len(run.deviations)
+    there: dict[str, object] = {}
+    exec(emitted([finding]), there)  # noqa: S102 - it is a test file
+    (test,) = (each for each_name, each in there.items() if each_name.startswith("test_"))
+    assert callable(test)
+    with pytest.raises(AssertionError, match="Found"):
+        test()
+    monkeypatch.undo()
+    test()

@@ -1,0 +1,39 @@
+"""What is found is made small: what remains is needed, all of it."""
+
+from collections.abc import Mapping
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.interpreters.simulate import Name, shrunk
+
+NAMES: list[Name] = [("choice", number) for number in range(12)]
+DEVIATIONS = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 50), min_size=1)
+
+
+@given(DEVIATIONS, st.data())
+def test_what_remains_is_what_is_needed(deviations: dict[Name, int], data: st.DataObject) -> None:
+    """If some are needed, each with some size at least, these remain, each of that size."""
+    needed = {
+        name: data.draw(st.integers(1, deviations[name]))
+        for name in data.draw(st.sets(st.sampled_from(sorted(deviations))))
+    }
+
+    def is_found(tried: Mapping[Name, int]) -> bool:
+        return all(tried.get(name, 0) >= least for name, least in needed.items())
+
+    assert shrunk(deviations, is_found) == needed
+
+
+@given(DEVIATIONS, st.randoms(use_true_random=False))
+def test_what_remains_is_found_whatever_the_rule_is(deviations: dict[Name, int], chance: Random) -> None:
+    """Also if more can hide what fewer show: what remains is found, and without any one of it nothing is."""
+    found: dict[tuple[tuple[Name, int], ...], bool] = {tuple(sorted(deviations.items())): True, (): False}
+
+    def is_found(tried: Mapping[Name, int]) -> bool:
+        return found.setdefault(tuple(sorted(tried.items())), chance.random() < 0.3)
+
+    few = shrunk(deviations, is_found)
+    assert is_found(few)
+    assert few.keys() <= deviations.keys()
