@@ -423,10 +423,13 @@ class Runner:
             after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
             self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process)
 
-    def relieve(self) -> None:
-        """Let every activity that hangs come to its orderly end after all, and let there be a runner again."""
+    def come_back(self) -> None:
+        """Let there be a runner, if there is none, whatever keeps it."""
         self._full_until_ms = 0
         self._agenda.at(self._agenda.now_ms, self.start)
+
+    def relieve(self) -> None:
+        """Let every activity that has said all, and is not over, come to its orderly end after all."""
         for part, process in self._processes.items():
             name, ref, slot, generation = part
             running = self.aggregates[name].entities[ref].find(slot)

@@ -216,7 +216,9 @@ class _Simulation:
             self._say(number)
         for fault, sign in (("early timer", 1), ("clock back", -1)):
             if self._chance.strikes(fault, number):
-                self._runner.set_clock(sign * self._chance.takes_ms(JUMP_MS, fault, number))
+                least, most = JUMP_MS
+                by_ms = least + self._chance.choices.any_way(("by", fault, number), most - least + 1)
+                self._runner.set_clock(sign * by_ms)
         least, most = self._chance.environment.people_ms
         after_ms = most - self._chance.choices.any_way(("pause", number), most - least + 1)
         self._agenda.at(self._agenda.now_ms + after_ms, self._tick)
@@ -238,10 +240,12 @@ class _Simulation:
     def _heal(self) -> None:
         """Let nothing go wrong any more, and see that everything follows that is to. Raises ``Violation``."""
         self._chance.calm()
-        self._runner.relieve()
+        self._runner.set_clock(-self._runner.skew_ms)
+        self._runner.come_back()
         self._vigil.heal()
         until_ms = self._agenda.now_ms + self._limits.healing_ms
         while self._vigil.overdue() and self._agenda.now_ms < until_ms:
+            self._runner.relieve()
             said = self._plead(self._vigil.pleas())
             if self._agenda.next_ms() is None and not said:
                 break

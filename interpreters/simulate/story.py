@@ -65,6 +65,8 @@ def in_words(name: Name, way: int) -> str:
     match kind:
         case "takes":
             return f"{of}: takes {way:,} ms more than the least"
+        case "by":
+            return f"{of}: by {way:,} ms more than the least"
         case "people" | "to whom" | "what" | "which end":
             return f"{kind} ({of}): the {_ordinal(way)} other"
         case _:
