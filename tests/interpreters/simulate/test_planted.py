@@ -26,6 +26,10 @@ NOT_SEEN = {
 """Rules without which the fleet keeps what it promises."""
 
 
+TAKES_LONG = frozenset({"release", "block_opened", "block_dependents"})
+"""Rules that many seeds do without."""
+
+
 def without(name: str) -> System:
     """Return the fleet without the rules of this name."""
     types = [_without(of, name) for of in (board.aggregate, worker.aggregate)]
@@ -52,7 +56,14 @@ def first(target: Target) -> tuple[int, Run]:
     return next((seed, run) for seed, run in runs if run.found is not None)
 
 
-@pytest.mark.parametrize("name", [each for each in (*BOARD, *WORKER) if each not in NOT_SEEN])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=pytest.mark.campaign if each in TAKES_LONG else ())
+        for each in (*BOARD, *WORKER)
+        if each not in NOT_SEEN
+    ],
+)
 def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a thousand seeds; what shows it is short, and fails as a test as long as it is lost."""
     monkeypatch.setattr(fleet, "system", without(name))
