@@ -10,7 +10,7 @@ from lifefold.interpreters.simulate.campaign import Tally, campaign
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Environment, Said, Script
 from lifefold.interpreters.simulate.faults import NONE, SHIPPED, Fault, Faults
-from lifefold.interpreters.simulate.runner import Counts, Entry
+from lifefold.interpreters.simulate.inputs import Counts, Entry
 from lifefold.interpreters.simulate.shrink import shrunk
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, hours, simulate
 

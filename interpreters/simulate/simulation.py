@@ -32,8 +32,9 @@ from lifefold.interpreters.check.coverage import Coverage
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
+from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
 from lifefold.interpreters.simulate.outside import Agenda
-from lifefold.interpreters.simulate.runner import Counts, Entry, Opening, Runner
+from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.vigil import Vigil, Violation
 
 HOUR_MS: Final = 3_600_000

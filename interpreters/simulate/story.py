@@ -8,7 +8,7 @@ from lifefold.core.kernel import Aggregate, Cause, Elapsed, Ended, Envelope, Rea
 from lifefold.interpreters.check.plain import Happening
 from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.choices import Name
-from lifefold.interpreters.simulate.runner import Entry
+from lifefold.interpreters.simulate.inputs import Entry
 
 AROUND: Final = 15
 """How many inputs before the end are shown."""

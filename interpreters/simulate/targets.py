@@ -16,7 +16,7 @@ from lifefold.effects import CancelSession, CheckOutWork, MergeWork, PrepareWork
 from lifefold.interpreters.check import targets as checked
 from lifefold.interpreters.check.targets import UnusableTarget
 from lifefold.interpreters.simulate.environment import Environment
-from lifefold.interpreters.simulate.runner import Opening
+from lifefold.interpreters.simulate.inputs import Opening
 
 __all__ = ["FLEET", "Target", "UnusableTarget", "fleet_of", "named", "plan"]
 
