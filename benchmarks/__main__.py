@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks import checking, dispatch, fold, lifecycles, reduce, startup
+from benchmarks import checking, dispatch, fold, lifecycles, reduce, simulating, startup
 from benchmarks.report import Report, Table, plain, write
 from benchmarks.surroundings import NotADisk, describe, must_be_a_disk
 
@@ -37,12 +37,13 @@ def main() -> int:
     return 0
 
 
-NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold", "checking")
+NAMES = ("reduce", "lifecycles", "dispatch", "startup", "fold", "checking", "simulating")
 
 
 def _benchmarks(folder: Path) -> dict[str, Callable[[], Report]]:
     dispatched = partial(dispatch.measure, folder)
-    measures = (reduce.measure, lifecycles.measure, dispatched, startup.measure, fold.measure, checking.measure)
+    modules = (startup, fold, checking, simulating)
+    measures = (reduce.measure, lifecycles.measure, dispatched, *(each.measure for each in modules))
     return dict(zip(NAMES, measures, strict=True))
 
 

@@ -10,7 +10,7 @@ from statistics import median
 from benchmarks.report import Table
 from benchmarks.sampling import percentile
 
-PACKAGES = ("msgspec", "pyrsistent", "returns", "anyio", "transitions", "python-statemachine", "automat")
+PACKAGES = ("msgspec", "pyrsistent", "returns", "anyio", "transitions", "python-statemachine", "automat", "simpy")
 MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs", "devtmpfs"}
 FLUSHES = 100
 PAGE_BYTES = 4_096

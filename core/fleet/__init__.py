@@ -1,6 +1,6 @@
 """The fleet: a board that gives tasks out, and a worker for every agent; the system that lifefold ships."""
 
-from lifefold.core.fleet import assignment, board, intent, mailbox, promises, seat, status, worker
+from lifefold.core.fleet import assignment, board, intent, mailbox, promises, seat, status, work, worker
 from lifefold.core.fleet.plan import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.kernel import System
 
@@ -19,5 +19,6 @@ __all__ = [
     "seat",
     "status",
     "system",
+    "work",
     "worker",
 ]

@@ -7,14 +7,12 @@ has none, what depends on it is blocked, with the reason. A task that leaves its
 word is recalled from it. When nothing is left to do, or nobody is left to do it, everybody is sent home.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator
-
-import msgspec
-from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core import task
 from lifefold.core.fleet import assignment, intent, seat
+from lifefold.core.fleet.nearby import on_board
+from lifefold.core.fleet.work import Work, fold, is_lost, tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -24,109 +22,13 @@ from lifefold.core.kernel import (
     View,
     always,
     always_step,
-    replace,
+    near,
     rule,
     sometimes,
 )
 from lifefold.effects import Tell
 
 NAME = "board"
-
-
-Place = tuple[int, int, str]
-"""Where a task stands among those that could be next: its priority, its place in the plan, its id."""
-
-
-class Work(msgspec.Struct, frozen=True):
-    """What the rules look up. ``ready`` has the tasks to give out and ``waiting`` the seats to take them, in order.
-
-    ``open`` has all open tasks: a fold sees transitions and no entities. ``unmet`` counts, for each task, the
-    dependencies that are not closed yet; ``dependents`` is the other direction.
-    """
-
-    ready: tuple[Place, ...] = ()
-    waiting: tuple[str, ...] = ()
-    open: PMap[str, Place] = pmap()
-    unmet: PMap[str, int] = pmap()
-    dependents: PMap[str, PVector[str]] = pmap()
-    closed: PSet[str] = pset()
-    unsettled: int = 0
-    present: int = 0
-
-
-def fold(work: Work, transition: Transition) -> Work:
-    """Take a transition of a task or a seat into account."""
-    if transition.machine == "seat":
-        return _fold_seat(work, transition)
-    return _fold_task(work, transition) if transition.machine == "task" else work
-
-
-def _fold_seat(work: Work, transition: Transition) -> Work:
-    ref, entered = transition.entity, transition.entered
-    waiting = tuple(each for each in work.waiting if each != ref)
-    if entered is seat.State.WAITING:
-        waiting = (*waiting, ref)
-    arrived = 1 if transition.before is None else 0
-    gone = 1 if entered is seat.State.GONE else 0
-    return replace(work, waiting=waiting, present=work.present + arrived - gone)
-
-
-def _fold_task(work: Work, transition: Transition) -> Work:
-    record: task.Task = transition.after.record
-    if transition.before is None:
-        work = _introduce(work, record)
-    was_settled = transition.before is None or task.settled(transition.before.record)
-    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(record))
-    if transition.entered is task.State.OPEN:
-        return _open(work, record)
-    if record.id in work.open:
-        work = _take(work, record.id)
-    return _close(work, record.id) if transition.entered is task.State.CLOSED else work
-
-
-def _introduce(work: Work, record: task.Task) -> Work:
-    """Take in a new task: what it waits for, and that it does."""
-    needed, dependents = dict.fromkeys(record.depends_on), work.dependents
-    for each in needed:
-        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
-    unmet = sum(1 for each in needed if each not in work.closed)
-    return replace(work, unmet=work.unmet.set(record.id, unmet), dependents=dependents)
-
-
-_NOBODY: PVector[str] = pvector()
-
-
-def _open(work: Work, record: task.Task) -> Work:
-    """Take in that a task is open; it is ready if it waits for nothing."""
-    place = (record.priority, record.ordinal, record.id)
-    at, ready = bisect_left(work.ready, place), work.ready
-    if not work.unmet[record.id]:
-        ready = ready[:at] + (place,) + ready[at:]  # noqa: RUF005 - unpacking copies three times as much
-    return replace(work, open=work.open.set(record.id, place), ready=ready)
-
-
-def _take(work: Work, name: str) -> Work:
-    """Take in that a task is open no more."""
-    at = bisect_left(work.ready, work.open[name])
-    ready = work.ready if work.unmet[name] else work.ready[:at] + work.ready[at + 1 :]
-    return replace(work, open=work.open.remove(name), ready=ready)
-
-
-def _close(work: Work, name: str) -> Work:
-    """Take in that a task is closed: what waited for nothing else and is open is ready."""
-    unmet = work.unmet
-    dependents = work.dependents.get(name, _NOBODY)
-    for each in dependents:
-        unmet = unmet.set(each, unmet[each] - 1)
-    freed = [work.open[each] for each in dependents if not unmet[each] and each in work.open]
-    ready = tuple(sorted([*work.ready, *freed])) if freed else work.ready
-    return replace(work, closed=work.closed.add(name), unmet=unmet, ready=ready)
-
-
-def work_of(board: Aggregate) -> Work:
-    """Return the board's view of its work."""
-    work: Work = board.views["work"]
-    return work
 
 
 def brief_of(record: task.Task) -> task.Brief:
@@ -186,7 +88,7 @@ def retry(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def block_dependents(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What depends on a task that will not be done is blocked, with the reason (E19)."""
     record: task.Task = transition.after.record
-    if transition.entered is not None and _is_lost(record):
+    if transition.entered is not None and is_lost(record):
         for name in work_of(board).dependents.get(record.id, ()):
             if board.entities[f"task:{name}"].state is task.State.OPEN:
                 yield _blocked(name, by=record)
@@ -198,14 +100,9 @@ def block_opened(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
     record: task.Task = transition.after.record
     if transition.entered is task.State.OPEN:
         needed = (board.entities.get(f"task:{name}") for name in record.depends_on)
-        lost = [each.record for each in needed if each is not None and _is_lost(each.record)]
+        lost = [each.record for each in needed if each is not None and is_lost(each.record)]
         if lost:
             yield _blocked(record.id, by=lost[0])
-
-
-def _is_lost(record: task.Task) -> bool:
-    """Tell whether a task will not be done unless somebody asks for it."""
-    return task.settled(record) and record.state is not task.State.CLOSED
 
 
 def _blocked(name: str, *, by: task.Task) -> Dispatch:
@@ -245,11 +142,6 @@ def finished(board: Aggregate) -> bool:
     return work.unsettled == 0 or work.present == 0
 
 
-def tasks_of(board: Aggregate) -> list[task.Task]:
-    """Return all tasks."""
-    return [entity.record for ref, entity in board.entities.items() if ref.startswith("task:")]
-
-
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
     """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
     owned = [each for each in tasks_of(board) if each.state in _KEPT]
@@ -262,9 +154,9 @@ def owners_sit_at_their_tasks(board: Aggregate) -> bool:
 
 def dependencies_are_closed(board: Aggregate) -> bool:
     """What is worked at depends on nothing that is not in the branch."""
-    closed = {each.id for each in tasks_of(board) if each.state is task.State.CLOSED}
-    begun = [each for each in tasks_of(board) if each.state in _KEPT]
-    return all(closed.issuperset(each.depends_on) for each in begun)
+    tasks = tasks_of(board)
+    needed = {name for each in tasks if each.state in _KEPT for name in each.depends_on}
+    return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
 
 
 def view_agrees(board: Aggregate) -> bool:
@@ -304,9 +196,12 @@ def fails_by_its_worker(step: Transition) -> bool:
 
 
 PROMISES: tuple[Property[Aggregate], ...] = (
-    always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
-    always("nobody works at what depends on something that is not merged", dependencies_are_closed),
-    always("nobody waits while a task is ready", nobody_waits_beside_work),
+    *near(
+        on_board,
+        always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
+        always("nobody works at what depends on something that is not merged", dependencies_are_closed),
+        always("nobody waits while a task is ready", nobody_waits_beside_work),
+    ),
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     always("what is looked up is what the tasks and seats are", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),

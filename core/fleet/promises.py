@@ -1,16 +1,22 @@
 """What the fleet promises as a whole: of its board, its workers, and what is under way between them."""
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, board, intent, seat, worker
+from lifefold.core.fleet.nearby import around, part
+from lifefold.core.fleet.work import is_lost, tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
     Overview,
     Property,
     Scene,
+    Transition,
     always,
     leads_to,
+    near,
     seeing,
     sometimes,
     strongly,
@@ -71,7 +77,7 @@ def in_hand(of: Aggregate) -> Hand | Office:
         was_begun = begun if work.state is assignment.State.WORKING else None
         is_merging = work.state is assignment.State.MERGING
         return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging)
-    tasks = board.tasks_of(of)
+    tasks = tasks_of(of)
     seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
     return Office(
         tuple((each.id, each.epoch) for each in tasks),
@@ -152,16 +158,17 @@ def has_lost_work(fleet: Overview) -> bool:
 def gone_is_gone(fleet: Overview) -> bool:
     """Whom the board takes for gone has stopped and has nothing in hand."""
     hands = _hands(fleet)
-    return all(hands[name].has_stopped and hands[name].claim is None for name in _office(fleet).gone)
+    gone = _office(fleet).gone & hands.keys()
+    return all(hands[name].has_stopped and hands[name].claim is None for name in gone)
 
 
 def awaits_what_may_come(of: Aggregate) -> bool:
     """Tell of a board whether everything that its open tasks wait for may still be closed (E19)."""
     if of.kind == worker.KIND:
         return True
-    tasks = {each.id: each for each in board.tasks_of(of)}
-    awaited = [tasks[name] for each in tasks.values() if each.state is task.State.OPEN for name in each.depends_on]
-    return all(each.state is task.State.CLOSED or not task.settled(each) for each in awaited)
+    tasks = {each.id: each for each in tasks_of(of)}
+    awaited = {name for each in tasks.values() if each.state is task.State.OPEN for name in each.depends_on}
+    return not any(name in awaited and is_lost(each) for name, each in tasks.items())
 
 
 class Course(msgspec.Struct, frozen=True):
@@ -181,8 +188,8 @@ def course(of: Aggregate) -> Course:
     """Return what is looked at to see whether the fleet comes to its end."""
     if of.kind == worker.KIND:
         return Course(worker.settled(of), is_held=of.record("intent").state is intent.State.HOLD)
-    closed = all(each.state is task.State.CLOSED for each in board.tasks_of(of))
-    return Course(board.work_of(of).present == 0, board.finished(of), closed)
+    closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
+    return Course(work_of(of).present == 0, board.finished(of), closed)
 
 
 def is_held(fleet: Overview) -> bool:
@@ -215,21 +222,60 @@ def _waits(fleet: Overview) -> bool:
     return not is_finished(fleet) and not is_held(fleet)
 
 
+_TELLING = frozenset({"assignment", "session"})
+"""The entities of a worker that say what it has in hand."""
+
+
+def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene | None:
+    """Return the workers that have to do with a step, and the part of the board that has to do with them."""
+    desk: Aggregate = fleet.aggregates[board.NAME]
+    if name == board.NAME:
+        refs = list(around(desk, transitions))
+        people = [f"{worker.KIND}/{ref.removeprefix('seat:')}" for ref in refs if ref.startswith("seat:")]
+    elif any(each.machine in _TELLING for each in transitions):
+        refs, people = [], [name]
+    else:
+        return None
+    there = {each: fleet.aggregates[each] for each in dict.fromkeys(people) if each in fleet.aggregates}
+    for each in there.values():
+        refs += _of_worker(desk, each)
+    return Scene({board.NAME: part(desk, refs), **there}, fleet.in_flight)
+
+
+def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
+    """Yield the references of a worker's seat, of the task that was given to it, and of the one in its hand."""
+    seat = f"seat:{of.key}"
+    yield seat
+    tasks = (desk.entities[seat].record.task if seat in desk.entities else "", of.record("assignment").brief.task)
+    yield from (f"task:{each}" for each in tasks if each)
+
+
 PROMISES: tuple[Property[Scene], ...] = (
+    *near(
+        nearby,
+        *seeing(
+            in_hand,
+            always("no claim of a task is in two hands", claims_are_in_one_hand),
+            always("nobody has a claim in hand that the board has not made", claims_were_made),
+            always(
+                "when every message has arrived, all have in hand what they own, or a merge that had begun",
+                hands_agree,
+            ),
+            always(
+                "when every message has arrived, what a session has run at is in progress, and nothing else",
+                progress_agrees,
+            ),
+            always("whoever is gone has nothing in hand", gone_is_gone),
+            always("nobody works at a closed task under the claim that has closed it", closed_is_left),
+            always("nobody works at what another one has claimed", owners_work),
+        ),
+        *seeing(
+            awaits_what_may_come,
+            always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
+        ),
+    ),
     *seeing(
         in_hand,
-        always("no claim of a task is in two hands", claims_are_in_one_hand),
-        always("nobody has a claim in hand that the board has not made", claims_were_made),
-        always(
-            "when every message has arrived, all have in hand what they own, or a merge that had begun", hands_agree
-        ),
-        always(
-            "when every message has arrived, what a session has run at is in progress, and nothing else",
-            progress_agrees,
-        ),
-        always("whoever is gone has nothing in hand", gone_is_gone),
-        always("nobody works at a closed task under the claim that has closed it", closed_is_left),
-        always("nobody works at what another one has claimed", owners_work),
         leads_to(
             "whoever works at what was taken from him hears of it, if what is begun is merged",
             has_lost_work,
@@ -254,9 +300,5 @@ PROMISES: tuple[Property[Scene], ...] = (
         ),
         sometimes("a fleet closes all its tasks and goes home", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
-    ),
-    *seeing(
-        awaits_what_may_come,
-        always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
     ),
 )

@@ -41,6 +41,7 @@ from lifefold.core.kernel.property import (
     always_step,
     eventually,
     leads_to,
+    near,
     seeing,
     sometimes,
     strongly,
@@ -59,6 +60,7 @@ __all__ = [
     "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Overview", "Pattern", "Phase", "Possible", "Property",
     "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
     "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
-    "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "possible", "possible_of",
-    "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "takes", "weakly",
+    "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near", "possible",
+    "possible_of", "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "takes",
+    "weakly",
 ]  # fmt: skip

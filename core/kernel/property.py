@@ -12,7 +12,8 @@ arrive is the engine's part and taken for granted. What else a promise relies on
 does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
 
 A system has many more states than its aggregates have together. A promise of it that looks at little says at what
-(``seeing``) and is then asked about an ``Overview``, once for all states that look alike.
+(``seeing``) and is then asked about an ``Overview``, once for all states that look alike. A promise that speaks of
+everybody says what a transition can have touched (``near``), and need not be asked of all of them at every step.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -72,7 +73,8 @@ def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness
 class Property(msgspec.Struct, Generic[S], frozen=True):
     """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
 
-    With ``sees`` a promise of a system is asked about an ``Overview`` (see ``seeing``).
+    With ``sees`` a promise of a system is asked about an ``Overview`` (see ``seeing``); with ``near`` it need not be
+    asked of all of its subject at every step.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     sees: Callable[[Any], Hashable] | None = None
     of: Callable[[Any], Callable[[S], bool]] | None = None
     """How to make ``holds`` for a machine, of a promise that asks its table."""
+    near: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
 
     def __post_init__(self) -> None:
         """Check its parts. Raises ``TypeError`` with what is accepted."""
@@ -101,6 +104,7 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
         _see_to(
             self.sees is None or callable(self.sees), f"{name!r}: seeing() takes a function first, not {self.sees!r}"
         )
+        _see_to(self.near is None or callable(self.near), f"{name!r}: near() takes a function first, not {self.near!r}")
 
     def about(self, machine: Any) -> "Property[S]":
         """Return it as a promise of this machine."""
@@ -197,9 +201,21 @@ class Overview(msgspec.Struct, frozen=True):
 def seeing(sees: Callable[[Any], Hashable], *promises: Property[Overview]) -> tuple[Property[Scene], ...]:
     """Let promises of a system look at nothing of an aggregate but what ``sees`` makes of it."""
     return tuple(
-        Property(each.name, each.temper, cast("Any", each.holds), cast("Any", each.when), each.given, sees)
-        for each in promises_of("seeing()", promises)
+        cast("Property[Scene]", msgspec.structs.replace(each, sees=sees)) for each in promises_of("seeing()", promises)
     )
+
+
+def near(
+    touched: "Callable[[S, str, tuple[Transition, ...]], S | None]", *promises: Property[S]
+) -> tuple[Property[S], ...]:
+    """Let promises that speak of everybody be asked, after a step, of those alone that it can have touched.
+
+    ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``Scene``, as it
+    is after these transitions in the aggregate of this name; None if they touch nothing. What a promise says of the
+    whole it says of a part as well, and what held before the step is broken after it only if it is broken there. Worlds
+    that visit many states of large systems rely on that, and ask of the whole now and then.
+    """
+    return tuple(msgspec.structs.replace(each, near=touched) for each in promises_of("near()", promises))
 
 
 def promises_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
@@ -212,12 +228,12 @@ def promises_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], 
     for each in found:
         _see_to(
             not isinstance(each, tuple),
-            f"{whose}: several promises where one is accepted; a star is missing: *seeing(...)",
+            f"{whose}: several promises where one is accepted; a star is missing: *seeing(...) or *near(...)",
         )
         _see_to(
             _is_promise(each),
             f"{whose}: {each!r} is no promise; accepted: always(), always_step(), sometimes(), eventually(), "
-            "leads_to(), takes(), *seeing()",
+            "leads_to(), takes(), *seeing(), *near()",
         )
     return found
 

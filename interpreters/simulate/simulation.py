@@ -178,12 +178,13 @@ class _Simulation:
         )
 
     def _let_pass(self, until_ms: int) -> None:
-        """Let things happen until then, or until nothing does."""
+        """Let things happen until then, or until nothing does; then ask about all of it. Raises ``Violation``."""
         agenda, runner, most = self._agenda, self._runner, self._limits.inputs
         while (next_ms := agenda.next_ms()) is not None and next_ms <= until_ms:
             agenda.step()
             if runner.counts.inputs > most:
                 raise Violation(self._system.name, "comes to rest", f"more than {most:,} inputs")
+        self._vigil.look_around(runner.scene, len(runner.untold))
 
     def _watch(self, name: str, outcome: Reaction | Refusal, envelope: Envelope) -> None:
         """See what came of an input. Raises ``Violation``."""
@@ -197,8 +198,7 @@ class _Simulation:
         for step in reaction.transitions:
             if step.entered is not None:
                 self._enter((name, step.entity), (step.machine, str(step.entered)))
-        self._vigil.look(of, reaction)
-        self._vigil.look_around(reaction.aggregate, self._runner.scene, len(self._runner.untold))
+        self._vigil.look(of, reaction, self._runner.scene, len(self._runner.untold))
 
     def _enter(self, entity: tuple[str, str], state: tuple[str, str]) -> None:
         now_ms = self._agenda.now_ms

@@ -3,6 +3,9 @@
 ``always`` and invariants are asked of every entity that changed and of its aggregate, ``always_step`` of every
 transition; those of the system of all of it. What is possible (``sometimes``) is noted when it is seen. What has to
 follow is owed from when it is due until it holds, and nothing may be owed at the end, when everything has been healed.
+
+An aggregate, or a system, of more than ``WHOLE`` entities is asked as a whole now and then only, and between that at
+every step of what the step can have touched, as far as promises say what that is (``near``).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -50,6 +53,8 @@ class _Promises(msgspec.Struct, frozen=True):
     steps: tuple[Property[Any], ...]
     sometimes: tuple[Property[Any], ...]
     follows: tuple[Property[Any], ...]
+    near: tuple[tuple[Callable[[Any, str, Any], Any], tuple[Property[Any], ...]], ...]
+    """What holds always and need not be asked of all: what a transition touches, and the promises about that."""
 
     @property
     def is_asked(self) -> bool:
@@ -57,13 +62,21 @@ class _Promises(msgspec.Struct, frozen=True):
         return bool(self.always or self.sometimes or self.follows)
 
 
+WHOLE: Final = 64
+"""How many entities an aggregate or a system may have to be asked as a whole at every step."""
+
+PART: Final = 4
+"""A larger one is asked as a whole whenever so many steps as this part of the system's entities have passed."""
+
 _NOTHING: Final = object()
 
 
 def _sorted(owner: str, promises: Iterable[Property[Any]]) -> _Promises:
     every = tuple(promises)
     of = {temper: tuple(each for each in every if each.temper is temper) for temper in Temper}
-    return _Promises(owner, of[Temper.ALWAYS], of[Temper.ALWAYS_STEP], of[Temper.SOMETIMES], of[Temper.LEADS_TO])
+    touching = dict.fromkeys(each.near for each in of[Temper.ALWAYS] if each.near is not None)
+    near = tuple((touched, tuple(each for each in of[Temper.ALWAYS] if each.near is touched)) for touched in touching)
+    return _Promises(owner, of[Temper.ALWAYS], of[Temper.ALWAYS_STEP], of[Temper.SOMETIMES], of[Temper.LEADS_TO], near)
 
 
 class Vigil:
@@ -75,6 +88,13 @@ class Vigil:
         self.seen: Final[set[tuple[str, str]]] = set()
         self.owed: dict[Debt, bool] = {}
         """What is due, in the order in which it came to be; whether it was so before everything was healed."""
+        self._system: Final = system
+        self._stale: Final[dict[str, None]] = {}
+        """Which aggregates have changed since the whole was asked about."""
+        self._large: Final[dict[str, None]] = {}
+        """Which of them have not been asked as a whole since."""
+        self._left = 0
+        """After how many steps the whole is asked about."""
         self._alone: Final = len(system.aggregates) == 1
         self._of_machines: Final = {
             (kind, name): _sorted(name, [*machine.properties, *map(_invariant, machine.invariants)])
@@ -88,6 +108,19 @@ class Vigil:
             for sees in dict.fromkeys([None, *(each.sees for each in every)])
         }
         """By what promises of the system look at; None for those that look at all of it."""
+        self._near: Final = {
+            touched: [(sees, held) for sees, each in self._of_system.items() for by, held in each.near if by is touched]
+            for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.near)
+        }
+        """By what a step touches in the system: what is seen of that, and the promises about it."""
+        self._steps: Final = {
+            (kind, name): tuple(
+                (each.owner, each.steps)
+                for each in (promises, self._of_types[kind], *self._of_system.values())
+                if each.steps
+            )
+            for (kind, name), promises in self._of_machines.items()
+        }
         sorts = (*self._of_machines.values(), *self._of_types.values(), *self._of_system.values())
         self._given: Final = {(each.owner, promise.name): promise.given for each in sorts for promise in each.follows}
         self._overviews: Final[dict[Callable[[Any], Hashable], Overview]] = {}
@@ -102,60 +135,106 @@ class Vigil:
             if self._single[kind]:
                 yield from ((each.owner, promise.name) for promise in each.sometimes)
 
-    def look(self, of: AggregateType, reaction: Reaction) -> None:
-        """Ask what is promised of what has changed in an aggregate. Raises ``Violation``."""
-        aggregate = reaction.aggregate
-        kind = of.kind
-        mine = self._of_types[kind]
-        for step in reaction.transitions:
-            promises = self._of_machines[kind, step.machine]
-            if step.before is None and self._single[kind]:
-                self._owe(promises, step.entity)
-            for each in (promises, mine, *self._of_system.values()):
-                for promise in each.steps:
-                    self._hold(each.owner, promise, step, step.entity)
-        for ref in reaction.changed:
-            entity = aggregate.entities[ref]
-            self._ask(self._of_machines[kind, ref.partition(":")[0]], entity, ref, follows=self._single[kind])
-        self._ask(mine, aggregate, aggregate.name, follows=True)
+    def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
+        """Ask what is promised, now that this has happened to an aggregate. Raises ``Violation``."""
+        self._look_at(of, reaction)
+        self._look_in(of, reaction)
+        self._left -= 1
+        if self._left <= 0:
+            self.look_around(scene, under_way)
+        else:
+            self._look_near(reaction, scene, under_way)
 
-    def look_around(self, changed: Aggregate, scene: Callable[[], Scene], under_way: int) -> None:
-        """Ask what is promised of the whole, now that this aggregate has changed. Raises ``Violation``."""
-        for sees, promises in self._of_system.items():
-            if sees is None:
-                if promises.is_asked:
-                    self._ask(promises, scene(), promises.owner, follows=True)
-                continue
-            overview = self._overviews.get(sees) or Overview({}, -1)
-            seen = sees(changed)
-            if overview.under_way != under_way or overview.aggregates.get(changed.name, _NOTHING) != seen:
-                overview = Overview({**overview.aggregates, changed.name: seen}, under_way)
-                self._overviews[sees] = overview
-                if len(overview.aggregates) == self._count:
-                    self._ask(promises, overview, promises.owner, follows=True)
-
-    def _ask(self, promises: _Promises, subject: Any, name: str, *, follows: bool) -> None:
-        for promise in promises.always:
-            self._hold(promises.owner, promise, subject, name)
-        if not follows:
+    def _look_in(self, of: AggregateType, reaction: Reaction) -> None:
+        """Ask of the aggregate, or, if it is large, of what the transitions can have touched in it."""
+        aggregate, mine = reaction.aggregate, self._of_types[of.kind]
+        self._stale[aggregate.name] = None
+        if len(aggregate.entities) <= WHOLE:
+            self._ask(mine, aggregate, aggregate.name)
             return
+        self._large[aggregate.name] = None
+        for touched, promises in mine.near:
+            part = touched(aggregate, aggregate.name, reaction.transitions)
+            if part is not None:
+                self._hold(mine.owner, promises, part, aggregate.name)
+
+    def _look_at(self, of: AggregateType, reaction: Reaction) -> None:
+        """Ask of the transitions, and of the entities that have changed."""
+        kind, entities = of.kind, reaction.aggregate.entities
+        is_single = self._single[kind]
+        for step in reaction.transitions:
+            for owner, promises in self._steps[kind, step.machine]:
+                self._hold(owner, promises, step, step.entity)
+            if is_single and step.before is None:
+                self._owe(self._of_machines[kind, step.machine], step.entity)
+        for ref in reaction.changed:
+            every = self._of_machines[kind, ref.partition(":")[0]]
+            self._hold(every.owner, every.always, entities[ref], ref)
+            if is_single:
+                self._follow(every, entities[ref], ref)
+
+    def _look_near(self, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
+        """Ask of what the transitions can have touched in the system."""
+        name = self._system.name
+        for touched, every in self._near.items():
+            part = touched(scene(), reaction.aggregate.name, reaction.transitions)
+            for sees, promises in every if part is not None else ():
+                seen = part
+                if sees is not None:
+                    seen = Overview({each: sees(of) for each, of in part.aggregates.items()}, under_way)
+                self._hold(name, promises, seen, name)
+
+    def look_around(self, scene: Callable[[], Scene], under_way: int) -> None:
+        """Ask what is promised of the whole, of large aggregates and of the system. Raises ``Violation``."""
+        now = scene()
+        entities = sum(len(each.entities) for each in now.aggregates.values())
+        self._left = 1 if entities <= WHOLE else entities // PART
+        for name in self._large:
+            self._ask(self._of_types[now.aggregates[name].kind], now.aggregates[name], name)
+        stale = [now.aggregates[name] for name in self._stale]
+        self._large.clear()
+        self._stale.clear()
+        for sees, promises in self._of_system.items():
+            if sees is not None:
+                self._oversee(sees, promises, stale, under_way)
+            elif promises.is_asked:
+                self._ask(promises, now, promises.owner)
+
+    def _oversee(
+        self, sees: Callable[[Any], Hashable], promises: _Promises, stale: Iterable[Aggregate], under_way: int
+    ) -> None:
+        """Ask of what is seen of the system, if that is not what was asked about already."""
+        overview = self._overviews.get(sees) or Overview({}, -1)
+        fresh = {each.name: sees(each) for each in stale}
+        changed = any(overview.aggregates.get(name, _NOTHING) != seen for name, seen in fresh.items())
+        if changed or overview.under_way != under_way:
+            overview = Overview({**overview.aggregates, **fresh}, under_way)
+            self._overviews[sees] = overview
+            if len(overview.aggregates) == self._count:
+                self._ask(promises, overview, promises.owner)
+
+    def _ask(self, promises: _Promises, subject: Any, name: str) -> None:
+        self._hold(promises.owner, promises.always, subject, name)
+        self._follow(promises, subject, name)
+
+    def _hold(self, owner: str, promises: tuple[Property[Any], ...], subject: Any, name: str) -> None:
+        self.asked += len(promises)
+        for promise in promises:
+            if not promise.holds(subject):
+                raise Violation(owner, promise.name, name)
+
+    def _follow(self, promises: _Promises, subject: Any, name: str) -> None:
+        """Note what is possible and has come to be; owe what is due, and no more what holds."""
+        owner = promises.owner
         for promise in promises.sometimes:
-            if (promises.owner, promise.name) not in self.seen and promise.holds(subject):
-                self.seen.add((promises.owner, promise.name))
+            if (owner, promise.name) not in self.seen and promise.holds(subject):
+                self.seen.add((owner, promise.name))
         for promise in promises.follows:
-            self._follow(promises.owner, promise, subject, name)
-
-    def _hold(self, owner: str, promise: Property[Any], subject: Any, name: str) -> None:
-        self.asked += 1
-        if not promise.holds(subject):
-            raise Violation(owner, promise.name, name)
-
-    def _follow(self, owner: str, promise: Property[Any], subject: Any, name: str) -> None:
-        debt = Debt(owner, promise.name, name)
-        if promise.holds(subject):
-            self.owed.pop(debt, None)
-        elif promise.when is not None and promise.when(subject):
-            self.owed.setdefault(debt, False)
+            debt = Debt(owner, promise.name, name)
+            if promise.holds(subject):
+                self.owed.pop(debt, None)
+            elif promise.when is not None and promise.when(subject):
+                self.owed.setdefault(debt, False)
 
     def begin(self, names: Mapping[str, AggregateType]) -> None:
         """Owe what is promised to come in any case."""

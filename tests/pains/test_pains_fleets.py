@@ -5,6 +5,7 @@ from typing import Final
 
 from lifefold.core import task
 from lifefold.core.fleet import board, intent
+from lifefold.core.fleet.work import Work, _close, fold, is_lost
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Transition, replace, rule
 from lifefold.effects import Tell
 from planted import ALL, STUCK
@@ -30,10 +31,10 @@ def test_what_nobody_can_do_is_said_to_be_blocked() -> None:
     assert way[-1] == STUCK
 
 
-def _lost_is_done(work: board.Work, transition: Transition) -> board.Work:
-    now = board.fold(work, transition)
-    lost = transition.machine == "task" and transition.entered is not None and board._is_lost(transition.after.record)
-    return board._close(now, transition.after.record.id) if lost else now
+def _lost_is_done(work: Work, transition: Transition) -> Work:
+    now = fold(work, transition)
+    lost = transition.machine == "task" and transition.entered is not None and is_lost(transition.after.record)
+    return _close(now, transition.after.record.id) if lost else now
 
 
 def test_what_depends_on_a_failure_is_not_queued_again() -> None:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, intent, mailbox, opening, worker
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, intent, mailbox, opening, work, worker
 from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Event, Reaction, System, possible, react
 from lifefold.core.session import Limits
 from lifefold.effects import Tell
@@ -42,8 +42,9 @@ SOURCES: Final = (
     Source(
         board,
         "fold _fold_seat _fold_task _introduce _open _take _close brief_of match hand_over recall _CLAIM _KEPT retry"
-        " block_dependents block_opened _is_lost _blocked release send_home".split(),
+        " block_dependents block_opened is_lost _blocked release send_home".split(),
         keep=("Work",),
+        beside=(work,),
     ),
     Source(
         worker,

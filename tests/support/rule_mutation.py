@@ -48,14 +48,19 @@ class Mistake(NamedTuple):
 class Source:
     """The module that an aggregate type and its rules are in."""
 
-    def __init__(self, module: ModuleType, names: Sequence[str], keep: Sequence[str] = ()) -> None:
-        """Read it. Its functions and tables of these ``names`` are changed; of what it ``keep``s there is one only."""
-        assert module.__file__ is not None
+    def __init__(
+        self, module: ModuleType, names: Sequence[str], keep: Sequence[str] = (), *, beside: Sequence[ModuleType] = ()
+    ) -> None:
+        """Read it. Its functions and tables of these ``names`` are changed; of what it ``keep``s there is one only.
+
+        The modules ``beside`` it are read as if they stood in it, where it imports from them.
+        """
         self.of: Final[AggregateType] = module.aggregate
         self._module: Final = module
         self._names: Final = names
         self._keep: Final = keep
-        self._tree: Final = ast.parse(Path(module.__file__).read_text())
+        written = {each.__name__: _read(each) for each in beside}
+        self._body: Final = [part for each in _read(module) for part in written.get(_imported(each), [each])]
 
     def mistakes(self) -> tuple[Mistake, ...]:
         """Return every mistake, each with a name of its own; those that come to the same text are one."""
@@ -82,9 +87,9 @@ class Source:
                 yield Mistake(kind, "rules swapped", name, partial(Made, tuple(swapped)))
 
     def _of_text(self) -> Iterator[Mistake]:
-        texts = [ast.unparse(each) for each in self._tree.body]
+        texts = [ast.unparse(each) for each in self._body]
         known = set(texts)
-        for top, whole in enumerate(self._tree.body):
+        for top, whole in enumerate(self._body):
             silent = _unheard(whole)
             for number, node in enumerate(ast.walk(whole) if _name(whole) in self._names else ()):
                 for kind, what, new in () if node in silent else _variants(node, self._module):
@@ -106,6 +111,17 @@ class Source:
         for name in self._keep:
             setattr(changed, name, getattr(self._module, name))
         return Made(changed.aggregate.rules, getattr(changed, "fold", None))
+
+
+def _read(module: ModuleType) -> list[ast.stmt]:
+    """Return what is written in a module."""
+    assert module.__file__ is not None
+    return ast.parse(Path(module.__file__).read_text()).body
+
+
+def _imported(statement: ast.stmt) -> str:
+    """Return from which module a statement imports, if it does."""
+    return (isinstance(statement, ast.ImportFrom) and statement.module) or ""
 
 
 class _Text(InspectLoader):

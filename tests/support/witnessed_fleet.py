@@ -11,6 +11,7 @@ import msgspec
 
 from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import assignment, board, intent, mailbox, promises, seat, system, worker
+from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -156,7 +157,7 @@ def runs(of: Aggregate) -> Claims:
     if of.kind == worker.KIND:
         last: Run = of.views["run"]
         return frozenset({last.claim} if last.has_run else ())
-    return frozenset((each.id, each.epoch) for each in board.tasks_of(of) if each.state is task.State.IN_PROGRESS)
+    return frozenset((each.id, each.epoch) for each in tasks_of(of) if each.state is task.State.IN_PROGRESS)
 
 
 def in_progress_is_run(fleet: Overview) -> bool:
@@ -185,7 +186,7 @@ def brought_home(of: Aggregate) -> Claims:
     if of.kind == worker.KIND:
         home: Claims = of.views["home"]
         return home
-    return frozenset((each.id, each.epoch) for each in board.tasks_of(of) if each.state is task.State.CLOSED)
+    return frozenset((each.id, each.epoch) for each in tasks_of(of) if each.state is task.State.CLOSED)
 
 
 def closed_is_merged(fleet: Overview) -> bool:
@@ -240,7 +241,7 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     ),
     board.NAME: (
         *board.PROMISES,
-        always("whoever has waited longest is the next", lambda b: board.work_of(b).waiting == b.views["queue"]),
+        always("whoever has waited longest is the next", lambda b: work_of(b).waiting == b.views["queue"]),
     ),
 }
 WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {

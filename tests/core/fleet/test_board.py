@@ -5,6 +5,7 @@ import pytest
 from aggregate_hand import Hand
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board, intent, seat
+from lifefold.core.fleet.work import fold, work_of
 from lifefold.core.kernel import Envelope, Event, Record
 from lifefold.effects import Tell
 
@@ -107,7 +108,7 @@ def test_a_task_waits_for_all_that_it_depends_on() -> None:
     assert of.state("task:T3") == "OPEN"
     close(of, "T2")
     assert assigned(of) == [("worker/bob", "T3")]
-    assert board.work_of(of.aggregate).ready == ()
+    assert work_of(of.aggregate).ready == ()
 
 
 def test_a_task_that_was_cancelled_is_not_given_out_when_its_dependency_closes() -> None:
@@ -408,5 +409,5 @@ def test_the_view_passes_over_what_it_does_not_know() -> None:
     """Only tasks and seats are counted."""
     of = opened(make("T1"))
     (step, *_) = of.reaction.transitions
-    work = board.work_of(of.aggregate)
-    assert board.fold(work, type(step)("other", None, step.after, step.event, 0, "", ())) is work
+    work = work_of(of.aggregate)
+    assert fold(work, type(step)("other", None, step.after, step.event, 0, "", ())) is work

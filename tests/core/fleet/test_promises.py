@@ -8,6 +8,7 @@ import pytest
 from lifefold.core import task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, intent, opening, promises, system, worker
 from lifefold.core.fleet.mailbox import LetterArrived, Mailbox
+from lifefold.core.fleet.work import Work, fold
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Event, Rule, System, Transition, replace, rule
 from lifefold.core.session import Limits
 from lifefold.effects import Tell
@@ -213,12 +214,12 @@ NEVER_HERE: Final = {
 """Promises about letters, and about what is taken from somebody: where people only stop agents neither comes to be."""
 
 
-def _forgets_what_is_closed(work: board.Work, transition: Transition) -> board.Work:
-    return replace(board.fold(work, transition), closed=work.closed)
+def _forgets_what_is_closed(work: Work, transition: Transition) -> Work:
+    return replace(fold(work, transition), closed=work.closed)
 
 
-def _has_them_in_the_order_of_the_plan(work: board.Work, transition: Transition) -> board.Work:
-    now = board.fold(work, transition)
+def _has_them_in_the_order_of_the_plan(work: Work, transition: Transition) -> Work:
+    now = fold(work, transition)
     return replace(now, ready=tuple(sorted(now.ready, key=lambda place: place[1])))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fleet_driver import CODEC, Driver, effects_of
 from lifefold.core import task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, seat, system, worker
+from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Aggregate, Reaction, digest, react
 from lifefold.core.session import Limits
 from lifefold.effects import Activity, Begin, CheckOutWork
@@ -68,7 +69,7 @@ def recomputed(of: Aggregate) -> dict[str, Any]:
 
 def held(of: Aggregate) -> dict[str, Any]:
     """Return what the board's view holds, in the same words."""
-    work = board.work_of(of)
+    work = work_of(of)
     since = [of.entities[ref].entered_ms for ref in work.waiting]
     assert since == sorted(since), "the seats wait in their order"
     assert len(set(work.waiting)) == len(work.waiting)
@@ -92,7 +93,7 @@ def check_view(name: str, reaction: Reaction) -> None:
 def check_claims(name: str, reaction: Reaction) -> None:
     """Nobody waits while there is something ready: claims are made at once."""
     if name == "board":
-        work = board.work_of(reaction.aggregate)
+        work = work_of(reaction.aggregate)
         assert not (work.ready and work.waiting)
 
 

@@ -82,7 +82,7 @@ def test_seeing_without_its_star_is_refused(owner: Any) -> None:
     """It makes several promises, and is no promise itself."""
     with pytest.raises(TypeError) as caught:
         owner((PROMISE, seeing(is_so, PROMISE)))
-    said = "several promises where one is accepted; a star is missing: *seeing(...)"
+    said = "several promises where one is accepted; a star is missing: *seeing(...) or *near(...)"
     assert str(caught.value) == f"{NAMES[owner]}: {said}"
 
 

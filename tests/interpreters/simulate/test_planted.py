@@ -3,15 +3,11 @@
 import pytest
 
 from lifefold.core import fleet
-from lifefold.core.fleet import board, promises, worker
-from lifefold.core.kernel import AggregateType, System
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.emitted import emitted
 from lifefold.interpreters.simulate.findings import small
 from lifefold.interpreters.simulate.targets import FLEET, Target, named
-
-BOARD = tuple(dict.fromkeys(each.name for each in board.aggregate.rules))
-WORKER = tuple(dict.fromkeys(each.name for each in worker.aggregate.rules))
+from lost_rules import BOARD, WORKER, without
 
 SEEDS = 1_000
 """Within how many seeds a lost rule is found."""
@@ -28,23 +24,6 @@ NOT_SEEN = {
 
 TAKES_LONG = frozenset({"release", "block_opened", "block_dependents"})
 """Rules that many seeds do without."""
-
-
-def without(name: str) -> System:
-    """Return the fleet without the rules of this name."""
-    types = [_without(of, name) for of in (board.aggregate, worker.aggregate)]
-    return System("fleet", *types, properties=promises.PROMISES)
-
-
-def _without(of: AggregateType, name: str) -> AggregateType:
-    return AggregateType(
-        of.kind,
-        machines=of.machines.values(),
-        rules=[each for each in of.rules if each.name != name],
-        views=of.views,
-        commands=of.commands,
-        properties=of.properties,
-    )
 
 
 def first(target: Target) -> tuple[int, Run]:

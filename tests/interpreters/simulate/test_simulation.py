@@ -11,6 +11,7 @@ import pytest
 
 from lifefold.core import fleet, session, task
 from lifefold.core.fleet import board
+from lifefold.core.fleet.work import tasks_of
 from lifefold.core.kernel import Property, always, always_step, eventually
 from lifefold.effects import RunSession
 from lifefold.interpreters.engine import Ledger
@@ -84,7 +85,7 @@ def test_if_all_is_orderly_all_work_is_done() -> None:
     folded = Ledger(fleet.system)
     for name, envelope in run.entries:
         folded.decide(name, envelope)
-    assert {each.state for each in board.tasks_of(folded.aggregates[board.NAME])} == {task.State.CLOSED}
+    assert {each.state for each in tasks_of(folded.aggregates[board.NAME])} == {task.State.CLOSED}
 
 
 def test_what_is_on_record_folds_again_as_the_engine_folds_it() -> None:

@@ -1,0 +1,27 @@
+"""The shipped fleet without one of its rules."""
+
+from typing import Final
+
+from lifefold.core.fleet import board, promises, worker
+from lifefold.core.kernel import AggregateType, System
+
+BOARD: Final = tuple(dict.fromkeys(each.name for each in board.aggregate.rules))
+WORKER: Final = tuple(dict.fromkeys(each.name for each in worker.aggregate.rules))
+"""The names of its rules."""
+
+
+def without(name: str) -> System:
+    """Return the fleet without the rules of this name."""
+    types = [_without(of, name) for of in (board.aggregate, worker.aggregate)]
+    return System("fleet", *types, properties=promises.PROMISES)
+
+
+def _without(of: AggregateType, name: str) -> AggregateType:
+    return AggregateType(
+        of.kind,
+        machines=of.machines.values(),
+        rules=[each for each in of.rules if each.name != name],
+        views=of.views,
+        commands=of.commands,
+        properties=of.properties,
+    )
