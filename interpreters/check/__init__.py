@@ -1,17 +1,23 @@
 """Check: every state that the shipped reducers can reach, and whether what they promise holds there.
 
 ``check`` takes a machine or a system and returns a ``Report``. The environment is read off the machines (see
-``core.kernel.environment``); nothing is modelled a second time. Needs NumPy and SciPy: the extra ``check``.
+``core.kernel.environment``); nothing is modelled a second time. The search itself needs NumPy and SciPy, the extra
+``check``; it is imported when it is first asked for, and what other worlds have of this one, they have without.
 """
 
-from lifefold.interpreters.check.check import check
-from lifefold.interpreters.check.crash import check_crashes
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from lifefold.interpreters.check.findings import Progress
-from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Stage
 from lifefold.interpreters.check.question import Bounds
 from lifefold.interpreters.check.report import CrashReport, Message, Outcome, Report, Verdict
 from lifefold.interpreters.check.trace import CrashTrace, Incident, Trace
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.check.checking import check
+    from lifefold.interpreters.check.crash import check_crashes
+    from lifefold.interpreters.check.gate import Unsound
 
 __all__ = [
     "SHIPPED",
@@ -33,3 +39,14 @@ __all__ = [
     "check",
     "check_crashes",
 ]
+
+_SEARCHING: Final = {"check": "checking", "check_crashes": "crash", "Unsound": "gate"}
+"""What needs the extra, each with its module."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the extra."""
+    if name not in _SEARCHING:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(f"{__name__}.{_SEARCHING[name]}"), name)

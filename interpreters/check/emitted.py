@@ -10,7 +10,7 @@ from typing import Any, Final
 from unittest import SkipTest
 
 from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Machine, possible
-from lifefold.interpreters.check.check import NEVER_STUCK
+from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.check.flaw import ADDRESSED
 from lifefold.interpreters.check.plain import Happening
 from lifefold.interpreters.check.report import Outcome, Report, Verdict

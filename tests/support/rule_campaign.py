@@ -18,7 +18,7 @@ from lifefold.core.session import Limits
 from lifefold.effects import Tell
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.canonical import NOW_MS, blank
-from lifefold.interpreters.check.check import _Check
+from lifefold.interpreters.check.checking import _Check
 from lifefold.interpreters.check.flaw import Flaw
 from lifefold.interpreters.check.graph import explore
 from lifefold.interpreters.check.parts import House, Letter, Part, Unaddressed

@@ -23,7 +23,7 @@ EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: p
 def check(arguments: Namespace) -> int:
     """Check the targets, or what certificates say; return 0 if all is as it should be, else 1. Raises ``BadInput``."""
     try:
-        import_module("lifefold.interpreters.check")
+        import_module("lifefold.interpreters.check.checking")
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library not in {"numpy", "scipy"}:
