@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +14,51 @@ from lifefold.interpreters.check import Bounds, check
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(page: Path, language: str = "python") -> list[str]:
+    """Return the blocks of code on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
 PYTHON = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL))
+    for number, block in enumerate(blocks(page))
+    if "from lobby import" not in block
 ]
 
 
 @pytest.mark.parametrize("block", PYTHON)
 def test_every_python_block_runs_and_prints_what_it_says(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A trailing comment after a print is its output, word for word."""
-    exec(compile(block, "<documentation>", "exec"), {"__name__": "documentation"})  # noqa: S102 - that is the test
-    promised = [line.removeprefix("# ") for line in block.splitlines() if line.startswith("# ")]
-    assert capsys.readouterr().out.splitlines() == promised
+    exec(compile(block, "<documentation>", "exec"), {"__name__": "__main__"})  # noqa: S102 - that is the test
+    assert capsys.readouterr().out.splitlines() == promised(block)
+
+
+def promised(block: str) -> list[str]:
+    """Return what a block says that it prints."""
+    return [line.removeprefix("# ") for line in block.splitlines() if line.startswith("# ")]
+
+
+def test_a_strangers_machine_gets_every_world(tmp_path: Path) -> None:
+    """With nothing but the README: its own machine is played, drawn, checked, simulated, run, and replayed."""
+    page = ROOT / "README.md"
+    lobby, live = (block for block in blocks(page) if "lobby" in block)
+    (tmp_path / "lobby.py").write_text(lobby)
+    (tmp_path / "live.py").write_text(live)
+    commands = [each.partition("#")[0].split() for each in page.read_text().splitlines() if " lobby:machine" in each]
+    assert [each[1] for each in commands] == ["diagram", "check", "simulate"]
+
+    def said(*argv: str) -> str:
+        return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert said(sys.executable, "lobby.py").splitlines() == promised(lobby)
+    drawn, checked, simulated = (said(str(Path(sys.executable).with_name(each[0])), *each[1:]) for each in commands)
+    assert "Opened" in drawn
+    assert "lobby: all 6 promises hold" in checked
+    assert "lobby:machine: no promise is broken in 100 seeds" in simulated
+    assert said(sys.executable, "live.py").splitlines() == promised(live)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol
 from lifefold.interpreters.cli.errors import BadInput
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
+_KNOWN = "a name of `lifefold machines`, or module:attribute"
 
 
 class _Commands(Protocol):
@@ -144,7 +145,7 @@ def _add_showing(commands: _Commands) -> None:
     machines = _add(commands, "machines", "showing:machines", "the lifecycles and systems known")
     machines.add_argument("--json", action="store_true", help="print JSON")
     table = _add(commands, "table", "showing:table", "a lifecycle's transition table")
-    table.add_argument("machine", metavar="MACHINE")
+    table.add_argument("machine", metavar="MACHINE", help=_KNOWN)
     table.add_argument(
         "--format",
         choices=("plain", "markdown", "json"),
@@ -152,7 +153,7 @@ def _add_showing(commands: _Commands) -> None:
         help="json is a list of the transitions alone; the others have activities, timers and special states, too",
     )
     diagram = _add(commands, "diagram", "showing:diagram", "a lifecycle's state diagram")
-    diagram.add_argument("machine", metavar="MACHINE")
+    diagram.add_argument("machine", metavar="MACHINE", help=_KNOWN)
     diagram.add_argument("--format", choices=("mermaid", "dot", "scxml", "xstate"), default="mermaid")
 
 

@@ -5,7 +5,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from lifefold.core.kernel import Machine
+from lifefold.core.kernel import Machine, System
 from lifefold.interpreters import views
 from lifefold.interpreters.cli.errors import BadInput
 
@@ -40,10 +40,20 @@ def diagram(arguments: Namespace) -> None:
 
 
 def _machine(name: str) -> Machine[Any]:
+    subject = _subject(name)
+    if isinstance(subject, Machine):
+        return subject
+    known = (machine for each in subject.aggregates.values() for machine in each.machines)
+    raise BadInput(f"{name} is a system, not a machine; its machines are {', '.join(known)}")
+
+
+def _subject(name: str) -> Machine[Any] | System:
+    """Return what is known by a name, or somebody's own as ``module:attribute``."""
     if name in views.systems():
-        known = (machine for each in views.systems()[name].aggregates.values() for machine in each.machines)
-        raise BadInput(f"{name} is a system, not a machine; its machines are {', '.join(known)}")
+        return views.systems()[name]
+    from lifefold.interpreters.check import targets  # noqa: PLC0415 - takes a while
+
     try:
-        return views.machine_named(name)
-    except views.UnknownNameError as error:
+        return targets.named(name).subject if ":" in name else views.machine_named(name)
+    except (targets.UnusableTarget, views.UnknownNameError) as error:
         raise BadInput(str(error)) from error

@@ -196,6 +196,14 @@ def test_an_unknown_machine_is_bad_input(ground: Ground) -> None:
     """The message lists what is known."""
     for command in ("table", "diagram"):
         assert "session" in ground.call(command, "sessoin", code=2).stderr
+        assert "'nowhere' cannot be imported" in ground.call(command, "nowhere:machine", code=2).stderr
+
+
+def test_a_table_is_of_one_machine(ground: Ground) -> None:
+    """Of a system it is said which machines it has; one's own is named as everywhere."""
+    assert "its machines are task" in ground.call("table", "fleet", code=2).stderr
+    own, shipped = (ground.call("table", name).stdout for name in ("lifefold.core.session:machine", "session"))
+    assert own == shipped
 
 
 def test_machines_lists_lifecycles_and_systems(ground: Ground) -> None:
