@@ -32,6 +32,7 @@ def without(machine: Machine[Any], *words: str) -> list[str]:
     return [line for line in keeps(machine) if not any(word in line for word in words)]
 
 
+@pytest.mark.campaign
 def test_a_process_that_does_everything_by_itself_keeps_its_promises_in_every_state() -> None:
     """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
     assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
@@ -43,6 +44,7 @@ def test_a_process_as_it_is_without_any_limits_set_keeps_its_promises_in_every_s
     assert without(process.machine, *unused) == []
 
 
+@pytest.mark.campaign
 def test_a_failed_process_that_can_be_stopped_keeps_its_promises_in_every_state() -> None:
     """C3: the profile of later releases."""
     unused = ("LifetimeElapsed", "IdleElapsed", "comes_back_suspended", "DOWN")

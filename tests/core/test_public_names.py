@@ -7,11 +7,13 @@ KERNEL = (
     " Entity Envelope Event Fairness IllegalTransition InvalidMachine LifecycleEvent Machine Opened Overview Pattern"
     " Phase Possible Property Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper"
     " Transition UnreadableEntry View advance after alone always always_step create describe digest does encode"
-    " eventually journal late leads_to possible possible_of react replace row rule seeing sometimes"
+    " eventually journal late leads_to near possible possible_of react replace row rule seeing sometimes"
     " strongly subject_of takes weakly"
 ).split()
 
-FLEET = "AgentPlan Plan TaskPlan assignment board intent mailbox opening promises seat status system worker".split()
+FLEET = (
+    "AgentPlan Plan TaskPlan assignment board intent mailbox opening promises seat status system work worker".split()
+)
 
 
 def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:

@@ -32,7 +32,12 @@ def searched(name: str) -> Graph:
             kept |= carried.names
 
 
-NAMES = ("session", "process", "lease", "runtime", "fleet")
+NAMES = (
+    "session",
+    "lease",
+    "fleet",
+    *(pytest.param(each, marks=pytest.mark.campaign) for each in ("process", "runtime")),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

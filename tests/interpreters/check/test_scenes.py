@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import pytest
+
 from lifefold.core import fleet
 from lifefold.core.kernel import (
     Aggregate,
@@ -116,6 +118,7 @@ def both(name: str, temper: Temper) -> tuple[Property[Any], ...]:
             )
 
 
+@pytest.mark.campaign
 def test_both_ways_to_ask_come_to_the_same_verdict_and_the_same_way() -> None:
     """Broken, possible or following: with the same outcome and as short a trace."""
     promises = [each for temper in Temper if temper is not Temper.ALWAYS_STEP for each in both(str(temper), temper)]

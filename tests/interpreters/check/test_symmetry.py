@@ -163,7 +163,7 @@ def far(graph: Graph) -> dict[str, dict[int, int]]:
     return {"broken": broken, "seen": {promise: len(graph.way(state)) for promise, state in graph.witnesses.items()}}
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings.default.max_examples // 7)
 @given(drawn=inns())
 def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
     """Every state has one that stands for it and was met, and nothing else was met; what is found is as near."""
@@ -252,6 +252,7 @@ def test_what_follows_is_not_asked_and_not_claimed() -> None:
     assert every.states > 3 * report.states
 
 
+@pytest.mark.campaign
 def test_of_a_fleet_every_promise_about_states_and_steps_is_answered_alike() -> None:
     """Two agents with two tasks: half of the states, the same answers."""
     once = session.Limits(max_consecutive_errors=1, max_total_errors=1)

@@ -1,0 +1,23 @@
+"""The shipped fleet keeps what it promises in two hundred seeds of a fleet of some size, whatever goes wrong."""
+
+import pytest
+
+from lifefold.interpreters.simulate import simulate
+from lifefold.interpreters.simulate.targets import fleet_of
+
+SEEDS = 100
+EVENTS = 100_000
+"""How many events there are at least in as many seeds: what entities take, inputs and what rules have follow."""
+
+TARGET = fleet_of(8, 64)
+
+
+@pytest.mark.parametrize("first", [0, SEEDS])
+def test_a_fleet_keeps_its_promises_under_faults(first: int) -> None:
+    """A hundred seeds at a time: a virtual day each, and what it takes until everything is settled after that."""
+    events = 0
+    for seed in range(first, first + SEEDS):
+        run = simulate(TARGET.subject, opening=TARGET.opening, seed=seed, environment=TARGET.environment)
+        assert run.ok, (seed, run.found)
+        events += run.counts.transitions
+    assert events >= EVENTS
