@@ -6,7 +6,7 @@ SimPy gets as many timeouts as there are events, in as many processes as there a
 Processor time of the thread.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from statistics import median
 from time import thread_time
@@ -56,7 +56,7 @@ CASES = (Case("nothing goes wrong", NONE), Case("under faults", Faults()))
 def bare(events: int) -> Turn:
     """Return the turn of SimPy: so many timeouts, and nothing else."""
 
-    def process(environment: simpy.Environment, timeouts: int) -> Iterator[simpy.Timeout]:
+    def process(environment: simpy.Environment, timeouts: int) -> Generator[simpy.Timeout, None, None]:
         for number in range(timeouts):
             yield environment.timeout(1 + number % 7)
 

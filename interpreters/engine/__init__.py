@@ -2,7 +2,7 @@
 
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.missing import MissingHandlersError
 
@@ -19,4 +19,5 @@ __all__ = [
     "Ongoing",
     "UnfinishedActivityError",
     "WallClock",
+    "handles",
 ]

@@ -11,20 +11,27 @@ activity was asked for before the crash, or so soon after it that the handler ma
 called with ``activity.leftover`` set.
 
 A system is served only by an interpreter that has a handler for everything the system can ask for.
+
+Handlers are registered by type: in two mappings, or by a class whose methods say with ``handles`` what they are for.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Self, TypeVar
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from inspect import iscoroutinefunction
+from typing import Any, Final, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, Does, Entity, Event, System
+from lifefold.core.kernel import Aggregate, Entity, Event, System
 from lifefold.effects import Activity, Begin, Effect
-from lifefold.interpreters.missing import MissingHandlersError
+from lifefold.interpreters.missing import MissingHandlersError, wanted
 
+S = TypeVar("S")
 E = TypeVar("E", bound=Effect)
 A = TypeVar("A", bound=Activity)
+Work: TypeAlias = Coroutine[Any, Any, None]
+
+_HANDLES: Final = "_lifefold_handles"
 
 
 class Occasion(msgspec.Struct, frozen=True, gc=False):
@@ -85,6 +92,31 @@ EffectHandler = Callable[[Any, Occasion], Awaitable[None]]
 ActivityHandler = Callable[[Any, Ongoing], Awaitable[None]]
 
 
+@overload
+def handles(*kinds: type[E]) -> Callable[[Callable[[S, E, Occasion], Work]], Callable[[S, E, Occasion], Work]]: ...
+@overload
+def handles(*kinds: type[A]) -> Callable[[Callable[[S, A, Ongoing], Work]], Callable[[S, A, Ongoing], Work]]: ...
+def handles(*kinds: Any) -> Any:
+    """Mark a method as the handler of a type of effects, or of activities; of several, if it takes each of them.
+
+    ``Interpreter.of`` makes an interpreter of an instance of its class. A method that overrides it needs no mark.
+    """
+    if not kinds or not all(isinstance(kind, type) and issubclass(kind, Effect | Activity) for kind in kinds):
+        raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one")
+
+    def mark(method: Any) -> Any:
+        if not iscoroutinefunction(method):
+            raise TypeError(f"{method!r} handles {_names(kinds)}, and is no coroutine function: write async def")
+        setattr(method, _HANDLES, kinds)
+        return method
+
+    return mark
+
+
+def _names(kinds: tuple[type, ...]) -> str:
+    return ", ".join(kind.__name__ for kind in kinds)
+
+
 class Interpreter:
     """A set of handlers. Compose with ``over``: the left one's handlers go first."""
 
@@ -96,6 +128,39 @@ class Interpreter:
         """Take the handlers by the type they handle."""
         self.effects: Final = dict(effects or {})
         self.activities: Final = dict(activities or {})
+
+    @classmethod
+    def of(cls, handlers: object) -> Self:
+        """Return the interpreter whose handlers are the methods of an object that ``handles`` marks.
+
+        Raises ``TypeError`` if there are none, or two for one type.
+        """
+        marked = {
+            name: kinds
+            for base in reversed(type(handlers).__mro__)
+            for name, found in vars(base).items()
+            if (kinds := getattr(found, _HANDLES, ()))
+        }
+        owners: dict[type, str] = {}
+        for name, kinds in marked.items():
+            for kind in kinds:
+                if owners.setdefault(kind, name) != name:
+                    both = f"both {owners[kind]} and {name} handle {kind.__name__}"
+                    raise TypeError(f"{type(handlers).__name__}: {both}; accepted: one of them")
+        if not owners:
+            raise TypeError(f"{type(handlers).__name__} has no handlers: mark methods, such as @handles(LogFatal)")
+        bound = {kind: getattr(handlers, name) for kind, name in owners.items()}
+        return cls(
+            {kind: handler for kind, handler in bound.items() if issubclass(kind, Effect)},
+            {kind: handler for kind, handler in bound.items() if issubclass(kind, Activity)},
+        )
+
+    def only(self, kinds: Collection[type]) -> Self:
+        """Return an interpreter that has this one's handlers for these types, and for no other."""
+        return type(self)(
+            {kind: handler for kind, handler in self.effects.items() if kind in kinds},
+            {kind: handler for kind, handler in self.activities.items() if kind in kinds},
+        )
 
     def over(self, other: "Interpreter") -> Self:
         """Return an interpreter that uses this one's handlers, and ``other``'s where this one has none."""
@@ -110,16 +175,3 @@ class Interpreter:
                 f"no handler for {', '.join(missing)}: the system {system.name!r} can ask for it; register one for each"
             )
             raise MissingHandlersError(message)
-
-
-def wanted(system: System) -> tuple[set[type[Effect]], set[type[Activity]]]:
-    """Return the types of effects and of activities that the system's machines can ask an interpreter for."""
-    machines = [machine for aggregate in system.aggregates.values() for machine in aggregate.machines.values()]
-    effects = {effect for machine in machines for row in machine.rows for effect in row.effects}
-    activities = {
-        span.during.activity
-        for machine in machines
-        for slot, span in machine.spans.items()
-        if isinstance(span.during, Does) and slot not in machine.served
-    }
-    return effects, activities

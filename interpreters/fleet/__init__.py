@@ -3,7 +3,7 @@
 from lifefold.interpreters.fleet.command import expand
 from lifefold.interpreters.fleet.config import load
 from lifefold.interpreters.fleet.meaning import describe_difference
-from lifefold.interpreters.fleet.model import Agent, Fleet
+from lifefold.interpreters.fleet.model import Agent, Fleet, InterpreterEntry
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, place_of
 from lifefold.interpreters.fleet.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
 
@@ -11,6 +11,7 @@ __all__ = [
     "Agent",
     "Fleet",
     "FleetFileError",
+    "InterpreterEntry",
     "Problem",
     "describe_difference",
     "expand",

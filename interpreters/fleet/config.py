@@ -10,6 +10,7 @@ from lifefold.interpreters.fleet import values
 from lifefold.interpreters.fleet.agents import read_agents
 from lifefold.interpreters.fleet.command import placeholders
 from lifefold.interpreters.fleet.files import read_text
+from lifefold.interpreters.fleet.interpreters import performs_effects_alone, read_interpreters
 from lifefold.interpreters.fleet.meaning import meaning
 from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, Report
@@ -40,6 +41,7 @@ def load(path: Path | str) -> Fleet:
     agents = read_agents(root, source.parent)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     tasks = read_tasks(root, source.parent, prompt_is_argument="prompt" in used)
+    interpreters = list(read_interpreters(root))
     root.finish()
     root.report.raise_problems()
     written = {
@@ -57,7 +59,8 @@ def load(path: Path | str) -> Fleet:
         tasks=tuple(tasks),
         warnings=tuple(root.report.warnings),
         source=source,
-        meaning=meaning(written, agents, tasks),
+        meaning=meaning(written, agents, tasks, [each for each in interpreters if not performs_effects_alone(each)]),
+        interpreters=tuple(interpreters),
     )
 
 

@@ -11,22 +11,29 @@ from itertools import zip_longest
 
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.session import Limits
-from lifefold.interpreters.fleet.model import Agent
+from lifefold.interpreters.fleet.model import Agent, InterpreterEntry
 from lifefold.interpreters.fleet.units import format_duration, format_size
 from lifefold.interpreters.fleet.values import as_table, shortened
 
 _DIGEST = "digest "
 
 
-def meaning(fleet: Mapping[str, str | None], agents: Sequence[Agent], tasks: Sequence[TaskPlan]) -> str:
+def meaning(
+    fleet: Mapping[str, str | None],
+    agents: Sequence[Agent],
+    tasks: Sequence[TaskPlan],
+    interpreters: Sequence[InterpreterEntry] = (),
+) -> str:
     """Return the canonical JSON text of a fleet; ``fleet`` has the keys of the table of that name."""
-    document = {
+    document: dict[str, object] = {
         "fleet": {key: value for key, value in fleet.items() if value is not None},
         "agents": {agent.name: _agent(agent) for agent in agents},
         "tasks": {task.id: _task(task) for task in tasks},
         # Who comes first is given work first, and a JSON object has no order.
         "order": {"agents": [agent.name for agent in agents], "tasks": [task.id for task in tasks]},
     }
+    if interpreters:
+        document["interpreters"] = {each.name: _interpreter(n, each) for n, each in enumerate(interpreters, 1)}
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -48,8 +55,18 @@ def describe_difference(old: str, new: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _interpreter(place: int, entry: InterpreterEntry) -> dict[str, object]:
+    # What it is made with may be anything that TOML has, and may be a secret.
+    options = {key: json.dumps(value, sort_keys=True, default=str) for key, value in entry.options.items()}
+    return {"place": place, "options": {key: _digest(value) for key, value in options.items()}}
+
+
+def _digest(text: str) -> str:
+    return _DIGEST + blake2b(text.encode(), digest_size=4).hexdigest()
+
+
 def _agent(agent: Agent) -> dict[str, object]:
-    env = {name: _DIGEST + blake2b(value.encode(), digest_size=4).hexdigest() for name, value in agent.env.items()}
+    env = {name: _digest(value) for name, value in agent.env.items()}
     output_limit = format_size(agent.output_limit_bytes)
     runs = {"target": agent.target} if agent.target else {"command": list(agent.written_command)}
     return {**runs, "env": env, "output_limit": output_limit} | _limits(agent.limits)
@@ -90,7 +107,7 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
                 yield f"{place}: {'was added' if inner in news else 'was removed'}"
             else:
                 yield from _differences(place, olds[inner], news[inner])
-    elif isinstance(new, str) and new.startswith(_DIGEST) and ".env." in key:
+    elif isinstance(new, str) and new.startswith(_DIGEST) and (".env." in key or ".options." in key):
         yield f"{key}: has changed"
     else:
         yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"

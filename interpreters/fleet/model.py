@@ -31,11 +31,29 @@ class Agent(msgspec.Struct, frozen=True):
     target_place: str = ""
 
 
+class InterpreterEntry(msgspec.Struct, frozen=True):
+    """An interpreter that goes before the standard one: an entry point's name, or ``module:attribute``.
+
+    ``kinds`` names the effects and activities that it is used for; empty, for all that it has handlers for. ``options``
+    are what it is made with. ``places`` says where each key stands, for what is found out about its value only later.
+    """
+
+    use: str
+    kinds: tuple[str, ...] = ()
+    options: dict[str, object] = msgspec.field(default_factory=dict[str, object])
+    places: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+
+    @property
+    def name(self) -> str:
+        """What tells it from others in the same file."""
+        return f"{self.use} for {', '.join(self.kinds)}" if self.kinds else self.use
+
+
 class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
-    are in it only as digests. ``fingerprint`` is its digest.
+    and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
     """
 
     name: str
@@ -47,6 +65,7 @@ class Fleet(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...]
     source: Path
     meaning: str
+    interpreters: tuple[InterpreterEntry, ...] = ()
 
     @property
     def fingerprint(self) -> str:

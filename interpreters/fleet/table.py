@@ -77,14 +77,14 @@ class Table:
             self.problem(key, f"found {shown(value)}; accepted: a table, [{key}]")
         return Table(self.report, table, (*self.path, key), self.key(key))
 
-    def tables(self, key: str, named_by: str) -> Iterator["Table"]:
-        """Yield the tables of an array, each called by its name if it has one; report anything else."""
+    def tables(self, key: str, named_by: str, *, least: int = 1) -> Iterator["Table"]:
+        """Yield the tables of an array, each called by its name if it has one; report anything else, and too few."""
         self._known[key] = None
         value = self.values.get(key, [])
         elements = as_array(value)
         if elements is None:
             self.problem(key, f"found {shown(value)}; accepted: an array of tables, each under its own [[{key}]]")
-        elif not elements:
+        elif len(elements) < least:
             self.report.problem((*self.path, key), self.key(key), f"there are none; write at least one [[{key}]]")
         for index, element in enumerate(elements or ()):
             table = as_table(element)

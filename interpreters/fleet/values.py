@@ -28,6 +28,7 @@ TASK_ID_FORM = (
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TASK_ID = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?<!\.)(?<!\.lock)")
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_ENTRY_POINT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARIABLE = re.compile(r"[^=\0]+")
 _LONGEST_SHOWN = 60
 _KINDS: dict[type, str] = {
@@ -186,6 +187,23 @@ def target(value: object) -> str:
     if not isinstance(value, str) or not _TARGET.fullmatch(value):
         raise RefusedError(value, '"module:Class", a class in a module beside the fleet file or installed')
     return value
+
+
+def interpreter(value: object) -> str:
+    """Accept what names an interpreter: ``module:attribute``, or an entry point."""
+    if not isinstance(value, str) or not (_TARGET if ":" in value else _ENTRY_POINT).fullmatch(value):
+        beside = '"module:attribute", in a module beside the fleet file or installed'
+        raise RefusedError(value, f"{beside}, or the name of an entry point of the group lifefold.interpreters")
+    return value
+
+
+def one_or_several(value: object) -> tuple[str, ...]:
+    """Accept a text, or an array of texts that is not empty; each counts once."""
+    if isinstance(value, str):
+        return (text(value),)
+    if not as_array(value):
+        raise RefusedError(value, 'a text, or an array of texts, such as "a" or ["a", "b"]')
+    return tuple(dict.fromkeys(strings(value)))
 
 
 def strings(value: object) -> tuple[str, ...]:

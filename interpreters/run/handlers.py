@@ -9,10 +9,8 @@ it leaves the session to its shim and its lease, as a runner that is killed does
 """
 
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import anyio
@@ -35,7 +33,6 @@ from lifefold.interpreters.body import (
     SessionError,
     SessionExit,
     SessionProcess,
-    SessionSpec,
     ShimUnresponsiveError,
     SurvivorsError,
     adopt,
@@ -44,22 +41,14 @@ from lifefold.interpreters.body import (
 from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import InTheWayError, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
-from lifefold.interpreters.fleet import Agent, Fleet, expand
+from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.outcome import outcome
 from lifefold.interpreters.run.patience import patiently, pause
-
-Notice = Callable[[str, str], None]
-"""Told of what people must know: ``(agent, message)``."""
+from lifefold.interpreters.run.specs import session_spec, write_whole
 
 PLACE_LIMIT_S: Final = 600.0
 """How long a worktree that others are at work in is waited for."""
-
-ARGUMENT_BYTES: Final = 120_000
-"""How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
-
-TOO_LONG: Final = "Your instructions are too long for an argument. Read all of the file {file} and do what it says."
-"""What becomes the argument instead."""
 
 UNCERTAIN: Final = (SurvivorsError, OSError)
 """What leaves it open whether a session's processes are gone."""
@@ -68,21 +57,24 @@ UNCERTAIN: Final = (SurvivorsError, OSError)
 class Handlers:
     """Performs what the fleet's workers ask for.
 
-    ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way.
+    ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way, and
+    ``when_put_off`` is called whenever one is. ``notices`` is what people must know: agent and message.
     """
 
-    def __init__(
-        self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, notice: Notice, put_off: Callable[[], None]
-    ) -> None:
-        """Take what the handlers need to know; ``put_off`` is called whenever a merge is."""
+    def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace) -> None:
+        """Take what the handlers need to know."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
-        self._tell_put_off: Final = put_off
-        self._fleet: Final = fleet
+        self.when_put_off: Callable[[], None] = _nothing
+        self.notices: Final[list[tuple[str, str]]] = []
+        self.fleet: Final = fleet
         self._agents: Final = {agent.name: agent for agent in fleet.agents}
-        self._folder: Final = folder
-        self._workplace: Final = workplace
-        self._notice: Final = notice
+        self.folder: Final = folder
+        self.workplace: Final = workplace
+
+    def tell(self, agent: str, message: str) -> None:
+        """Let people know something."""
+        self.notices.append((agent, message))
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
@@ -112,7 +104,7 @@ class Handlers:
         """Write the prompt where the agent and people can read it."""
         record: session.Session = occasion.entity.record
         with contextlib.suppress(OSError):  # the session writes it, too, before it begins, and reports what is wrong
-            _write(self._folder.prompt(record.name, record.attempt), effect.prompt)
+            write_whole(self.folder.prompt(record.name, record.attempt), effect.prompt)
 
     async def cancel_session(self, _effect: CancelSession, occasion: Occasion) -> None:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
@@ -133,7 +125,7 @@ class Handlers:
 
     async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
         """Tell people."""
-        self._notice(occasion.within.key, effect.message)
+        self.tell(occasion.within.key, effect.message)
 
     async def increment_session(self, effect: IncrementSession, occasion: Occasion) -> None:
         """Do nothing: the reducer has counted, and the journal says so."""
@@ -144,7 +136,7 @@ class Handlers:
             return
         agent = ongoing.occasion.within.key
         try:
-            await self._placed(agent, "prepare its worktree", partial(self._workplace.prepare, agent))
+            await self._placed(agent, "prepare its worktree", partial(self.workplace.prepare, agent))
         except (WorkplaceError, OSError) as error:
             await ongoing.report(session.FatalError(f"no worktree: {error}"))
         else:
@@ -156,7 +148,7 @@ class Handlers:
             return
         agent, task = ongoing.occasion.within.key, activity.task
         try:
-            check_out = partial(self._workplace.check_out, agent, task, activity.epoch)
+            check_out = partial(self.workplace.check_out, agent, task, activity.epoch)
             await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
             await ongoing.report(assignment.CheckoutFailed(str(error)))
@@ -169,8 +161,8 @@ class Handlers:
 
     async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
         """Run the verification commands."""
-        records = self._folder.verification(activity.task, activity.epoch)
-        folder = self._workplace.folder(ongoing.occasion.within.key, activity.task)
+        records = self.folder.verification(activity.task, activity.epoch)
+        folder = self.workplace.folder(ongoing.occasion.within.key, activity.task)
         if ongoing.resumed:
             await self._see_to_the_end(ongoing, partial(end_left_over, records))
         if ongoing.leftover:
@@ -185,7 +177,7 @@ class Handlers:
     async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
         """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
         agent = ongoing.occasion.within.key
-        merge = partial(self._workplace.merge, agent, activity.task, activity.epoch, activity.title)
+        merge = partial(self.workplace.merge, agent, activity.task, activity.epoch, activity.title)
         tell, rest = self._waits(agent, f"merge {activity.task}"), partial(self._put_off, agent)
         try:
             commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
@@ -197,7 +189,7 @@ class Handlers:
     async def _put_off(self, agent: str) -> None:
         """Let a merge rest for a while: a runner that is to leave may do so now."""
         self.put_off.add(agent)
-        self._tell_put_off()
+        self.when_put_off()
         try:
             await pause()
         finally:
@@ -221,7 +213,7 @@ class Handlers:
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, ongoing)
         agent = ongoing.occasion.within.key
-        directory = self._folder.last_start(agent, activity.attempt)
+        directory = self.folder.last_start(agent, activity.attempt)
         cooperative = bool(self._agents[agent].target)
         await ongoing.report(session.SessionExited(await outcome(ended, directory, cooperative=cooperative)))
 
@@ -229,21 +221,21 @@ class Handlers:
         """Return the session that an earlier runner has started; if none has, launch it."""
         agent = ongoing.occasion.within.key
         if ongoing.resumed:
-            look = partial(adopt, self._folder.last_start(agent, activity.attempt))
+            look = partial(adopt, self.folder.last_start(agent, activity.attempt))
             found = await patiently(look, UNCERTAIN, self._waits(agent, "adopt its session"))
             if found is not None:
                 return found
-        _write(self._folder.prompt(agent, activity.attempt), activity.prompt)
-        folder = self._folder.next_start(agent, activity.attempt)
-        spec = self._spec(self._agents[agent], activity, ongoing)
-        return await launch(folder, spec, lease_ms=self._fleet.lease_ms)
+        write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
+        folder = self.folder.next_start(agent, activity.attempt)
+        spec = session_spec(self.fleet, self.folder, self.workplace, activity, ongoing.occasion)
+        return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
 
     async def _attend(self, process: SessionProcess, activity: RunSession, ongoing: Ongoing) -> SessionExit:
         """Wait for the session's end, and bring it about if it is not wanted any more."""
         agent = ongoing.occasion.within.key
         with self._alive(agent, activity.attempt, process):
             try:
-                await _renew(process, self._fleet.lease_ms)  # an adopted one's lease may be about to end
+                await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
                     await _say_that_it_runs(activity, ongoing)
                 return await patiently(process.wait, UNCERTAIN, self._waits(agent, "see its session's end"))
@@ -255,7 +247,7 @@ class Handlers:
     async def _end_left_over(self, activity: RunSession, ongoing: Ongoing) -> None:
         """End a session that nobody attends, if anything of it is there."""
         agent = ongoing.occasion.within.key
-        found = await adopt(self._folder.last_start(agent, activity.attempt))
+        found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
             with self._alive(agent, activity.attempt, found):
                 await _finish(found, activity.grace_ms)
@@ -276,7 +268,7 @@ class Handlers:
 
     def _waits(self, agent: str, what: str) -> Callable[[str], None]:
         """Return what tells people why an agent waits."""
-        return lambda why: self._notice(agent, f"waits to {what}: {why}")
+        return lambda why: self.tell(agent, f"waits to {what}: {why}")
 
     @contextlib.contextmanager
     def _alive(self, agent: str, attempt: int, process: SessionProcess) -> Generator[None]:
@@ -287,48 +279,15 @@ class Handlers:
         finally:
             del self.live[agent]
 
-    def _spec(self, agent: Agent, activity: RunSession, ongoing: Ongoing) -> SessionSpec:
-        brief = ongoing.occasion.within.record("assignment").brief
-        task = brief.task
-        worktree = self._workplace.folder(agent.name, task)
-        prompt_file = self._folder.prompt(agent.name, activity.attempt)
-        prompt = activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
-        argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
-        known = {
-            "LIFEFOLD_AGENT": agent.name,
-            "LIFEFOLD_TASK": task,
-            "LIFEFOLD_ATTEMPT": str(activity.attempt),
-            "LIFEFOLD_PROMPT_FILE": str(prompt_file),
-            "LIFEFOLD_STATE_FILE": str(self._folder.state(task, brief.kept)),
-            "LIFEFOLD_GRACE_MS": str(activity.grace_ms),
-        }
-        return SessionSpec(
-            argv=tuple(argv),
-            cwd=str(worktree),
-            env={**os.environ, **agent.env, **known},
-            timeout_ms=activity.timeout_ms,
-            grace_ms=activity.grace_ms,
-            output_limit_bytes=agent.output_limit_bytes,
-            generation=f"{agent.name}-{activity.attempt}",
-        )
+
+def _nothing() -> None:
+    """Do nothing, until a runner wants to know."""
 
 
 async def _say_that_it_runs(activity: RunSession, ongoing: Ongoing) -> None:
     """Report the start, unless the log has it from the runner that this one takes the session over from."""
     if ongoing.occasion.entity.state is session.State.SPAWNING:
         await ongoing.report(session.SessionStarted(activity.session_seq))
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file as a whole: who reads it meanwhile finds the old text or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f"{file.name}.new")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(file)
-
-
-def _fits(prompt: str) -> bool:
-    return len(prompt.encode()) <= ARGUMENT_BYTES
 
 
 async def _end(process: SessionProcess, grace_ms: int) -> None:

@@ -7,7 +7,7 @@ it. Asked twice, it kills what still runs and waits for nothing else.
 
 import json
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Re
 from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet
+from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
 from lifefold.interpreters.run.log_owner import must_belong, written_of
@@ -44,34 +45,33 @@ class Verdict(IntEnum):
 class Runner:
     """Runs one fleet on one log. Make one with ``open``; ``close`` it in the end."""
 
-    def __init__(
-        self, fleet: Fleet, store: SqliteStore, workplace: Workplace, interpreter: Interpreter | None, clock: Clock
-    ) -> None:
+    def __init__(self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock) -> None:
         """Take what ``open`` has prepared."""
-        self.fleet: Final = fleet
-        self.notices: Final[list[tuple[str, str]]] = []
+        self.fleet: Final = handlers.fleet
+        self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
         self.leaving = 0
         self._asked_ms = 0
         self._cut_short = False
         self._store: Final = store
-        self._workplace: Final = workplace
-        self.folder: Final = FleetFolder(store.path)
-        self.handlers: Final = Handlers(fleet, self.folder, workplace, self._notice, self._look_again)
-        standard = self.handlers.interpreter()
-        whole = interpreter.over(standard) if interpreter else standard
-        self.engine: Final = Engine(system, store, whole, clock=clock, observer=self._observe)
+        self._workplace: Final = handlers.workplace
+        self.folder: Final = handlers.folder
+        self.handlers: Final = handlers
+        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe)
+        handlers.when_put_off = self.engine.wake
 
     @classmethod
     async def open(
         cls, fleet: Fleet, log: Path, *, interpreter: Interpreter | None = None, clock: Clock | None = None
     ) -> "Runner":
-        """Open and fold the fleet's log, or begin one; ``interpreter``'s handlers go before the standard ones.
+        """Open and fold the fleet's log, or begin one.
 
-        Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``; then nothing has changed.
+        The handlers of ``interpreter`` go first, then those of the interpreters in the fleet file, then the standard
+        ones. Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``,
+        ``UnusableInterpreterError``; then nothing has changed.
         """
-        runner = await cls._open(fleet, log, interpreter, clock or WallClock())
+        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock())
         try:
             await runner.load()
         except BaseException:
@@ -80,23 +80,21 @@ class Runner:
         return runner
 
     @classmethod
-    async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter | None, clock: Clock) -> "Runner":
+    async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock) -> "Runner":
         """Take the log and the repository, or neither; change nothing but that there is a log."""
-        folder = FleetFolder(log)
+        factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
-            if log.exists():  # noqa: ASYNC240 - before there is anything to wait for
-                store = SqliteStore.open(log)
-                taken.callback(store.close)
-                await must_belong(fleet, store)
-                workplace = await _workplace(fleet, folder, store.meta("branch") or "")
-                taken.callback(workplace.close)
-            else:
-                workplace = await _workplace(fleet, folder, "")
-                taken.callback(workplace.close)
-                log.parent.mkdir(parents=True, exist_ok=True)
-                store = SqliteStore.create(log, await written_of(fleet, workplace))
-                taken.callback(store.close)
-            runner = cls(fleet, store, workplace, interpreter, clock)
+            begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
+            if begun is not None:
+                await must_belong(fleet, begun)
+            branch = begun.meta("branch") if begun else None
+            workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
+            said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace)
+            handlers = Handlers(fleet, folder, workplace)
+            standard = handlers.interpreter()
+            surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
+            whole = interpreter.over(composed(factories, surroundings))
+            runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
             taken.pop_all()
             return runner
 
@@ -136,7 +134,7 @@ class Runner:
 
     async def _go_on(self) -> None:
         if board.NAME in self.aggregates:
-            self._notice(self.fleet.name, continuing(self.aggregates, self.folder))
+            self.handlers.tell(self.fleet.name, continuing(self.aggregates, self.folder))
         self.engine.resume()
         self._open_or_resume()
         async with anyio.create_task_group() as tasks:
@@ -145,17 +143,14 @@ class Runner:
             tasks.cancel_scope.cancel()
         for agent in status.agents(self.aggregates):
             if agent.doing == assignment.State.MERGING:
-                self._notice(agent.name, f"the merge of {agent.task} is left for the next run")
+                self.handlers.tell(agent.name, f"the merge of {agent.task} is left for the next run")
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
         try:
             await self._workplace.clear()
         except (WorkplaceError, OSError) as error:
-            self._notice(self.fleet.name, f"worktrees of agents are left: {error}")
-
-    def _notice(self, agent: str, text: str) -> None:
-        self.notices.append((agent, text))
+            self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
 
     def _keep(self, name: str, refusal: Refusal) -> None:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
@@ -217,10 +212,6 @@ class Runner:
             return all(worker.quiet(each) or self._only_waits(each) for each in workers)
         return board.finished(engine.aggregates[board.NAME]) and all(worker.settled(each) for each in workers)
 
-    def _look_again(self) -> None:
-        """Have it looked at once more whether the run is over."""
-        self.engine.wake()
-
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
         parts = [part for entity in each.entities.values() for part in entity.running]
@@ -245,6 +236,11 @@ def _line(name: str, refusal: Refusal) -> str:
         "reason": refusal.reason,
     }
     return json.dumps(told) + "\n"
+
+
+def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return SqliteStore.create(log, said)
 
 
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:

@@ -27,13 +27,15 @@ PATIENCE_S: Final = 30.0
 class Example(msgspec.Struct, frozen=True):
     """Something to be performed: an effect, or an activity, for an entity of an aggregate as it is then.
 
-    ``ends`` is whether the activity comes to an end by itself, so that it may be waited for.
+    ``ends`` is whether the activity comes to an end by itself, so that it may be waited for. ``under_way`` returns when
+    the activity is well under way, in the world outside: another moment at which it is then cancelled.
     """
 
     what: Effect | Activity
     within: Aggregate
     ref: str
     ends: bool = False
+    under_way: Callable[[], Awaitable[object]] | None = None
 
 
 class Bench(Protocol):
@@ -104,8 +106,13 @@ async def perform(bench: Bench, ongoing: Ongoing) -> None:
     assert not scope.cancelled_caught, f"the handler of {ongoing.begin.slot} has not returned in {PATIENCE_S} s"
 
 
-async def perform_until(bench: Bench, ongoing: Recorded, moment: int | None, *, ending: bool) -> None:
-    """Let the handler of an activity work until this moment (see ``MOMENTS``), and cancel it."""
+Moment = int | Callable[[], Awaitable[object]] | None
+"""When an activity is cancelled: after so many turns of the event loop, when something has returned, or (None) when it
+has reported something, or is over."""
+
+
+async def perform_until(bench: Bench, ongoing: Recorded, moment: Moment, *, ending: bool) -> None:
+    """Let the handler of an activity work until this moment, and cancel it."""
 
     async def work() -> None:
         try:
@@ -116,29 +123,34 @@ async def perform_until(bench: Bench, ongoing: Recorded, moment: int | None, *, 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(work)
-            for _ in range(moment or 0):
-                await checkpoint()
-            if moment is None:
-                await ongoing.heard.wait()
+            if isinstance(moment, int):
+                for _ in range(moment):
+                    await checkpoint()
+            else:
+                await (ongoing.heard.wait if moment is None else moment)()
             ongoing.ending = ending
             tasks.cancel_scope.cancel()
 
 
-MOMENTS: Final = (0, 1, 2, 5, 20, 100, None)
-"""After how many turns of the event loop an activity is cancelled; None: when it reports something, or is over."""
+MOMENTS: Final[tuple[int | None, ...]] = (0, 1, 2, 5, 20, 100, None)
+"""When every activity is cancelled, and again when it is under way, if its example says when that is."""
 
 
-def interrupted(bench: Bench) -> Iterator[tuple[Example, int | None]]:
+def interrupted(bench: Bench) -> Iterator[tuple[Example, Moment]]:
     """Yield the examples of activities, each with the moments at which it is cancelled."""
     for example in bench.examples:
         if isinstance(example.what, Activity):
             says = any(kind not in Recorded(bench, example).last for kind in Recorded(bench, example).yields)
             yield from ((example, moment) for moment in MOMENTS if moment is not None or says or example.ends)
+            if example.under_way is not None:
+                yield example, example.under_way
 
 
-def at(moment: int | None) -> str:
+def at(moment: Moment) -> str:
     """Return a moment in words."""
-    return "when it said something" if moment is None else f"after {moment} turns"
+    if isinstance(moment, int):
+        return f"after {moment} turns"
+    return "when it said something" if moment is None else "when it was under way"
 
 
 async def everything_has_a_handler(bench: Bench) -> None:

@@ -28,7 +28,7 @@ from lifefold.interpreters.cli.words import NO_WORK, columns, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
-from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, Verdict
+from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
 from lifefold.interpreters.run.targets import unloadable
 from lifefold.interpreters.store import StoreError
 
@@ -118,7 +118,7 @@ async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> 
         runner = await Runner.open(fleet, log, clock=clock)
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
-    except (StoreError, OtherFleetError, LogMismatchError) as error:
+    except (StoreError, OtherFleetError, LogMismatchError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{log}: the log cannot be opened there: {error}") from error

@@ -158,7 +158,7 @@ def figures(found: Findings) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=settings.default.max_examples // 3)
+@settings(max_examples=settings().max_examples // 3)
 @given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
     """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
@@ -208,7 +208,7 @@ def outcomes(report: Report) -> list[tuple[str, str, Outcome, int]]:
     ]
 
 
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings().max_examples // 4)
 @given(case=cases(most=2))
 def test_both_searches_come_to_the_same_verdicts(case: Case) -> None:
     """Also of what should follow: each aggregate by itself, and all states of all of them, say the same."""

@@ -163,7 +163,7 @@ def far(graph: Graph) -> dict[str, dict[int, int]]:
     return {"broken": broken, "seen": {promise: len(graph.way(state)) for promise, state in graph.witnesses.items()}}
 
 
-@settings(max_examples=settings.default.max_examples // 7)
+@settings(max_examples=settings().max_examples // 7)
 @given(drawn=inns())
 def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
     """Every state has one that stands for it and was met, and nothing else was met; what is found is as near."""

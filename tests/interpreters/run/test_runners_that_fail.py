@@ -32,7 +32,7 @@ from lifefold.interpreters.body import (
 from lifefold.interpreters.body.verification import end_left_over
 from lifefold.interpreters.engine import Interpreter, Occasion
 from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import FleetFolder, Runner, Verdict, handlers, patience
+from lifefold.interpreters.run import FleetFolder, Runner, Verdict, handlers, patience, specs
 from session_ground import PATIENCE_S, Bell
 
 BEGINS = """
@@ -278,7 +278,7 @@ def test_a_prompt_that_has_become_too_long_for_an_argument_is_read_from_its_file
     long = "ü" * 300
     text = ground.fleet.read_text().replace('"{prompt_file}"]', '"{prompt_file}", "{prompt}"]')
     ground.fleet.write_text(text.replace('"Write one.txt"', '"short"').replace('"Write two.txt"', f'"{long}"'))
-    monkeypatch.setattr(handlers, "ARGUMENT_BYTES", 500)
+    monkeypatch.setattr(specs, "ARGUMENT_BYTES", 500)
     assert anyio.run(_run, ground)[0] is Verdict.ALL_CLOSED
     said = (ground.folder / "said").read_text()
     assert "too long for an argument" in said

@@ -117,12 +117,31 @@ class WillNotGoOn(Hearth):
             await super().fire(activity, ongoing)
 
 
+class LeavesItBurningOnceItRoars(Hearth):
+    """Cannot be found out by counting turns of the event loop: the fire is elsewhere, and takes its time."""
+
+    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+        if ongoing.leftover:
+            return
+        for _ in range(300):
+            await checkpoint()
+        self.burning.add(activity.firing)
+        for _ in range(300):
+            await checkpoint()
+        self.burning.discard(activity.firing)
+        await self.say(ongoing)
+
+
 MISTAKES: Final[dict[str, tuple[type[Hearth], ...]]] = {
     "everything_has_a_handler": (HasNoHandler,),
     "an_effect_comes_to_the_same_when_it_is_performed_again": (SaysItAgain,),
     "an_activity_reports_what_it_yields_and_how_it_is_over": (SaysNothing, SaysSomethingElse),
-    "an_activity_that_is_ended_leaves_nothing": (LeavesItBurning, LeavesItBurningOnceItIsStoked),
-    "what_a_crash_has_left_is_ended": (ForgetsWhatIsLeft,),
+    "an_activity_that_is_ended_leaves_nothing": (
+        LeavesItBurning,
+        LeavesItBurningOnceItIsStoked,
+        LeavesItBurningOnceItRoars,
+    ),
+    "what_a_crash_has_left_is_ended": (ForgetsWhatIsLeft, LeavesItBurningOnceItRoars),
     "what_a_crash_has_interrupted_goes_on": (WillNotGoOn,),
 }
 """For each check, handlers that make a mistake it is for."""
@@ -149,7 +168,14 @@ class Workshop:
         self.examples: Sequence[Example] = (
             Example(Announce("lit 1"), within, "kiln"),
             Example(Fire(1), within, "kiln", ends=True),
+            Example(Fire(2), within, "kiln", ends=True, under_way=self.roars),
         )
+
+    async def roars(self) -> None:
+        for _ in range(500):
+            if 2 in self.hearth.burning:
+                return
+            await checkpoint()
 
     async def look(self) -> object:
         return frozenset(self.hearth.burning), dict(self.hearth.said)

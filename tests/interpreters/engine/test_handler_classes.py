@@ -1,0 +1,107 @@
+"""Handlers as methods of a class: each says with ``handles`` what it is for, and a mistake is told at once."""
+
+from typing import Any
+
+import anyio
+import pytest
+
+from lifefold.core.kernel import Aggregate
+from lifefold.effects import (
+    Activity,
+    CancelSession,
+    Effect,
+    ForceStopSession,
+    LogFatal,
+    PrepareWorktree,
+    StorePrompt,
+)
+from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, handles
+
+
+class Desk:
+    """Handlers of one effect, of two, and of an activity."""
+
+    def __init__(self) -> None:
+        self.heard: list[Effect | Activity] = []
+
+    @handles(LogFatal)
+    async def page(self, effect: LogFatal, _occasion: Occasion) -> None:
+        self.heard.append(effect)
+
+    @handles(CancelSession, ForceStopSession)
+    async def end(self, effect: Effect, _occasion: Occasion) -> None:
+        self.heard.append(effect)
+
+    @handles(PrepareWorktree)
+    async def prepare(self, activity: PrepareWorktree, _ongoing: Ongoing) -> None:
+        self.heard.append(activity)
+
+
+def test_the_marked_methods_are_the_handlers() -> None:
+    """By the types that they are marked with; they are bound to the object."""
+    desk = Desk()
+    made = Interpreter.of(desk)
+    assert made.effects == {LogFatal: desk.page, CancelSession: desk.end, ForceStopSession: desk.end}
+    assert made.activities == {PrepareWorktree: desk.prepare}
+
+    async def perform() -> None:
+        await made.effects[LogFatal](LogFatal("no key"), Occasion(Aggregate("worker/ann"), "session", 1, 0))
+
+    anyio.run(perform)
+    assert desk.heard == [LogFatal("no key")]
+
+
+def test_an_override_needs_no_mark_and_may_have_another() -> None:
+    """A subclass performs the same in its own way, or something else with it."""
+
+    class Quiet(Desk):
+        async def page(self, effect: LogFatal, _occasion: Occasion) -> None: ...
+
+        @handles(CancelSession, ForceStopSession, StorePrompt)
+        async def end(self, effect: Effect, _occasion: Occasion) -> None: ...
+
+    quiet = Quiet()
+    assert Interpreter.of(quiet).effects == dict.fromkeys((CancelSession, ForceStopSession, StorePrompt), quiet.end) | {
+        LogFatal: quiet.page
+    }
+
+
+def test_only_what_is_wanted_can_be_taken_of_it() -> None:
+    """So one effect can be replaced by an interpreter that has handlers for more."""
+    desk = Desk()
+    some = Interpreter.of(desk).only({LogFatal, PrepareWorktree})
+    assert (some.effects, some.activities) == ({LogFatal: desk.page}, {PrepareWorktree: desk.prepare})
+
+
+def test_two_methods_for_one_type_are_one_too_many() -> None:
+    """Nobody could say which is meant."""
+
+    class Both(Desk):
+        @handles(LogFatal)
+        async def call(self, effect: LogFatal, _occasion: Occasion) -> None: ...
+
+    with pytest.raises(TypeError, match="Both: both page and call handle LogFatal; accepted: one of them"):
+        Interpreter.of(Both())
+
+
+def test_an_object_without_handlers_is_no_interpreter() -> None:
+    """A decorator was forgotten."""
+    with pytest.raises(TypeError, match=r"object has no handlers: mark methods, such as @handles\(LogFatal\)"):
+        Interpreter.of(object())
+
+
+@pytest.mark.parametrize("kinds", [(), (str,), (LogFatal("x"),)], ids=["nothing", "no effect", "not a type"])
+def test_only_types_of_effects_and_activities_are_handled(kinds: tuple[type[Effect], ...]) -> None:
+    """It is told where the class is written."""
+    with pytest.raises(TypeError, match="accepted: types of effects, or types of activities, at least one"):
+        handles(*kinds)
+
+
+def test_a_handler_that_is_not_async_is_told_where_it_is_written() -> None:
+    """And not when the first effect comes."""
+
+    def sync(_self: object, _effect: StorePrompt, _occasion: Occasion) -> None: ...
+
+    forgotten: Any = sync
+    with pytest.raises(TypeError, match="handles StorePrompt, and is no coroutine function: write async def"):
+        handles(StorePrompt)(forgotten)
