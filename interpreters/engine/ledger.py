@@ -50,7 +50,20 @@ class Ledger:
         self._keys: Final[set[tuple[str, str]]] = set()
 
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
-        """Let an aggregate take an input. Time never goes backwards in a log, whatever the clock does."""
+        """Let an aggregate take an input, as it will be read again: what is 0 for Python may be 0.0 in a log.
+
+        Time never goes backwards in a log, whatever the clock does.
+        """
+        if name.partition("/")[0] not in self.system.aggregates:
+            return Refusal(envelope, "unknown", f"the system {self.system.name!r} has no aggregate {name!r}")
+        try:
+            envelope = self.codec.decode(name, encode(envelope))
+        except UnreadableEntry as error:
+            if self.system.type_of(name).reads(envelope.entity, envelope.event):
+                return Refusal(envelope, "unknown", f"it could not be read again: {error}")
+        return self._decide(name, envelope)
+
+    def _decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
         envelope = replace(envelope, at_ms=max(envelope.at_ms, self.last_ms))
         if (name, envelope.key) in self._keys:
             return Refusal(envelope, "duplicate", f"{name} has taken an input with the key {envelope.key!r} already")
@@ -71,7 +84,7 @@ class Ledger:
         except UnreadableEntry as error:
             message = f"{where}: {error}"
             raise LogMismatchError(message) from error
-        decision = self.decide(entry.stream, envelope)
+        decision = self._decide(entry.stream, envelope)
         if isinstance(decision, Refusal):
             message = f"{where}: these rules refuse what the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
@@ -84,8 +97,6 @@ class Ledger:
         return decision
 
     def _react(self, name: str, envelope: Envelope) -> Reaction | Refusal:
-        if name.partition("/")[0] not in self.system.aggregates:
-            return Refusal(envelope, "unknown", f"the system {self.system.name!r} has no aggregate {name!r}")
         of = self.system.type_of(name)
         return react(of, self.aggregates.get(name) or of.start(name), envelope)
 

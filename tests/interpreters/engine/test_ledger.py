@@ -4,14 +4,27 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import anyio
 import pytest
 
 from engine_ground import Log, Pottery, SqliteLog
 from kiln import Called, Doused, Fired, Heat, Kiln, Lit, Stoked, kiln, opened, system, tally, tell_pots
-from lifefold.core.kernel import AggregateType, Envelope, Refusal, System, replace
+from lifefold.core.kernel import (
+    AggregateType,
+    Envelope,
+    Event,
+    Machine,
+    Opened,
+    Record,
+    Refusal,
+    State,
+    Step,
+    System,
+    replace,
+    row,
+)
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Batch, Entry
 
@@ -167,3 +180,52 @@ def test_an_engine_does_not_start_on_a_damaged_file(tmp_path: Path, field: str) 
     with pytest.raises(LogMismatchError, match=r"^kiln/a, entry 3: "):
         anyio.run(start, log)
     log.close()
+
+
+class Melted(State):
+    """A pot of wax is warm."""
+
+    WARM = "Warm"
+
+
+class Wax(Record, frozen=True):
+    """How warm it is."""
+
+    state: Melted = Melted.WARM
+    degrees: float = 20.0
+
+
+class Heated(Event, frozen=True):
+    """Somebody makes it warmer."""
+
+    by: float
+
+
+def warm(wax: Wax, event: Heated) -> Step[Wax, Never]:
+    """Add it."""
+    return Step(replace(wax, degrees=wax.degrees + event.by))
+
+
+HEATS = (row(Melted.WARM, Heated, Melted.WARM, warm),)
+WAX = System("wax", AggregateType("wax", machines=(Machine("wax", Wax(), rows=HEATS, final=set(Melted)),)))
+
+
+def test_whole_numbers_where_others_are_expected_fold_again() -> None:
+    """Whoever writes 0 for 0.0, which Python takes for a float, has a log that can be read again."""
+    ledger, taken = Ledger(WAX), list[Entry]()
+    for event in (Opened({"wax": Wax(degrees=20)}), Heated(2), Heated(0.5)):
+        decision = ledger.decide("wax", Envelope("" if isinstance(event, Opened) else "wax", event, 1))
+        assert isinstance(decision, Decision)
+        taken.append(decision.entry)
+    assert [each.entry for each in Ledger(WAX).fold(taken)] == taken
+
+
+def test_what_could_not_be_read_again_is_refused() -> None:
+    """An input that is not of the types that it declares would make a log that no engine can begin on."""
+    ledger = Ledger(WAX)
+    ledger.decide("wax", Envelope("", Opened({"wax": Wax()}), 1))
+    wrong: Any = "hot"
+    refused = ledger.decide("wax", Envelope("wax", Heated(wrong), 1))
+    assert isinstance(refused, Refusal)
+    assert refused.kind == "unknown"
+    assert ledger.record("wax", "wax").degrees == 20.0
