@@ -4,11 +4,12 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test campaigns mutants xstate spin coverage lint format types contracts pages certificates notebooks bench wheel ci clean
+.PHONY: help demo test campaigns soak mutants xstate spin coverage lint format types contracts pages certificates notebooks bench wheel ci clean
 
 PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
+TARGET := fleet
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -26,8 +27,11 @@ test: .venv/.has-test ## run the tests
 campaigns: .venv/.has-test ## run the long forms of tests: many examples of each property, certificates made again
 	$(PYTEST) -m 'campaign or hypothesis' --hypothesis-profile campaign $(ARGS)
 
-mutants: .venv/.has-test ## plant every mistake in every lifecycle and in the fleet's rules (an hour or more), and write docs/mutants.md
-	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
+soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
+	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
+
+mutants: .venv/.has-test ## plant every mistake in every lifecycle and in the fleet's rules (some hours), and write docs/mutants.md
+	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py tests/mutants/every_simulated_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
 	cd tests/interpreters/views/xstate && npm install --silent --no-package-lock --no-audit --no-fund

@@ -161,7 +161,7 @@ def _add_simulate(commands: _Commands) -> None:
     simulate = _add(
         commands, "simulate", "simulating:simulate", "run a system in virtual time, under faults that a seed draws"
     )
-    simulate.add_argument("target", metavar="TARGET", help="a name of `lifefold machines`, or module:attribute")
+    simulate.add_argument("target", metavar="TARGET", help=_KNOWN)
     simulate.add_argument("--seeds", metavar="N", type=_positive, help="try so many seeds (default: 100)")
     simulate.add_argument(
         "--seed", metavar="S", type=_natural, default=0, help="begin with this one; alone, try it only"
@@ -173,6 +173,11 @@ def _add_simulate(commands: _Commands) -> None:
     simulate.add_argument("--fault", metavar="NAME=RATE", action="append", help="how often a fault happens; or none")
     simulate.add_argument("--all-faults", action="store_true", help="let every run have all faults, not some")
     simulate.add_argument("--emit-test", metavar="FILE", help="write what is found as a test file for pytest")
+    simulate.add_argument(
+        "--soak",
+        metavar="FOLDER",
+        help="go on until stopped, from where the last one ended, and keep every seed that finds something",
+    )
     simulate.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -183,9 +188,7 @@ def _add_check(commands: _Commands) -> None:
         "checking:check",
         "look at every state that a lifecycle or a system can reach, and what it keeps",
     )
-    check.add_argument(
-        "targets", metavar="TARGET", nargs="*", help="a name of `lifefold machines`, or module:attribute"
-    )
+    check.add_argument("targets", metavar="TARGET", nargs="*", help=_KNOWN)
     check.add_argument("--states", metavar="N", type=_positive, help="meet so many states at most")
     check.add_argument("--depth", metavar="N", type=_positive, help="go so many steps from the beginning at most")
     check.add_argument("--seconds", metavar="S", type=_positive, help="search so long at most")

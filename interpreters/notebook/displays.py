@@ -8,9 +8,14 @@ from lifefold.core.kernel import Machine, System
 from lifefold.interpreters.check.display import html
 from lifefold.interpreters.check.report import Report
 from lifefold.interpreters.check.trace import Trace
+from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.space import Space
+from lifefold.interpreters.notebook.trial import finding_html, finding_text, report_html, run_html, run_text
 from lifefold.interpreters.notebook.way import way
+from lifefold.interpreters.simulate.findings import Finding
+from lifefold.interpreters.simulate.report import Report as Trial
+from lifefold.interpreters.simulate.simulation import Run
 from lifefold.interpreters.views import plain
 from lifefold.interpreters.views.picture import Drawing, LayoutMissingError, overview, statechart, svg
 
@@ -50,6 +55,25 @@ def _history(history: History) -> Bundle:
     return {TEXT: history.text(), HTML: history.html()}
 
 
+def _trial(report: Trial) -> Bundle:
+    return {TEXT: str(report), HTML: report_html(report, picture_of)}
+
+
+def _finding(finding: Finding) -> Bundle:
+    return {TEXT: finding_text(finding), HTML: finding_html(finding, picture_of)}
+
+
+def _run(run: Run) -> Bundle:
+    return {TEXT: run_text(run), HTML: run_html(run)}
+
+
+def _figure(figure: Figure) -> Bundle:
+    try:
+        return {TEXT: figure.words, SVG: figure.svg()}
+    except ImportError:
+        return {TEXT: figure.words}
+
+
 BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
     {
         Machine: _machine,
@@ -59,6 +83,10 @@ BUNDLES: Final[Mapping[type, Callable[[Any], Bundle]]] = MappingProxyType(
         Space: _space,
         Report: _report,
         History: _history,
+        Run: _run,
+        Trial: _trial,
+        Finding: _finding,
+        Figure: _figure,
     }
 )
 """What is shown, and how."""

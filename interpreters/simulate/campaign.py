@@ -2,7 +2,7 @@
 
 A worker is a process of its own that is told what to simulate by a name, not by values: whatever it is, it is found
 there as it was found here (see ``targets``). The seeds that are tried, and what is found, do not depend on how many
-workers there are, nor on which of them is first.
+workers there are, nor on which of them is first. What has no name can be tried as well, in this process.
 """
 
 from collections import Counter
@@ -14,7 +14,10 @@ from typing import Final
 
 import msgspec
 
-from lifefold.interpreters.simulate.faults import Faults
+from lifefold.core.kernel import System
+from lifefold.interpreters.simulate.choices import Name
+from lifefold.interpreters.simulate.cost import Cost, cost
+from lifefold.interpreters.simulate.faults import DEADLY, Faults
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
 from lifefold.interpreters.simulate.targets import Target, named
 
@@ -23,7 +26,12 @@ PORTION: Final = 5
 
 
 class Tally(msgspec.Struct):
-    """What came of some seeds. Times are in milliseconds, virtual but for ``seconds``, which are of processors."""
+    """What came of some seeds. Times are in milliseconds, virtual but for ``seconds``, which are of processors.
+
+    ``points`` are the points of a runner's work at which one has died: the fault, and where (which commit of a run, or
+    between which effects). ``task_sessions`` and ``task_ms`` have how many sessions each task that was worked at has
+    cost, and how long they took. ``microusd`` is what all accounts have paid; None where there are none.
+    """
 
     seeds: int = 0
     inputs: int = 0
@@ -34,17 +42,23 @@ class Tally(msgspec.Struct):
     virtual_ms: int = 0
     seconds: float = 0.0
     struck: Counter[str] = msgspec.field(default_factory=Counter[str])
+    points: set[Name] = msgspec.field(default_factory=set[Name])
     seen: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
-    possible: frozenset[tuple[str, str]] = frozenset()
     states: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
     rows: set[tuple[str, int]] = msgspec.field(default_factory=set[tuple[str, int]])
     guards: set[tuple[str, int, bool]] = msgspec.field(default_factory=set[tuple[str, int, bool]])
     state_ms: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     recovery_ms: list[int] = msgspec.field(default_factory=list[int])
+    unclaimed_ms: list[int] = msgspec.field(default_factory=list[int])
+    sessions: int = 0
+    session_ms: int = 0
+    task_sessions: list[int] = msgspec.field(default_factory=list[int])
+    task_ms: list[int] = msgspec.field(default_factory=list[int])
+    microusd: int | None = None
     found: list[tuple[int, Found]] = msgspec.field(default_factory=list[tuple[int, Found]])
 
-    def take(self, seed: int, run: Run, seconds: float) -> None:
-        """Add a run."""
+    def take(self, system: System, seed: int, run: Run, seconds: float) -> None:
+        """Add a run of a system."""
         counts = run.counts
         self.seeds += 1
         self.inputs += counts.inputs
@@ -61,21 +75,47 @@ class Tally(msgspec.Struct):
         self.guards |= run.covered.guards
         self.state_ms.update(run.state_ms)
         self.recovery_ms += run.recovery_ms
+        self.points |= points(run)
+        self._pay(cost(system, run.entries))
         if run.found is not None:
             self.found.append((seed, run.found))
 
+    def _pay(self, paid: Cost) -> None:
+        self.sessions += paid.sessions
+        self.session_ms += paid.session_ms
+        self.unclaimed_ms += paid.unclaimed_ms
+        worked_at = [each for each in paid.tasks.values() if each.sessions]
+        self.task_sessions += [each.sessions for each in worked_at]
+        self.task_ms += [each.session_ms for each in worked_at]
+        if paid.microusd is not None:
+            self.microusd = (self.microusd or 0) + paid.microusd
+
     def add(self, other: "Tally") -> None:
         """Add what came of other seeds."""
-        for name in _SUMS:
+        for name in (*_SUMS, *_LISTS):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in _UNIONS:
             getattr(self, name).update(getattr(other, name))
-        self.recovery_ms += other.recovery_ms
+        if other.microusd is not None:
+            self.microusd = (self.microusd or 0) + other.microusd
         self.found = sorted([*self.found, *other.found], key=lambda each: each[0])
 
+    def forget(self, most: int) -> None:
+        """Keep so many at most of the times and costs that are kept one by one: the last of them."""
+        for name in _LISTS:
+            del getattr(self, name)[:-most]
 
-_SUMS: Final = ("seeds", "inputs", "refused", "transitions", "crashes", "again", "virtual_ms", "seconds")
-_UNIONS: Final = ("struck", "seen", "states", "rows", "guards", "state_ms")
+
+_SUMS: Final = (
+    "seeds", "inputs", "refused", "transitions", "crashes", "again", "virtual_ms", "seconds", "sessions", "session_ms",
+)  # fmt: skip
+_LISTS: Final = ("recovery_ms", "unclaimed_ms", "task_sessions", "task_ms")
+_UNIONS: Final = ("struck", "points", "seen", "states", "rows", "guards", "state_ms")
+
+
+def points(run: Run) -> set[Name]:
+    """Return at which points of their work runners have died: the deadly fault, and where."""
+    return {name[:-1] for name in run.deviations if name[0] in DEADLY}  # the last part is which runner it was
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -88,7 +128,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
-    target: str,
+    target: str | Target,
     seeds: Sequence[int],
     *,
     faults: Faults | None = None,
@@ -97,15 +137,18 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
 ) -> Tally:
-    """Simulate a target, by its name, with every one of these seeds; end when so many have found something.
+    """Simulate a target with every one of these seeds; end when so many have found something.
 
-    Raises ``UnusableTarget`` for a name that is none.
+    A target with a name can be tried by several ``jobs``. Raises ``UnusableTarget`` for a name that is none, and
+    ``ValueError`` for several jobs without a name.
     """
-    named(target)
-    portions = (tuple(seeds[begin : begin + PORTION]) for begin in range(0, len(seeds), PORTION))
-    orders = (Order(target, each, faults or Faults(), limits or Limits()) for each in portions)
+    of = named(target) if isinstance(target, str) else target
+    if jobs > 1 and not isinstance(target, str):
+        raise ValueError(f"{of.name}: other processes find a target by its name; give that, or jobs=1")
     whole = Tally()
-    for tally in _tallies(orders, jobs):
+    portions = (tuple(seeds[begin : begin + PORTION]) for begin in range(0, len(seeds), PORTION))
+    orders = (Order(of.name, each, faults or Faults(), limits or Limits()) for each in portions)
+    for tally in _tallies(of, orders, jobs):
         whole.add(tally)
         if tell is not None:
             tell(whole)
@@ -114,9 +157,9 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     return whole
 
 
-def _tallies(orders: Iterable[Order], jobs: int) -> Iterator[Tally]:
+def _tallies(of: Target, orders: Iterable[Order], jobs: int) -> Iterator[Tally]:
     if jobs == 1:
-        yield from map(work, orders)
+        yield from (_worked(of, order) for order in orders)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
         yield from workers.map(work, orders)
@@ -124,10 +167,15 @@ def _tallies(orders: Iterable[Order], jobs: int) -> Iterator[Tally]:
 
 def work(order: Order) -> Tally:
     """Try the seeds of an order."""
-    of, tally = named(order.target), Tally()
+    return _worked(named(order.target), order)
+
+
+def _worked(of: Target, order: Order) -> Tally:
+    tally, system = Tally(), of.system
     for seed in order.seeds:
         began = perf_counter()
-        tally.take(seed, run(of, order, seed), perf_counter() - began)
+        made = run(of, order, seed)
+        tally.take(system, seed, made, perf_counter() - began)
     return tally
 
 

@@ -8,11 +8,16 @@ deviation out does not change what the others are about.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 Name = tuple[str | int, ...]
 """What is decided: what kind of choice it is, about whom, and its how-manieth."""
+
+SPOKEN: Final = frozenset(
+    {"people", "to whom", "needless", "what", "which", "paused", "when", "pause", "by", "early timer", "clock back"}
+)
+"""The kinds of choices that are made on the occasions on which people say something, and the clock is set."""
 
 
 class Choices:
@@ -37,6 +42,17 @@ class Choices:
     def any_way(self, name: Name, ways: int) -> int:
         """Return which of so many ways it goes, all of which are equally likely."""
         return self.way(name, ways, (ways - 1) / ways)
+
+    def one_of(self, name: Name, likely: Sequence[bool]) -> int:
+        """Return which of so many ways it goes: if chance decides, one of those that are likely, if any is."""
+        among = [place for place, each in enumerate(likely) if each]
+        if self._draw is None or not among:
+            return self.any_way(name, len(likely))
+        self.made += 1
+        chosen = among[int(self._draw() * len(among))]
+        if chosen:
+            self.deviations[name] = chosen
+        return chosen
 
     def way(self, name: Name, ways: int, rate: float) -> int:
         """Return which of so many ways it goes: at this rate another one than the orderly one."""

@@ -17,6 +17,7 @@ import msgspec
 from lifefold.core.kernel import Aggregate, Entity, Event, IllegalTransition, Machine
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.simulate.choices import Choices, Name
+from lifefold.interpreters.simulate.faults import ACTED, MOST
 
 FLOOD: Final = 20
 """How often an activity repeats itself when it floods."""
@@ -26,6 +27,12 @@ SLOW: Final = 100
 
 USUAL_MS: Final = (1_000, 60_000)
 """How long something takes of which nobody has said how long it takes."""
+
+SHARES: Final = (0, 0, 1, 1, 4)
+"""How many times as often as usual in the run an activity has a fault, or something is said: some not at all."""
+
+SELDOM: Final = 10
+"""One in so many times that an activity could say something in vain it does."""
 
 Span = tuple[int, int]
 """From, to: both may be."""
@@ -50,7 +57,8 @@ class Environment(msgspec.Struct, frozen=True):
     replace all of that for a type of activity. ``hastens`` has, by type of effect, which activities of the same entity
     end soon when it is performed: a process that is asked to end, and does. The rest is how long a message takes, how
     much time there is between things that people might say, how long the confirmation of an end takes, a transaction
-    of a slow store, and until there is a runner again.
+    of a slow store, and until there is a runner again. A run is healed when one of these ``parts`` of its time is over:
+    4 is a quarter of it. ``rates`` are the usual ones of faults here, if they are not those of everywhere.
     """
 
     durations_ms: Mapping[type[Activity], Span] = {}
@@ -62,6 +70,8 @@ class Environment(msgspec.Struct, frozen=True):
     end_ms: Span = (1, 1_000)
     write_ms: Span = (100, 5_000)
     restart_ms: Span = (100, 60_000)
+    parts: tuple[int, ...] = (1,)
+    rates: Mapping[str, float] = {}
 
 
 class Chance:
@@ -74,6 +84,7 @@ class Chance:
         self.rates: Final = dict(rates)
         self.struck: Final[Counter[str]] = Counter()
         """How often each fault has happened."""
+        self._shares: Final[dict[Name, int]] = {}
 
     def calm(self) -> None:
         """Let nothing go wrong any more."""
@@ -83,10 +94,18 @@ class Chance:
     def strikes(self, fault: str, *name: str | int) -> bool:
         """Tell whether a fault happens on this occasion."""
         rate = self.rates[fault]
+        if rate and fault in ACTED and self.choices.is_drawn:
+            rate = min(rate * self.share(fault, name[2]), MOST)
         if not rate or not self.choices.way((fault, *name), 2, rate):
             return False
         self.struck[fault] += 1
         return True
+
+    def share(self, *what: str | int) -> int:
+        """Return how many times as often as usual something is in this run, drawn when it is first asked for."""
+        if what not in self._shares:
+            self._shares[what] = SHARES[self.choices.cast(len(SHARES))]
+        return self._shares[what]
 
     def takes_ms(self, span_ms: Span, *name: str | int) -> int:
         """Return how long something takes: the shortest, if all is orderly."""
@@ -105,29 +124,52 @@ class Chance:
             return list(script(aggregate, entity, activity, self.choices))
         name = (aggregate.name, entity.ref, slot, generation)
         span_ms = self.environment.durations_ms.get(type(activity), USUAL_MS)
+        soon_ms = tuple(dict.fromkeys((0, *entity.record.pauses_ms())))
         events = self._events(machine, entity.record, slot, name)
-        return [Said(self.takes_ms(span_ms, *name, place), event) for place, event in enumerate(events)]
+        return [Said(self._after_ms(span_ms, soon_ms, *name, place), event) for place, event in enumerate(events)]
+
+    def _after_ms(self, span_ms: Span, soon_ms: Sequence[int], *name: str | int) -> int:
+        """Return after how long an activity says something: maybe at once, or after a pause that makes a difference."""
+        if self.strikes("hasty", *name):
+            return soon_ms[self.choices.any_way(("how soon", *name), len(soon_ms))]
+        return self.takes_ms(span_ms, *name)
 
     def _events(self, machine: Machine[Any], record: Any, slot: str, name: Name) -> list[Event]:
-        on_the_way, ends = _sorted(machine, record, slot)
-        said = [] if on_the_way and self.strikes("exits early", *name) else on_the_way
+        on_the_way, others, ends = _sorted(machine, record, slot)
+        is_early = bool(on_the_way) and self.strikes("exits early", *name)
+        said = [] if is_early else on_the_way
+        if said and self.strikes("rambles", *name):
+            said = self._rambling([*said, *others], name)
         if said and self.strikes("floods", *name):
             said = [*said, *[said[-1]] * FLOOD]
         if not ends or self.strikes("hangs", *name):
             return said
-        if self.strikes("fails", *name) and len(ends) > 1:
-            return [*said, self._other(ends[1:], name)]
+        others = ends if is_early else ends[1:]
+        may_fail = any(self._is_likely(machine, slot, each) for each in others)
+        if is_early or (may_fail and self.strikes("fails", *name)):
+            return [*said, self._other(machine, others, name)]
         return [*said, ends[0]]
 
-    def _other(self, ends: Sequence[Event], name: Name) -> Event:
-        """Return an end that is not the orderly one."""
+    def _rambling(self, events: Sequence[Event], name: Name) -> list[Event]:
+        """Return some of what an activity may say and go on, in an order of its own."""
+        many = 1 + self.choices.any_way(("how many", *name), 2 * len(events))
+        return [events[self.choices.any_way(("says", *name, place), len(events))] for place in range(many)]
+
+    def _other(self, machine: Machine[Any], ends: Sequence[Event], name: Name) -> Event:
+        """Return one of these ends; seldom one that nobody takes, and in one run not all of the others."""
         weights = [self._weight(each, ends) for each in ends]
-        point = self.choices.any_way(("which end", *name), sum(weights) or 1)
-        for event, weight in zip(ends, weights, strict=True):
-            point -= weight
-            if point < 0:
-                return event
-        return ends[0]
+        owners = [place for place, weight in enumerate(weights) for _ in range(weight)]
+        if not owners:
+            return ends[0]
+        likely = [self._is_likely(machine, str(name[2]), ends[place]) for place in owners]
+        return ends[owners[self.choices.one_of(("which end", *name), likely)]]
+
+    def _is_likely(self, machine: Machine[Any], slot: str, end: Event) -> bool:
+        """Tell whether an activity comes to this end in this run."""
+        if not self.choices.is_drawn:
+            return True
+        share = self.share("ends", slot, repr(end))
+        return share > 0 and (_is_taken(machine, slot, end) or not self.choices.cast(SELDOM))
 
     def _weight(self, event: Event, ends: Sequence[Event]) -> int:
         weights = self.environment.weights.get(type(event))
@@ -135,10 +177,18 @@ class Chance:
         return 1 if weights is None or place >= len(weights) else weights[place]
 
 
-def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event], list[Event]]:
-    """Return what an activity says and goes on, and with what it is over, the orderly one first."""
+def _is_taken(machine: Machine[Any], slot: str, event: Event) -> bool:
+    """Tell whether there is a row that may take this from an activity."""
+    states = machine.spans[slot].states
+    meant = (row for row in machine.rows if row.event is type(event) and machine.sources(row) & states)
+    return any(row.pattern is None or row.pattern.test(event) for row in meant)
+
+
+def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event], list[Event], list[Event]]:
+    """Return what an activity says and goes on, what else it may say so, and its ends; what is orderly first."""
     span, last = machine.spans[slot], machine.last[slot]
     on_the_way: list[Event] = []
+    others: list[Event] = []
     ends: list[Event] = []
     broken: list[Event] = []
     for kind in span.during.yields:
@@ -148,6 +198,7 @@ def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event],
             ends += examples
         elif isinstance(step, IllegalTransition) or step.record.state in span.states:
             on_the_way.append(examples[0])
+            others += examples[1:]
         else:
             broken += examples
-    return on_the_way, [*ends, *broken]
+    return on_the_way, others, [*ends, *broken]

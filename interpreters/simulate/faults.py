@@ -23,9 +23,11 @@ class Fault(msgspec.Struct, frozen=True):
 
 SHIPPED: Final = (
     Fault("fails", "an activity comes to another end than the orderly one", 0.2),
-    Fault("exits early", "an activity is over before it has said anything else", 0.05),
+    Fault("exits early", "an activity is over before it has said anything else", 0.1),
     Fault("hangs", "an activity says nothing more until it is ended", 0.05),
     Fault("floods", "an activity says the same again and again", 0.05),
+    Fault("rambles", "an activity says what it may say in any order, and as often as it likes", 0.05),
+    Fault("hasty", "an activity says something at once, or after a pause that makes a difference", 0.05),
     Fault("slow", "something takes a hundred times as long", 0.1),
     Fault("late report", "what an activity says comes again after a while, when it may be over", 0.05),
     Fault("doubled message", "a message between aggregates comes twice", 0.05),
@@ -46,9 +48,21 @@ SHIPPED: Final = (
 
 NAMES: Final = tuple(each.name for each in SHIPPED)
 
+ACTED: Final = ("fails", "exits early", "hangs", "floods", "rambles", "hasty")
+"""What activities do: a run has it of some of them only, too."""
+
+DEADLY: Final = (
+    "store refuses", "torn write", "disk full",
+    "killed when decided", "killed when persisted", "killed when performing", "killed when performed",
+)  # fmt: skip
+"""Those that a runner does not survive, each at a point of its work."""
+
 
 SWARM: Final = (0.0, 0.0, 0.0, 1.0, 1.0, 4.0)
 """How many times as often as usual a fault happens in a run: not at all in half of them, very often in some."""
+
+ACTS: Final = (0.0, 1.0, 1.0, 4.0)
+"""The same of what activities do: some of them do it in a run, and others do not."""
 
 MOST: Final = 0.9
 """How often a fault happens at most: what always happens hides what comes after it."""
@@ -80,7 +94,12 @@ class Faults(msgspec.Struct, frozen=True):
         rates = {each.name: self.rates.get(each.name, each.rate) for each in SHIPPED}
         if not self.swarm:
             return rates
-        return {name: min(rate * SWARM[choices.cast(len(SWARM))], MOST) for name, rate in rates.items()}
+        return {name: min(rate * _times(name, choices), MOST) for name, rate in rates.items()}
+
+
+def _times(name: str, choices: Choices) -> float:
+    swarm = ACTS if name in ACTED else SWARM
+    return swarm[choices.cast(len(swarm))]
 
 
 NONE: Final = Faults(dict.fromkeys(NAMES, 0.0), swarm=False)

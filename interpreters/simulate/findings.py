@@ -5,15 +5,19 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, System, alone
+from lifefold.core.kernel import System
+from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.shrink import shrunk
-from lifefold.interpreters.simulate.simulation import Limits, Run, simulate
+from lifefold.interpreters.simulate.simulation import START_MS, Limits, Run, simulate
 from lifefold.interpreters.simulate.targets import Target, named
 
 SEEDS: Final = 100
 """How many seeds are tried in each smaller system."""
+
+EARLIER: Final = 30
+"""At how many times, spread over a run, it is tried whether all can be healed by then."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -27,8 +31,7 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def system(self) -> System:
         """The system that was simulated; of a machine, the one in which it is alone."""
-        subject = self.target.subject
-        return alone(subject)[0] if isinstance(subject, Machine) else subject
+        return self.target.system
 
 
 def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> Finding:
@@ -36,8 +39,8 @@ def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -
 
     Smaller systems are tried with the same deviations, and then with seeds.
     """
-    for name in target.smaller:
-        there = named(name)
+    for place in target.smaller:
+        there = named(place) if isinstance(place, str) else place
         for each, tried in _tried(there, run, faults, limits):
             if _is_same(tried, run):
                 return _least(there, each, tried, limits)
@@ -51,8 +54,20 @@ def _tried(target: Target, run: Run, faults: Faults, limits: Limits) -> Iterator
 
 
 def _least(target: Target, seed: int, run: Run, limits: Limits) -> Finding:
+    limits = _earlier(target, run, limits)
     few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits), run))
     return Finding(target, seed, _again(target, few, limits), limits)
+
+
+def _earlier(target: Target, run: Run, limits: Limits) -> Limits:
+    """Return limits with which everything is healed earlier, if it is found all the same: soon after an input."""
+    times = list(dict.fromkeys(each.envelope.at_ms - START_MS for each in run.entries))
+    for until_ms in times[:: max(1, len(times) // EARLIER)]:
+        if 0 <= until_ms < limits.until_ms:
+            sooner = msgspec.structs.replace(limits, until_ms=until_ms)
+            if _is_same(_again(target, run.deviations, sooner), run):
+                return sooner
+    return limits
 
 
 def _again(target: Target, deviations: Mapping[Name, int], limits: Limits) -> Run:
@@ -75,3 +90,11 @@ def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
 def _is_same(one: Run, other: Run) -> bool:
     """Tell whether both break the same promise."""
     return one.found is not None and other.found is not None and one.found.promise == other.found.promise
+
+
+def first_of_each(target: Target, tally: Tally, faults: Faults, limits: Limits) -> list[Finding]:
+    """Make what a campaign has found small: each promise once, by its first seed."""
+    firsts: dict[tuple[str, str], int] = {}
+    for seed, found in tally.found:
+        firsts.setdefault((found.owner, found.promise), seed)
+    return [small(target, seed, _drawn(target, seed, faults, limits), faults, limits) for seed in firsts.values()]

@@ -30,7 +30,7 @@ class Given(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An input and what came of it."""
+    """An input, at the time at which it was decided, and what came of it."""
 
     given: Given
     outcome: Reaction | Refusal

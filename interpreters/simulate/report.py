@@ -1,38 +1,86 @@
-"""What came of a campaign, as people read it on a screen."""
+"""What came of a campaign, as people read it on a screen, and as programs do."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median, quantiles
-from typing import Final
+from typing import Any, Final
 
-from lifefold.core.kernel import Machine, System, alone
+import msgspec
+
+from lifefold.core.kernel import Does
 from lifefold.interpreters.check.trace import WIDTH, wrapped
-from lifefold.interpreters.simulate.campaign import Tally
-from lifefold.interpreters.simulate.findings import Finding
+from lifefold.interpreters.simulate.campaign import Tally, campaign
+from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
+from lifefold.interpreters.simulate.findings import Finding, first_of_each
+from lifefold.interpreters.simulate.simulation import Limits
 from lifefold.interpreters.simulate.story import deviation_lines, last_lines
-from lifefold.interpreters.simulate.targets import Target
+from lifefold.interpreters.simulate.targets import Target, named
 
-HOUR_MS: Final = 3_600_000
 SECOND_MS: Final = 1_000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+MICRO: Final = 1_000_000
 
 STATES_SHOWN: Final = 4
 """How many of a machine's states are shown with the time spent in them: those with most of it."""
 
 
+class Report(msgspec.Struct, frozen=True):
+    """What came of a campaign: what was tried, all of it together, and what was found, made small."""
+
+    target: Target
+    tally: Tally
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether no promise is broken."""
+        return not self.tally.found
+
+    def __str__(self) -> str:
+        return "\n".join(lines(self.target, self.tally, self.findings))
+
+
+def trial(  # noqa: PLR0913 - what may be chosen, each with its name
+    target: str | Target,
+    seeds: Sequence[int],
+    *,
+    faults: Faults | None = None,
+    limits: Limits | None = None,
+    jobs: int = 1,
+    tell: Callable[[Tally], None] | None = None,
+    stop_at: int | None = None,
+) -> Report:
+    """Try a target with these seeds as ``campaign`` does, and make small what they find. Raises as it does."""
+    of = named(target) if isinstance(target, str) else target
+    faults, limits = faults or Faults(), limits or Limits()
+    tally = campaign(target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at)
+    return Report(of, tally, tuple(first_of_each(of, tally, faults, limits)))
+
+
 def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int = WIDTH) -> Iterator[str]:
     """Yield the report: how much was tried, what went wrong meanwhile, what was used, what was found, the sum of it."""
-    rate = tally.inputs / tally.seconds if tally.seconds else 0
-    hours = tally.virtual_ms / HOUR_MS
-    quick = f", {tally.virtual_ms / SECOND_MS / tally.seconds:,.0f} times as fast as the clock" if tally.seconds else ""
-    met = (
-        f"{tally.seeds:,} seeds, {tally.inputs:,} inputs, {tally.transitions:,} transitions, {hours:,.0f} virtual hours"
-    )
-    yield from wrapped(f"{target.name}: ", f"{met}, in {tally.seconds:.1f} s ({rate:,.0f} inputs/s{quick})", width)
-    for what, said in _said(target, tally):
-        yield from wrapped(f"  {what:<13}", said, width)
+    yield from wrapped(f"{target.name}: ", tried(tally), width)
+    yield f"  {'speed':<13}{speed(tally)}"
+    for what, said in (*facts_in_words(target, tally), *times_in_words(tally)):
+        yield from wrapped(f"  {what:<12} ", said, width)
     yield ""
     for finding in findings:
-        yield from _finding(finding, width)
+        yield from finding_lines(finding, width)
     yield from wrapped(f"{target.name}: ", conclusion(tally), width)
+
+
+def tried(tally: Tally) -> str:
+    """Return how much was tried."""
+    inputs = f"{tally.inputs:,} inputs, {tally.transitions:,} transitions"
+    return f"{tally.seeds:,} seeds, {inputs}, {tally.virtual_ms / HOUR_MS:,.0f} virtual hours"
+
+
+def speed(tally: Tally) -> str:
+    """Return how quickly that went, of one processor."""
+    seconds = max(tally.seconds, 1e-6)
+    quick = tally.virtual_ms / SECOND_MS / seconds
+    return f"{tally.seconds:.1f} s, {tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times as fast as the clock"
 
 
 def conclusion(tally: Tally) -> str:
@@ -44,43 +92,101 @@ def conclusion(tally: Tally) -> str:
     return f"{promises} broken, in {len(tally.found):,} of {tally.seeds:,} seeds"
 
 
-def _said(target: Target, tally: Tally) -> Iterator[tuple[str, str]]:
+def facts_in_words(target: Target, tally: Tally) -> Iterator[tuple[str, str]]:
+    """Yield what can be said of it, each with a word for what it is about."""
+    yield from mishaps(tally)
+    yield "used", " · ".join(f"{name} {used}/{of}" for name, used, of in used(target, tally))
+    yield "cost", " · ".join(_costs(target, tally))
+
+
+def times_in_words(tally: Tally) -> Iterator[tuple[str, str]]:
+    """Yield for each machine in which states most time was spent."""
+    return ((machine, f"{shares(times)} of its time") for machine, times in state_times(tally).items())
+
+
+def mishaps(tally: Tally) -> Iterator[tuple[str, str]]:
+    """Yield what went wrong, and how long it was until that was over."""
     struck = (f"{name} {count:,}" for name, count in tally.struck.most_common())
     yield "faults", " · ".join(struck) or "none"
+    yield "crash points", _crash_points(tally)
     yield "runners", _runners(tally)
-    yield "used", " · ".join(f"{name} {used}/{of}" for name, used, of in used(target, tally))
-    for machine, times in _times(tally).items():
-        whole = sum(times.values())
-        most = sorted(times.items(), key=lambda each: -each[1])[:STATES_SHOWN]
-        yield f"time of {machine}"[:12], " · ".join(f"{state} {100 * spent / whole:.1f} %" for state, spent in most)
+    if tally.unclaimed_ms:
+        back = "one came" if len(tally.unclaimed_ms) == 1 else f"{len(tally.unclaimed_ms):,} times one came"
+        yield "tasks", f"{back} back undone; it had a worker again after {spread(tally.unclaimed_ms)}"
+
+
+def shares(times: Mapping[str, int]) -> str:
+    """Return the states in which most time was spent, and how much of it."""
+    whole = sum(times.values())
+    most = sorted(times.items(), key=lambda each: -each[1])[:STATES_SHOWN]
+    return " · ".join(f"{state} {100 * spent / whole:.1f} %" for state, spent in most)
+
+
+def crash_points(tally: Tally) -> dict[str, int]:
+    """Return for each deadly fault at how many different points a runner has died of it, all of them named."""
+    counts = Counter(str(name[0]) for name in tally.points)
+    return {fault: counts[fault] for fault in DEADLY}
+
+
+def _crash_points(tally: Tally) -> str:
+    counts = crash_points(tally)
+    missing = [fault for fault, count in counts.items() if not count]
+    where = " · ".join(f"{fault} {count:,}" for fault, count in counts.items() if count)
+    never = f"never {', '.join(missing)}" if where else "none"
+    return " · ".join(filter(None, (where, never if missing else "")))
 
 
 def _runners(tally: Tally) -> str:
     if not tally.crashes:
         return "none has died"
-    died = f"{tally.crashes:,} have died; {tally.again:,} effects were performed again"
-    if len(tally.recovery_ms) < 2:  # noqa: PLR2004 - as few as have no distribution
+    again = "one effect was" if tally.again == 1 else f"{tally.again:,} effects were"
+    died = f"{tally.crashes:,} have died; {again} performed again"
+    if not tally.recovery_ms:
         return died
-    half, often = median(tally.recovery_ms) / SECOND_MS, quantiles(tally.recovery_ms, n=20)[-1] / SECOND_MS
-    return f"{died}; there was another after {half:.1f} s (median), {often:.1f} s (95 %)"
+    return f"{died}; there was another after {spread(tally.recovery_ms)}"
+
+
+def _costs(target: Target, tally: Tally) -> Iterator[str]:
+    """Yield what it has cost: money if it is on record, sessions if there are any, the time of activities."""
+    if tally.microusd is None:
+        yield "no money is on record"
+    else:
+        yield f"{tally.microusd / MICRO:,.6f} USD"
+    if tally.sessions:
+        yield f"{tally.sessions:,} sessions, {duration(tally.session_ms)} by the log"
+    if tally.task_ms:
+        few, many = median(tally.task_sessions), percentile_95(tally.task_sessions)
+        yield f"of a task {few:g} (median), {many:g} (95 %), in {spread(tally.task_ms)}"
+    for name, spent_ms in working_ms(target, tally).items():
+        yield f"{name} {duration(spent_ms)}"
+
+
+def working_ms(target: Target, tally: Tally) -> dict[str, int]:
+    """Return for how long there was each kind of activity, by the states in which it goes on, the longest first."""
+    spent: Counter[str] = Counter()
+    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}
+    for (machine, state), spent_ms in tally.state_ms.items():
+        of = machines[machine]
+        for slot, span in of.spans.items():
+            if isinstance(span.during, Does) and slot not in of.served and state in map(str, span.states):
+                spent[slot] += spent_ms
+    return {name: spent_ms for name, spent_ms in spent.most_common() if spent_ms}
 
 
 def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
-    """Yield of states, rows, and both answers of guards, how many were used of how many."""
-    system = _system(target)
-    machines = {m.name: m for of in system.aggregates.values() for m in of.machines.values()}.values()
+    """Yield of states, rows, both answers of guards, faults and deadly faults, how many occurred of how many."""
+    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
     guarded = [(m.name, number) for m in machines for number, row in enumerate(m.rows) if row.when is not None]
     both = sum((*each, True) in tally.guards and (*each, False) in tally.guards for each in guarded)
     yield "states", len(tally.states), sum(len(m.states) - len(m.detached) for m in machines)
     yield "rows", len(tally.rows), sum(len(m.rows) for m in machines)
     yield "guards, both ways", both, len(guarded)
+    yield "faults", sum(count > 0 for count in tally.struck.values()), len(NAMES)
+    yield "crash points", sum(count > 0 for count in crash_points(tally).values()), len(DEADLY)
 
 
-def _system(target: Target) -> System:
-    return alone(target.subject)[0] if isinstance(target.subject, Machine) else target.subject
-
-
-def _times(tally: Tally) -> dict[str, dict[str, int]]:
+def state_times(tally: Tally) -> dict[str, dict[str, int]]:
+    """Return by machine how long its entities were in each state, in milliseconds; without those in which none was."""
     times: dict[str, dict[str, int]] = {}
     for (machine, state), spent_ms in sorted(tally.state_ms.items()):
         if spent_ms:
@@ -88,12 +194,75 @@ def _times(tally: Tally) -> dict[str, dict[str, int]]:
     return times
 
 
-def _finding(finding: Finding, width: int) -> Iterator[str]:
+def spread(each_ms: Sequence[int]) -> str:
+    """Return how long something took, in words: the median, and what 95 % did not pass."""
+    return f"{duration(median(each_ms))} (median), {duration(percentile_95(each_ms))} (95 %)"
+
+
+def percentile_95(each: Sequence[int]) -> float:
+    """Return what 95 % of these do not pass."""
+    return quantiles(each, n=20, method="inclusive")[-1] if len(each) > 1 else each[0]
+
+
+def duration(spent_ms: float) -> str:
+    """Return a duration in words, in the unit that suits it."""
+    for unit_ms, unit in ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")):
+        if spent_ms >= unit_ms:
+            return f"{spent_ms / unit_ms:,.1f} {unit}"
+    return f"{spent_ms:.0f} ms"
+
+
+def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
+    """Yield what is broken, by which seed it was found, what was not orderly, and what happened last."""
     found = finding.run.found
     if found is None:
         return
-    yield from wrapped("  ✗ ", f"{found.owner}: {found.promise}: broken, first with seed {finding.seed}", width)
+    where = "" if finding.target.name == found.owner else f" of {finding.target.name}"
+    broken = f"{found.owner}: {found.promise}: broken, first with seed {finding.seed}{where}"
+    yield from wrapped("  ✗ ", broken, width)
     yield from wrapped("     ", f"not so of {found.of}", width)
     yield from deviation_lines(finding.run.deviations, width)
     yield from last_lines(finding.system, finding.run.entries, width)
     yield ""
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """Return all of it for programs; what JSON can say, and nothing else."""
+    target, tally = report.target, report.tally
+    return {
+        "target": target.name,
+        "ok": report.ok,
+        "conclusion": conclusion(tally),
+        "seeds": tally.seeds,
+        "inputs": tally.inputs,
+        "refused": tally.refused,
+        "transitions": tally.transitions,
+        "crashes": tally.crashes,
+        "performed_again": tally.again,
+        "virtual_ms": tally.virtual_ms,
+        "seconds": round(tally.seconds, 3),
+        "faults": dict(tally.struck),
+        "crash_points": crash_points(tally),
+        "coverage": {name: [count, of] for name, count, of in used(target, tally)},
+        "seen": sorted(f"{owner}: {promise}" for owner, promise in tally.seen),
+        "state_ms": {f"{machine} {state}": spent for (machine, state), spent in sorted(tally.state_ms.items())},
+        "recovery_ms": tally.recovery_ms,
+        "unclaimed_ms": tally.unclaimed_ms,
+        "cost": {
+            "microusd": tally.microusd,
+            "sessions": tally.sessions,
+            "session_ms": tally.session_ms,
+            "task_sessions": tally.task_sessions,
+            "task_ms": tally.task_ms,
+            "working_ms": working_ms(target, tally),
+        },
+        "found": [
+            {
+                "seed": each.seed,
+                **(msgspec.to_builtins(each.run.found) if each.run.found else {}),
+                "deviations": [[list(name), way] for name, way in each.run.deviations.items()],
+                "inputs": len(each.run.entries),
+            }
+            for each in report.findings
+        ],
+    }

@@ -7,7 +7,7 @@ messages under way, timers, who is listened to. A new runner begins as the engin
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from lifefold.core.kernel import (
@@ -16,6 +16,7 @@ from lifefold.core.kernel import (
     Elapsed,
     Ended,
     Envelope,
+    Event,
     Reaction,
     Recovered,
     Refusal,
@@ -26,9 +27,9 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.check.flaw import ANSWERED
-from lifefold.interpreters.simulate.environment import Chance, Span
+from lifefold.interpreters.simulate.environment import Chance, Said, Span
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
-from lifefold.interpreters.simulate.outside import Agenda, Part, Process
+from lifefold.interpreters.simulate.outside import Agenda, Part, Process, due, turn
 from lifefold.interpreters.simulate.vigil import Violation
 
 
@@ -67,6 +68,8 @@ class Runner:
         self._inbox: Final[deque[Given]] = deque()
         self._is_writing = False
         self._timers: Final[dict[Part, int]] = {}
+        self._overdue: Final[list[tuple[int, Part]]] = []
+        """Timers that were due when they began: when, and which."""
         self._arrivals: Final[dict[tuple[str, str], int]] = {}
         self._heard: Final[set[Part]] = set()
         """What this runner listens to."""
@@ -91,23 +94,33 @@ class Runner:
             return
         self._life += 1
         self.is_up = True
-        down_ms = self._agenda.now_ms - self._down_since_ms
         if self._life > 1:
-            self.recovery_ms.append(down_ms)
+            self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
         self._present = dict(self.aggregates)
         self._last_ms = self.entries[-1].envelope.at_ms if self.entries else 0
+        down_ms = max(0, self.clock_ms - self._last_ms)  # as the engine knows it: since what is on record
         back = [Given(name, Envelope("", Recovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates]
-        new = [Given(name, envelope) for name, envelope in self.opening if name not in self.aggregates]
-        again, owed, life = [*self.untold.items()], [*self._owed.items()], self._life
+        new = [
+            Given(name, replace(envelope, at_ms=self.clock_ms))
+            for name, envelope in self.opening
+            if name not in self.aggregates
+        ]
+        owed, life = [*self._owed.items()], self._life
+        for (sender, _, _), tell in [*self.untold.items()]:
+            self._tell(sender, tell)
+        if self._posts:
+            self._agenda.at(self._agenda.now_ms, self._take_posts, life, [*self._posts.values()])
         self._give([*back, *new])
         if life != self._life:
             return
-        for (sender, _, _), tell in again:
-            self._tell(sender, tell)
         for identity, asked in owed:
             self.counts.again += 1
             self._perform(identity, asked)
-        self._give([*self._posts.values()])
+
+    def _take_posts(self, life: int, posts: Sequence[Given]) -> None:
+        """Take what people have said while there was no runner."""
+        if life == self._life:
+            self._give(posts)
 
     def post(self, name: str, envelope: Envelope) -> None:
         """Have somebody say something; if there is no runner, the next one hears it."""
@@ -128,7 +141,7 @@ class Runner:
         self._life += 1
         self.is_up = self._is_writing = False
         self._down_since_ms = self._agenda.now_ms
-        for volatile in (self._inbox, self._timers, self._heard, self._done, self._arrivals):
+        for volatile in (self._inbox, self._timers, self._overdue, self._heard, self._done, self._arrivals):
             volatile.clear()
         span_ms = self._chance.environment.restart_ms
         self._agenda.at(
@@ -149,7 +162,7 @@ class Runner:
             self._commit(given)
 
     def _commit(self, batch: Sequence[Given]) -> None:
-        decided = [Decided(each, self._decide(each)) for each in batch]
+        decided = [self._decide(each) for each in batch]
         self._commits += 1
         place = self._commits
         for fault in _BEFORE:
@@ -166,11 +179,12 @@ class Runner:
         else:
             self._persist(decided)
 
-    def _decide(self, given: Given) -> Reaction | Refusal:
+    def _decide(self, given: Given) -> Decided:
         """Decide as the ledger does: time never goes backwards in a log, whatever the clock does."""
         name, envelope = given.aggregate, given.envelope
         if envelope.at_ms < self._last_ms:
             envelope = replace(envelope, at_ms=self._last_ms)
+            given = given._replace(envelope=envelope)
         of = self._types[name]
         try:
             outcome = react(of, self._present.get(name) or of.start(name), envelope)
@@ -179,7 +193,7 @@ class Runner:
         if isinstance(outcome, Reaction):
             self._last_ms = envelope.at_ms
             self._present[name] = outcome.aggregate
-        return outcome
+        return Decided(given, outcome)
 
     def _written(self, life: int, decided: Sequence[Decided]) -> None:
         if life == self._life:
@@ -200,6 +214,7 @@ class Runner:
             if life == self._life and isinstance(outcome, Reaction):
                 self._release(given.aggregate, outcome)
         if life == self._life:
+            self._arrange_overdue(decided)
             self._go_on()
 
     def _take(self, given: Given, outcome: Reaction | Refusal) -> None:
@@ -223,7 +238,7 @@ class Runner:
             self._commit(batch)
 
     def _record(self, given: Given, reaction: Reaction) -> None:
-        name, envelope = given.aggregate, replace(given.envelope, at_ms=self._last_ms)
+        name, envelope = given.aggregate, given.envelope
         self.entries.append(Entry(name, envelope))
         self.counts.transitions += len(reaction.transitions)
         self.aggregates[name] = reaction.aggregate
@@ -253,7 +268,10 @@ class Runner:
                 case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
                     part = (name, asked.entity, slot, generation)
                     self._timers[part] = deadline_ms
-                    self._arm(part, deadline_ms)
+                    if deadline_ms > self.clock_ms:
+                        self._arm(part, deadline_ms)
+                    else:
+                        self._overdue.append((deadline_ms, part))
                 case CancelTimer(slot=slot, generation=generation):
                     self._timers.pop((name, asked.entity, slot, generation), None)
                 case Begin() as begin:
@@ -283,7 +301,28 @@ class Runner:
             self._give([Given(tell.aggregate, envelope)])
 
     def _arm(self, part: Part, deadline_ms: int) -> None:
-        self._agenda.at(deadline_ms - self.skew_ms, self._elapse, self._life, part, deadline_ms)
+        self._agenda.at(deadline_ms - self.skew_ms, self._elapse, self._life, part, deadline_ms, order=due(part))
+
+    def _arrange_overdue(self, decided: Sequence[Decided]) -> None:
+        """Let timers that were due when they began elapse as soon as what was asked for with them is done.
+
+        Those of a runner that is back wait for what is sent again, too, and for what that asks for.
+        """
+        if self._overdue:
+            is_back = isinstance(decided[0].given.envelope.event, Recovered)
+            how = self._put_off if is_back else self._elapse_overdue
+            self._agenda.at(self._agenda.now_ms, how, self._life)
+
+    def _put_off(self, life: int) -> None:
+        self._agenda.at(self._agenda.now_ms, self._elapse_overdue, life)
+
+    def _elapse_overdue(self, life: int) -> None:
+        if life != self._life:
+            return
+        overdue = sorted(self._overdue)
+        self._overdue.clear()
+        for deadline_ms, part in overdue:
+            self._elapse(life, part, deadline_ms)
 
     def _elapse(self, life: int, part: Part, deadline_ms: int) -> None:
         if life != self._life or self._timers.get(part) != deadline_ms or self.clock_ms < deadline_ms:
@@ -305,7 +344,7 @@ class Runner:
             self._continue(part, process)
             return
         for place in range(process.heard, process.spoken):
-            self._agenda.at(self._agenda.now_ms, self._report, self._life, part, process, place)
+            self._agenda.at(self._agenda.now_ms, self._report, self._life, part, process, place, order=turn(part))
 
     def _let_go(self, part: Part) -> None:
         """Forget an activity that has said all and is over."""
@@ -318,7 +357,7 @@ class Runner:
     def _continue(self, part: Part, process: Process) -> None:
         if process.spoken < len(process.said):
             after_ms = process.said[process.spoken].after_ms
-            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process)
+            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process, order=turn(part))
 
     def _speak(self, part: Part, process: Process) -> None:
         """Let a process say the next thing, whether or not somebody listens."""
@@ -326,9 +365,9 @@ class Runner:
             return
         place = process.spoken
         process.spoken += 1
+        self._continue(part, process)  # before it is heard: what comes of that may hasten it
         if part in self._heard:
             self._report(self._life, part, process, place)
-        self._continue(part, process)
 
     def _report(self, life: int, part: Part, process: Process, place: int) -> None:
         if life != self._life or process.is_over:
@@ -351,7 +390,7 @@ class Runner:
             process.is_over = True
         self._heard.discard(part)
         after_ms = self._takes_ms(self._chance.environment.end_ms, "end", *part)
-        self._agenda.at(self._agenda.now_ms + after_ms, self._confirm, self._life, part)
+        self._agenda.at(self._agenda.now_ms + after_ms, self._confirm, self._life, part, order=turn(part))
 
     def _confirm(self, life: int, part: Part) -> None:
         if life == self._life:
@@ -378,15 +417,15 @@ class Runner:
             process.spoken = len(process.said) - 1
             process.heard = process.spoken
             after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
-            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process)
+            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process, order=turn(part))
 
     def come_back(self) -> None:
         """Let there be a runner, if there is none, whatever keeps it."""
         self._full_until_ms = 0
         self._agenda.at(self._agenda.now_ms, self.start)
 
-    def relieve(self) -> None:
-        """Let every activity that has said all, and is not over, come to its orderly end after all."""
+    def relieve(self, is_due: Callable[[Event], bool]) -> None:
+        """Let every activity that has said all, and is not over, come to an end after all, maybe one that is due."""
         for part, process in self._processes.items():
             name, ref, slot, generation = part
             running = self.aggregates[name].entities[ref].find(slot)
@@ -394,7 +433,11 @@ class Runner:
             is_live = running is not None and running.generation == generation and machine is not None
             if is_live and machine is not None and process.spoken == len(process.said) == process.heard:
                 aggregate = self.aggregates[name]
-                process.said += self._chance.course(machine, aggregate, aggregate.entities[ref], slot, generation)
+                entity = aggregate.entities[ref]
+                said = self._chance.course(machine, aggregate, entity, slot, generation)
+                ends = [each for kind in machine.last[slot] for each in kind.examples_for(entity.record)]
+                due_end = next((each for each in ends if is_due(each)), None)
+                process.said += said if due_end is None else [*said[:-1], Said(1, due_end)]
                 self._continue(part, process)
 
 

@@ -1,23 +1,42 @@
 """The few deviations without which a run would be orderly and nothing would be found: *delta debugging*.
 
-Deviations are left out, many at a time and then fewer, as long as the same promise is still broken (A. Zeller and R.
-Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002); then each that is left is made as small as it can
-be. What remains is minimal: without any one of them the promise is kept.
+Deviations are left out, a kind at a time, then many at a time and then fewer, as long as the same promise is still
+broken (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Then what happens at a
+later occasion is tried at an earlier one, so that less happens before it; then each that is left is made as small as it
+can be. What remains is minimal: without any one of them the promise is kept.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from lifefold.interpreters.simulate.choices import Name
+from lifefold.interpreters.simulate.choices import SPOKEN, Name
 
 Deviations = dict[Name, int]
 
 IsFound = Callable[[Mapping[Name, int]], bool]
 """Tells whether with these deviations alone it is still found."""
 
+SOONER: Final = 6
+"""How many earlier occasions are tried for each."""
+
 
 def shrunk(deviations: Mapping[Name, int], is_found: IsFound) -> Deviations:
-    """Return the few with which it is found, each as small as it can be."""
-    return _smaller(_fewer(dict(deviations), is_found), is_found)
+    """Return the few with which it is found, each as small as it can be, and at the first occasions."""
+    few = _fewer(_of_few_kinds(dict(deviations), is_found), is_found)
+    sooner = _sooner(few, is_found)
+    if sooner != few:
+        sooner = _fewer(sooner, is_found)
+    return _smaller(sooner, is_found)
+
+
+def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:
+    """Leave out whole kinds of deviations, those of which there are most first."""
+    kinds = [name[0] for name in deviations]
+    for kind in sorted(dict.fromkeys(kinds), key=kinds.count, reverse=True):
+        without = {name: way for name, way in deviations.items() if name[0] != kind}
+        if is_found(without):
+            deviations = without
+    return deviations
 
 
 def _fewer(deviations: Deviations, is_found: IsFound) -> Deviations:
@@ -43,6 +62,51 @@ def _fewer(deviations: Deviations, is_found: IsFound) -> Deviations:
 
 def _with(deviations: Deviations, names: list[Name], is_found: IsFound) -> bool:
     return is_found({name: deviations[name] for name in names})
+
+
+def _sooner(deviations: Deviations, is_found: IsFound) -> Deviations:
+    """Let what happens on a later occasion happen on an earlier one, with all that comes after it."""
+    for whose in dict.fromkeys(map(_whose, deviations)):
+        before, place = 0, 0
+        while place < len(numbers := _occasions(deviations, whose)):
+            number = numbers[place]
+            for by in range(number - before - 1, max(0, number - before - 1 - SOONER), -1):
+                moved = {_moved(name, whose, number, by): way for name, way in deviations.items()}
+                if is_found(moved):
+                    deviations, number = moved, number - by
+                    break
+            before, place = number, place + 1
+    return deviations
+
+
+def _occasions(deviations: Deviations, whose: Name) -> list[int]:
+    return sorted({_number(name) for name in deviations if _whose(name) == whose} - {0})
+
+
+def _first_number(name: Name) -> int:
+    """Return where a name says on which occasion it is: at its first number; behind its end, if it has none."""
+    return next((place for place, part in enumerate(name) if isinstance(part, int)), len(name))
+
+
+def _number(name: Name) -> int:
+    return next((part for part in name if isinstance(part, int)), 0)
+
+
+def _whose(name: Name) -> Name:
+    """Return whose occasions a name counts: the people's, a runner's, an activity's, a pair's messages."""
+    place = _first_number(name)
+    if name[0] in SPOKEN:
+        return ("people",)
+    return name[max(1, place - 3) : place] or name[:1]
+
+
+def _moved(name: Name, whose: Name, since: int, by: int) -> Name:
+    """Return a name that says an earlier occasion, if it is one of these, and no earlier one than since."""
+    place = _first_number(name)
+    number = _number(name)
+    if _whose(name) != whose or number < since:
+        return name
+    return (*name[:place], number - by, *name[place + 1 :])
 
 
 def _smaller(deviations: Deviations, is_found: IsFound) -> Deviations:

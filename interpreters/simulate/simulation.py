@@ -10,23 +10,24 @@ The same seed makes the same run, on every machine, byte for byte: chance comes 
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.core.kernel import (
     AggregateType,
-    Cause,
     Envelope,
+    Event,
     Machine,
+    Pattern,
     Property,
     Reaction,
     Refusal,
     System,
     alone,
     encode,
-    possible,
 )
 from lifefold.interpreters.check.coverage import Coverage
 from lifefold.interpreters.simulate.choices import Choices, Name
@@ -34,15 +35,18 @@ from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
 from lifefold.interpreters.simulate.outside import Agenda
+from lifefold.interpreters.simulate.people import HOUR_MS, People
 from lifefold.interpreters.simulate.runner import Runner
-from lifefold.interpreters.simulate.vigil import Vigil, Violation
+from lifefold.interpreters.simulate.vigil import Debt, Vigil, Violation
 
-HOUR_MS: Final = 3_600_000
+SECOND_MS: Final = 1_000
+"""After how long it is asked whether what is owed has followed, at first."""
+
+OWED: Final = 8
+"""Of how many things that are owed any may be the one that is seen to first when all is healed."""
+
 START_MS: Final = 1_000_000_000_000
 """When runs begin. Not at 0: whoever takes that for "never" is to be found out elsewhere."""
-
-JUMP_MS: Final = (1_000, 24 * HOUR_MS)
-"""By how much a clock jumps."""
 
 
 def hours(count: float) -> int:
@@ -122,14 +126,16 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     besides its own: of the entity for a machine, of the ``Scene`` for a system.
     """
     if isinstance(target, Machine):
-        target, begins = alone(target.promising(*properties))
+        more = tuple(properties)
+        target, begins = alone(target.promising(*more) if more else target)
         opening, properties = tuple(begins.items()), ()
-    choices = Choices(seed, but=but)
+    choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
+    rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
     return _Simulation(
         target,
         tuple(opening),
         tuple(properties),
-        Chance(environment or Environment(), choices, (faults or Faults()).of(choices)),
+        Chance(around, choices, rates),
         limits or Limits(),
     ).run(seed)
 
@@ -145,17 +151,19 @@ class _Simulation:
         self._vigil = Vigil(system, properties)
         self._coverage = Coverage(system)
         self._runner = Runner(system, opening, chance, self._agenda, self._watch)
+        self._people = People(system, self._runner, self._agenda, chance)
         self._entered: dict[tuple[str, str], tuple[tuple[str, str], int]] = {}
         self._state_ms: Counter[tuple[str, str]] = Counter()
-        self._ticks = 0
 
     def run(self, seed: int | None) -> Run:
         found: Found | None = None
-        until_ms = START_MS + self._limits.until_ms
+        parts = self._chance.environment.parts
+        part = parts[self._chance.choices.any_way(("part",), len(parts))]
+        until_ms = START_MS + self._limits.until_ms // part
         try:
             self._vigil.begin({name: self._system.type_of(name) for name, _ in self._runner.opening})
             self._runner.start()
-            self._tick()
+            self._people.tick()
             self._let_pass(until_ms)
             self._agenda.now_ms = until_ms
             self._heal()
@@ -207,62 +215,51 @@ class _Simulation:
             self._state_ms[before] += now_ms - since_ms
         self._entered[entity] = (state, now_ms)
 
-    def _tick(self) -> None:
-        """Let people say something, and the clock be set, now and then."""
-        self._ticks += 1
-        rates, number = self._chance.rates, self._ticks
-        if not any(rates[each] for each in ("people", "early timer", "clock back")):
-            return
-        if self._chance.strikes("people", number):
-            self._say(number)
-        for fault, sign in (("early timer", 1), ("clock back", -1)):
-            if self._chance.strikes(fault, number):
-                least, most = JUMP_MS
-                by_ms = least + self._chance.choices.any_way(("by", fault, number), most - least + 1)
-                self._runner.set_clock(sign * by_ms)
-        least, most = self._chance.environment.people_ms
-        after_ms = most - self._chance.choices.any_way(("pause", number), most - least + 1)
-        self._agenda.at(self._agenda.now_ms + after_ms, self._tick)
-
-    def _say(self, number: int) -> None:
-        """Let somebody say one of the things that people may say."""
-        aggregates = self._runner.aggregates
-        names = list(aggregates)
-        name = names[self._chance.choices.any_way(("to whom", number), len(names))] if names else ""
-        said = self._sayable(name) if name else []
-        if said:
-            self._runner.post(name, said[self._chance.choices.any_way(("what", number), len(said))])
-
-    def _sayable(self, name: str) -> list[Envelope]:
-        of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
-        every = possible(of, aggregate, self._runner.clock_ms)
-        return [each.envelope for each in every if each.cause is Cause.COMMAND]
-
     def _heal(self) -> None:
         """Let nothing go wrong any more, and see that everything follows that is to. Raises ``Violation``."""
+        first = self._chance.choices.any_way(("owed first",), OWED)
         self._chance.calm()
         self._runner.set_clock(-self._runner.skew_ms)
         self._runner.come_back()
         self._vigil.heal()
+        while overdue := self._vigil.overdue():
+            self._settle(overdue[first % len(overdue)])
+
+    def _settle(self, owed: Debt) -> None:
+        """See that something follows, with nothing but what its promise relies on. Raises ``Violation``."""
         until_ms = self._agenda.now_ms + self._limits.healing_ms
-        while self._vigil.overdue() and self._agenda.now_ms < until_ms:
-            self._runner.relieve()
-            said = self._plead(self._vigil.pleas())
-            if self._agenda.next_ms() is None and not said:
-                break
-            then_ms = min(until_ms, max(self._agenda.now_ms, self._agenda.next_ms() or 0) + HOUR_MS)
+        relied_on = [each.of for each in self._vigil.relied_on(owed)]
+        has_waited, patience_ms = False, SECOND_MS
+        while owed in self._vigil.overdue():
+            self._runner.relieve(partial(_is_of, relied_on))
+            said = self._plead(relied_on)
+            is_idle = self._agenda.next_ms() is None and not said
+            if (has_waited and is_idle) or self._agenda.now_ms >= until_ms:
+                raise Violation(owed.owner, owed.promise, f"{owed.of}, when everything was healed")
+            has_waited = is_idle
+            then_ms = min(until_ms, max(self._agenda.next_ms() or 0, self._latest_ms()) + patience_ms)
+            patience_ms = min(2 * patience_ms, HOUR_MS)
             self._let_pass(then_ms)
             self._agenda.now_ms = then_ms
-        for owed in self._vigil.overdue():
-            raise Violation(owed.owner, owed.promise, f"{owed.of}, when everything was healed")
 
-    def _plead(self, pleas: frozenset[type[Any]]) -> bool:
-        """Say what promises rely on to be said at last, where it can be; tell whether anything was."""
+    def _latest_ms(self) -> int:
+        """Return what time it is, or that of the log if it is ahead: the clock may have been so."""
+        entries = self._runner.entries
+        return max(self._agenda.now_ms, entries[-1].envelope.at_ms if entries else 0)
+
+    def _plead(self, relied_on: Sequence[object]) -> bool:
+        """Say what a promise relies on to be said at last, where it can be; tell whether anything was."""
         said = False
         for name in list(self._runner.aggregates):
-            for envelope in self._sayable(name):
-                if type(envelope.event) in pleas:
+            for envelope in self._people.sayable(name):
+                if _is_of(relied_on, envelope.event):
                     entries = len(self._runner.entries)
                     self._runner.post(name, envelope)
                     said = said or len(self._runner.entries) > entries
         return said
+
+
+def _is_of(kinds: Sequence[object], event: Event) -> bool:
+    """Tell whether an event is one of these, or of these variants."""
+    patterns: list[Pattern[Any]] = [each for each in kinds if isinstance(each, Pattern)]
+    return type(event) in kinds or any(each.event is type(event) and each.test(event) for each in patterns)

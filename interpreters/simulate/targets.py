@@ -6,32 +6,38 @@ two hundred tasks, and so on.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
 from lifefold.core import fleet
-from lifefold.core.kernel import Machine, System
+from lifefold.core.kernel import Machine, System, alone
 from lifefold.effects import CancelSession, CheckOutWork, MergeWork, PrepareWorktree, RunSession, VerifyWork
 from lifefold.interpreters.check import targets as checked
 from lifefold.interpreters.check.targets import UnusableTarget
 from lifefold.interpreters.simulate.environment import Environment
 from lifefold.interpreters.simulate.inputs import Opening
 
-__all__ = ["FLEET", "Target", "UnusableTarget", "fleet_of", "named", "plan"]
+__all__ = ["ALONE", "FLEET", "Target", "UnusableTarget", "fleet_of", "named", "plan", "target"]
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60 * SECOND_MS
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Something to simulate; ``smaller`` names those in which what is found here may be found, too."""
+    """Something to simulate; ``smaller`` are those in which what is found here may be found, too, or their names."""
 
     name: str
     subject: Machine[Any] | System
     opening: Opening
     environment: Environment
-    smaller: tuple[str, ...] = ()
+    smaller: "tuple[str | Target, ...]" = ()
+
+    @property
+    def system(self) -> System:
+        """The system that is simulated; of a machine, the one in which it is alone."""
+        return alone(self.subject)[0] if isinstance(self.subject, Machine) else self.subject
 
 
 FLEET: Final = Environment(
@@ -48,8 +54,10 @@ FLEET: Final = Environment(
 """The world around a fleet: agents that take minutes, tests that take less, git that takes seconds."""
 
 
-ALONE: Final = Environment(people_ms=(SECOND_MS, 10 * MINUTE_MS))
-"""The world around a machine by itself: most of what happens to it is said by people."""
+ALONE: Final = Environment(
+    people_ms=(SECOND_MS, 10 * MINUTE_MS), parts=(64, 64, 16, 16, 4, 4, 1), rates={"people": 0.6}
+)
+"""The world around a machine by itself: most of what happens to it is said by people, and much of it soon."""
 
 
 def plan(agents: int, tasks: int) -> fleet.Plan:
@@ -89,5 +97,17 @@ def named(name: str) -> Target:
     if name == "fleet":
         return fleet_of(3, 9, name)
     found = checked.named(name)
-    environment = ALONE if isinstance(found.subject, Machine) else Environment()
-    return Target(name, found.subject, tuple(found.opening), environment)
+    return target(found.subject, tuple(found.opening), name=name)
+
+
+def target(
+    subject: Machine[Any] | System,
+    opening: Opening = (),
+    *,
+    environment: Environment | None = None,
+    name: str = "",
+    smaller: Iterable[Target] = (),
+) -> Target:
+    """Return somebody's own machine, or system with its opening, as a target."""
+    around = environment or (ALONE if isinstance(subject, Machine) else Environment())
+    return Target(name or subject.name, subject, tuple(opening), around, tuple(smaller))

@@ -16,7 +16,7 @@ import msgspec
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
-    Event,
+    Fairness,
     Overview,
     Property,
     Reaction,
@@ -178,7 +178,9 @@ class Vigil:
         name = self._system.name
         for touched, every in self._near.items():
             part = touched(scene(), reaction.aggregate.name, reaction.transitions)
-            for sees, promises in every if part is not None else ():
+            if part is None:
+                continue
+            for sees, promises in every:
                 seen = part
                 if sees is not None:
                     seen = Overview({each: sees(of) for each, of in part.aggregates.items()}, under_way)
@@ -257,10 +259,9 @@ class Vigil:
         """Return what has been owed since before everything was healed."""
         return [debt for debt, is_old in self.owed.items() if is_old]
 
-    def pleas(self) -> frozenset[type[Event]]:
-        """Return the events on which those promises rely, to be said at last, of which something is owed."""
-        given = (fair.of for owed in self.overdue() for fair in self._given[owed.owner, owed.promise])
-        return frozenset(each for each in given if isinstance(each, type) and issubclass(each, Event))
+    def relied_on(self, debt: Debt) -> tuple[Fairness, ...]:
+        """Return what the promise relies on by which something is owed."""
+        return self._given[debt.owner, debt.promise]
 
 
 def _invariant(holds: Callable[[Any], bool]) -> Property[Any]:

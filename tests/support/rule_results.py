@@ -9,6 +9,8 @@ import msgspec
 from mutation_results import FOLDER, page
 from mutation_results import kept as kept_of_lifecycles
 from rule_campaign import SMALL, SOURCES, Campaign, Ended, Fate
+from simulated_results import kept as simulated
+from simulated_results import section as simulated_section
 
 NAMES: Final = tuple(f"fleet-{source.of.kind}" for source in SOURCES)
 """The parts of the campaign: the rules of each type of aggregate."""
@@ -97,8 +99,8 @@ def kept() -> tuple[Rules, ...]:
 
 
 def whole_page() -> str:
-    """Return all of the page: what came of the lifecycles, and of the fleet's rules."""
-    return page(kept_of_lifecycles()) + section(kept())
+    """Return all of the page: what came of the lifecycles, of the fleet's rules, and of simulating both."""
+    return page(kept_of_lifecycles()) + section(kept()) + simulated_section(simulated())
 
 
 def section(results: Iterable[Rules]) -> str:

@@ -3,58 +3,83 @@
 import json
 import sys
 from argparse import Namespace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from shutil import get_terminal_size
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
 
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.written import see_to, write
 
 if TYPE_CHECKING:
     from lifefold.interpreters.simulate import Faults, Limits, Tally
-    from lifefold.interpreters.simulate.findings import Finding
+    from lifefold.interpreters.simulate.report import Report
     from lifefold.interpreters.simulate.targets import Target
 
-EXTRA: Final = "lifefold simulate needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
 FOUND_AT_MOST: Final = 10
 """After how many seeds that have found something no more are tried."""
+AGAIN_S: Final = 0.2
+"""How often a terminal is told how far it is."""
+SELDOM_S: Final = 60.0
+"""How often anything else is told."""
 
 
 def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no promise is broken, else 1. Raises ``BadInput``."""
-    try:
-        import_module("lifefold.interpreters.simulate")
-    except ModuleNotFoundError as error:
-        library = (error.name or "").partition(".")[0]
-        if library not in {"numpy", "scipy"}:
-            raise
-        raise BadInput(EXTRA.format(library)) from error
-    from lifefold.interpreters.simulate import Limits, campaign, hours  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
     faults, limits = _faults(arguments), Limits(until_ms=hours(arguments.hours))
+    if arguments.soak:
+        return _soak(arguments, faults, limits)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", is_emitted)
-    seeds = range(arguments.seed, arguments.seed + (arguments.seeds or (1 if arguments.seed else 100)))
-    tell = _progress(target.name, len(seeds))
-    tally = campaign(
-        target.name, seeds, faults=faults, limits=limits, jobs=arguments.jobs, tell=tell, stop_at=FOUND_AT_MOST
-    )
-    findings = _findings(target, tally, faults, limits)
-    if arguments.json:
-        print(json.dumps(_facts(target, tally, findings), indent=2))
-    else:
-        _tell(target, tally, findings)
+    report = _tried(arguments, target, faults, limits)
+    _tell(report, is_json=arguments.json)
     if arguments.emit_test:
-        _emit(findings, Path(arguments.emit_test), is_quiet=arguments.json)
-    return 1 if tally.found else 0
+        _emit(report, Path(arguments.emit_test), is_quiet=arguments.json)
+    return 0 if report.ok else 1
+
+
+def _tried(arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits") -> "Report":
+    """Try as many seeds as were asked for, or until enough have found something."""
+    from lifefold.interpreters.simulate.report import trial  # noqa: PLC0415 - takes a while
+
+    seeds = range(arguments.seed, arguments.seed + (arguments.seeds or (1 if arguments.seed else 100)))
+    tell = _Progress(target, len(seeds))
+    return trial(
+        arguments.target, seeds, faults=faults, limits=limits, jobs=arguments.jobs, tell=tell, stop_at=FOUND_AT_MOST
+    )
+
+
+def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
+    """Try seeds until stopped; return 1 if anything was found. Raises ``BadInput``."""
+    from lifefold.interpreters.simulate.soak import Folder, Soak, until_stopped  # noqa: PLC0415 - takes a while
+
+    if arguments.seeds or arguments.emit_test:
+        raise BadInput(
+            "--soak goes on until it is stopped, and writes its tests itself: leave out --seeds, --emit-test"
+        )
+    try:
+        folder = Folder(Path(arguments.soak), arguments.target)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise BadInput(f"--soak {arguments.soak}: that is no folder") from error
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    if arguments.seed:
+        folder.went(arguments.seed)
+    soak = Soak(arguments.target, folder, faults=faults, limits=limits)
+    begins = f"from seed {folder.next_seed:,} on, until stopped"
+    print(f"{soak.target.name}: {begins}; what is found is kept in {arguments.soak}", file=sys.stderr, flush=True)
+    with until_stopped() as is_stopped:
+        report = soak.go_on(is_stopped, jobs=arguments.jobs, tell=_Progress(soak.target))
+    _tell(report, is_json=arguments.json)
+    return 0 if report.ok else 1
 
 
 def _named(name: str) -> "Target":
-    from lifefold.interpreters.simulate import targets  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.simulate import targets  # noqa: PLC0415 - takes a while
 
     try:
         return targets.named(name)
@@ -64,7 +89,7 @@ def _named(name: str) -> "Target":
 
 def _faults(arguments: Namespace) -> "Faults":
     """Return the faults as they were typed: ``name=rate``, or ``none``."""
-    from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - takes a while
 
     if arguments.fault == ["none"]:
         return NONE
@@ -81,74 +106,49 @@ def _faults(arguments: Namespace) -> "Faults":
         raise BadInput(f"--fault: {error}") from error
 
 
-def _progress(name: str, seeds: int) -> Any:
-    if not sys.stderr.isatty():
-        return None
+class _Progress:
+    """Says how far it is, beside the output: on a terminal all the time, elsewhere now and then while it takes long."""
 
-    def tell(tally: "Tally") -> None:
-        rate = tally.inputs / tally.seconds if tally.seconds else 0
-        done = f"{tally.seeds:,} of {seeds:,} seeds, {tally.inputs:,} inputs, {rate:,.0f}/s"
-        said = f"{name}: {done}, {len(tally.found)} found"
-        print(f"\r{said:<100}", end="\r", file=sys.stderr, flush=True)
+    def __init__(self, target: "Target", seeds: int | None = None) -> None:
+        self._target: Final = target
+        self._of: Final = "" if seeds is None else f" of {seeds:,}"
+        self._began_s: Final = perf_counter()
+        self._told_s = self._began_s
 
-    return tell
+    def __call__(self, tally: "Tally") -> None:
+        now_s = perf_counter()
+        is_terminal = sys.stderr.isatty()
+        if now_s - self._told_s >= (AGAIN_S if is_terminal else SELDOM_S):
+            self._told_s = now_s
+            said = self._said(tally, tally.inputs / (now_s - self._began_s))
+            if is_terminal:
+                room = get_terminal_size().columns - 1  # a line that is continued would stay there
+                print(f"\r{said[:room]:<{room}}", end="\r", file=sys.stderr, flush=True)
+            else:
+                print(said, file=sys.stderr, flush=True)
 
+    def _said(self, tally: "Tally", rate: float) -> str:
+        from lifefold.interpreters.simulate.report import used  # noqa: PLC0415 - takes a while
 
-def _findings(target: "Target", tally: "Tally", faults: "Faults", limits: "Limits") -> "list[Finding]":
-    """Make what was found small: each promise once, by its first seed."""
-    from lifefold.interpreters.simulate.campaign import Order, run  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.simulate.findings import small  # noqa: PLC0415 - as above
-
-    firsts: dict[tuple[str, str], int] = {}
-    for seed, found in tally.found:
-        firsts.setdefault((found.owner, found.promise), seed)
-    order = Order(target.name, (), faults, limits)
-    return [small(target, seed, run(target, order, seed), faults, limits) for seed in firsts.values()]
-
-
-def _tell(target: "Target", tally: "Tally", findings: "list[Finding]") -> None:
-    from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.simulate.report import lines  # noqa: PLC0415 - as above
-
-    print("\n".join(lines(target, tally, findings, WIDTH)))
+        shares = ", ".join(f"{name} {count}/{of}" for name, count, of in used(self._target, tally))
+        done = f"{tally.seeds:,}{self._of} seeds, {tally.inputs:,} inputs, {rate:,.0f}/s, {len(tally.found)} found"
+        return f"{self._target.name}: {done}; {shares}"
 
 
-def _facts(target: "Target", tally: "Tally", findings: "list[Finding]") -> dict[str, Any]:
-    from lifefold.interpreters.simulate.report import conclusion, used  # noqa: PLC0415 - needs an extra
+def _tell(report: "Report", *, is_json: bool) -> None:
+    from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.simulate.report import facts, lines  # noqa: PLC0415 - as above
 
-    return {
-        "target": target.name,
-        "ok": not tally.found,
-        "conclusion": conclusion(tally),
-        "seeds": tally.seeds,
-        "inputs": tally.inputs,
-        "refused": tally.refused,
-        "transitions": tally.transitions,
-        "crashes": tally.crashes,
-        "performed_again": tally.again,
-        "virtual_ms": tally.virtual_ms,
-        "seconds": round(tally.seconds, 3),
-        "faults": dict(tally.struck),
-        "coverage": {name: [count, of] for name, count, of in used(target, tally)},
-        "seen": sorted(f"{owner}: {promise}" for owner, promise in tally.seen),
-        "state_ms": {f"{machine} {state}": spent for (machine, state), spent in sorted(tally.state_ms.items())},
-        "recovery_ms": tally.recovery_ms,
-        "found": [
-            {
-                "seed": each.seed,
-                **(msgspec.to_builtins(each.run.found) if each.run.found else {}),
-                "deviations": [[list(name), way] for name, way in each.run.deviations.items()],
-                "inputs": len(each.run.entries),
-            }
-            for each in findings
-        ],
-    }
+    if is_json:
+        print(json.dumps(facts(report), indent=2))
+    else:
+        print("\n".join(lines(report.target, report.tally, report.findings, WIDTH)))
 
 
-def _emit(findings: "list[Finding]", path: Path, *, is_quiet: bool) -> None:
-    from lifefold.interpreters.simulate.emitted import emitted  # noqa: PLC0415 - needs an extra
+def _emit(report: "Report", path: Path, *, is_quiet: bool) -> None:
+    from lifefold.interpreters.simulate.emitted import emitted  # noqa: PLC0415 - takes a while
 
-    text = emitted(findings)
+    text = emitted(report.findings)
     if text:
         write(path, text.encode(), is_quiet=is_quiet)
     else:

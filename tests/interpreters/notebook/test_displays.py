@@ -21,6 +21,7 @@ from lifefold.core.kernel import (
     after,
     always,
     eventually,
+    leads_to,
     row,
 )
 from lifefold.core.session import SessionExited, Success
@@ -32,6 +33,7 @@ from lifefold.interpreters.notebook import (
     BUNDLES,
     History,
     TooManyError,
+    charts,
     load_ipython_extension,
     moves,
     state_space,
@@ -39,6 +41,9 @@ from lifefold.interpreters.notebook import (
     way,
 )
 from lifefold.interpreters.notebook.scrubber import Scrubber
+from lifefold.interpreters.simulate import simulate
+from lifefold.interpreters.simulate.report import trial
+from lifefold.interpreters.simulate.targets import target
 from lifefold.interpreters.store import Batch, MemoryStore
 from lifefold.interpreters.views import machines
 from lifefold.interpreters.views.picture import Tint, statechart
@@ -61,6 +66,15 @@ class Goes(Event, frozen=True): ...
 
 class Lamp(Record, frozen=True):
     state: Light = Light.OFF
+
+
+LEFT_ON: Final = Machine(
+    "lamp",
+    Lamp(),
+    rows=(row(Light.OFF, Goes, Light.GREEN), row(Light.GREEN, Stops, Light.RED), row(Light.RED, Stops, Light.OFF)),
+    properties=(leads_to("it goes out", lambda e: e.state is Light.GREEN, lambda e: e.state is Light.OFF),),
+)
+"""Nobody has to switch it off."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +101,11 @@ def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, r
     seat = machines()["seat"]
     trace = report.broken()[0].trace
     assert trace is not None
-    shown = (seat, fleet.system, trace, statechart(seat), state_space(seat), report, history)
+    tried = trial(target(LEFT_ON), range(30), stop_at=1)
+    run = simulate(seat, seed=1)
+    figure = charts.times("so long", {"each": [1_000]})
+    checked = (seat, fleet.system, trace, statechart(seat), state_space(seat), report, history)
+    shown = (*checked, run, tried, tried.findings[0], figure)
     assert {type(each) for each in shown} == set(BUNDLES)
     for each in shown:
         data, _ = shell.display_formatter.format(each)
@@ -111,6 +129,8 @@ def test_without_the_library_there_is_the_text(shell: Any, report: Report, monke
     load_ipython_extension(shell)
     assert shell.display_formatter.format(session.machine)[0].keys() == {"text/plain"}
     assert "<svg" not in shell.display_formatter.format(report)[0]["text/html"]
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert shell.display_formatter.format(charts.times("so long", {}))[0].keys() == {"text/plain"}
 
 
 def test_a_report_shows_the_way_as_a_picture(shell: Any, report: Report) -> None:

@@ -17,7 +17,11 @@ def figures(tally: Tally) -> tuple[object, ...]:
         tally.rows,
         tally.guards,
         tally.state_ms,
-        sorted(tally.recovery_ms),
+        tally.recovery_ms,
+        tally.unclaimed_ms,
+        tally.task_sessions,
+        tally.task_ms,
+        tally.points,
         tally.found,
     )
 

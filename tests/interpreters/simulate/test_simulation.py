@@ -12,7 +12,7 @@ import pytest
 from lifefold.core import fleet, session, task
 from lifefold.core.fleet import board
 from lifefold.core.fleet.work import tasks_of
-from lifefold.core.kernel import Property, always, always_step, eventually
+from lifefold.core.kernel import Property, Refusal, always, always_step, eventually
 from lifefold.effects import RunSession
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.simulate import NONE, Choices, Environment, Faults, Limits, Name, Run, Said, hours, simulate
@@ -98,6 +98,16 @@ def test_what_is_on_record_folds_again_as_the_engine_folds_it() -> None:
             assert getattr(decision, "envelope", None) == envelope
             entries.append(getattr(decision, "entry"))  # noqa: B009 - it is a decision
         assert len(list(Ledger(fleet.system).fold(entries))) == len(run.entries)
+
+
+def test_what_gathers_while_a_store_is_slow_is_on_record_at_the_time_of_its_decision() -> None:
+    """All of a batch is persisted at once, and its entries have times of their own: the log folds again."""
+    target, slow = named("fleet"), Faults(dict.fromkeys(NAMES, 0.0) | {"slow store": 0.3, "fails": 0.2}, swarm=False)
+    for seed in range(12):
+        run = simulate(target.subject, opening=target.opening, seed=seed, environment=target.environment, faults=slow)
+        ledger = Ledger(fleet.system)
+        refused = [each for each in run.entries if isinstance(ledger.decide(*each), Refusal)]
+        assert refused == []
 
 
 def test_no_message_is_lost_or_doubled_by_any_fault() -> None:

@@ -9,7 +9,7 @@ SEEDS = 100
 EVENTS = 100_000
 """How many events there are at least in as many seeds: what entities take, inputs and what rules have follow."""
 
-TARGET = fleet_of(8, 64)
+TARGET = fleet_of(9, 88)
 
 
 @pytest.mark.parametrize("first", [0, SEEDS])

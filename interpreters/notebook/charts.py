@@ -1,0 +1,199 @@
+"""Charts of what simulations have found out: how long it took to recover, what it has cost, what was when.
+
+They are made with Altair, and each is a ``Figure``: a picture that needs no network, and the same in words.
+"""
+
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+import altair as alt
+
+from lifefold.core.kernel import Machine
+from lifefold.interpreters.notebook.figure import Figure
+from lifefold.interpreters.notebook.space import FILLS
+from lifefold.interpreters.simulate.campaign import Tally
+from lifefold.interpreters.simulate.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
+from lifefold.interpreters.simulate.simulation import START_MS, Run
+from lifefold.interpreters.simulate.story import happenings
+from lifefold.interpreters.simulate.targets import Target
+
+WIDTH: Final = 560
+HEIGHT: Final = 150
+BAR: Final = 30
+"""How many characters the longest bar has in words."""
+
+STEPS: Final = (
+    *(round(number * SECOND_MS) for number in (0.1, 0.3, 1, 3, 10, 30)),
+    *(number * MINUTE_MS for number in (1, 3, 10, 30)),
+    *(number * HOUR_MS for number in (1, 3, 10, 24)),
+)
+"""What divides times into those that are alike: about three times as long each, and what people count in."""
+
+MOMENTS: Final = 160
+"""At how many moments it is looked what state everything is in."""
+
+_LOOK: Final[dict[str, Any]] = {
+    "font": "Liberation Sans, Arial, sans-serif",
+    "view": {"stroke": None},
+    "axis": {"grid": False, "labelColor": "#24324a", "titleColor": "#24324a", "titleFontWeight": "normal"},
+    "header": {"labelColor": "#24324a", "labelAnchor": "start", "labelFontSize": 11},
+    "title": {"color": "#24324a", "anchor": "start", "fontSize": 13},
+    "legend": {"labelColor": "#24324a"},
+}
+
+_FEW: Final = alt.Axis(tickCount=4, tickMinStep=1)
+"""How finely an axis of numbers is divided."""
+
+
+def recovery(tally: Tally) -> Figure:
+    """Return how long it took until there was a runner again, and a worker again for a task that came back undone."""
+    by = {"until there was a runner again": tally.recovery_ms, "until the task had a worker again": tally.unclaimed_ms}
+    return times("time to recover", by)
+
+
+def cost(tally: Tally) -> Figure:
+    """Return what tasks have cost that were worked at: the time of their sessions."""
+    return times("what a task costs", {"in sessions, by the log": tally.task_ms})
+
+
+def sessions(tally: Tally) -> Figure:
+    """Return how many sessions the tasks have taken that were worked at."""
+    return counts("sessions of a task", {"tasks": tally.task_sessions})
+
+
+def times(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
+    """Return how times in milliseconds are distributed, below each other for each name that they have."""
+    names = [f"up to {_edge(each)}" for each in STEPS] + [f"over {_edge(STEPS[-1])}"]
+    places = {name: Counter(bisect_left(STEPS, each_ms) for each_ms in every) for name, every in by.items()}
+    used = [place for count in places.values() for place in count]
+    shown = range(min(used, default=0), max(used, default=0) + 1)
+    bars = [(name, names[place], count[place]) for name, count in places.items() for place in shown]
+    return _bars(title, bars, {name: spread(every) for name, every in by.items() if every})
+
+
+def counts(title: str, by: Mapping[str, Sequence[int]]) -> Figure:
+    """Return how numbers from 1 on are distributed, below each other for each name that they have."""
+    most = max((number for every in by.values() for number in every), default=0)
+    counted = {name: Counter(every) for name, every in by.items()}
+    bars = [(name, str(number), count[number]) for name, count in counted.items() for number in range(1, most + 1)]
+    said = {name: f"{fmean(every):.2f} (mean), {percentile_95(every):g} (95 %)" for name, every in by.items() if every}
+    return _bars(title, bars, said)
+
+
+def amounts(title: str, by: Mapping[str, float], unit: str) -> Figure:
+    """Return one number for each name, as a bar beside it."""
+    values = [{"name": name, "amount": amount, "said": f"{amount:,.1f}"} for name, amount in by.items()]
+    base = alt.Chart(alt.InlineData(values), title=title).encode(
+        alt.Y("name:N", sort=None, title=None), alt.X("amount:Q", title=unit, axis=_FEW)
+    )
+    chart = base.mark_bar(color=FILLS[0]) + base.mark_text(align="left", dx=3).encode(alt.Text("said:N"))
+    most = max(by.values(), default=0) or 1
+    lines = [f"  {name:<24} {'█' * round(BAR * each / most):<{BAR}} {each:,.1f} {unit}" for name, each in by.items()]
+    return _figure(chart.properties(width=WIDTH), [title, *lines])
+
+
+def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> Figure:
+    """Return how many entities of a machine were in which state, from the beginning until none moves any more."""
+    last_ms = max((at_ms for at_ms, _, _ in _entered(target, run, machine)), default=0)
+    moments = [last_ms * number // (MOMENTS - 1) for number in range(MOMENTS)]
+    found = list(_standing(target, run, machine, moments))
+    met = [state for state in map(str, machine.states) if any(each[state] for each in found)]
+    values = [
+        {"hours": at_ms / HOUR_MS, "state": state, "count": count[state], "place": place}
+        for at_ms, count in zip(moments, found, strict=True)
+        for place, state in enumerate(met)
+    ]
+    head = title or f"{machine.name}: how many are in which state"
+    chart = (
+        alt.Chart(alt.InlineData(values), title=head)
+        .mark_area(interpolate="step-after")
+        .encode(
+            alt.X("hours:Q", title="virtual hours", axis=alt.Axis(tickCount=8)),
+            alt.Y("count:Q", title=None, stack="zero", axis=_FEW),
+            alt.Color("state:N", scale=alt.Scale(domain=met, range=_fills(machine, met)), title=None),
+            alt.Order("place:Q"),
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+    return _figure(chart, [head, *_moments(moments, found, met)])
+
+
+def _fills(machine: Machine[Any], met: Iterable[str]) -> list[str]:
+    """Return the colours of states: those that they have in every other picture of the machine."""
+    places = {str(state): place for place, state in enumerate(machine.states)}
+    return [FILLS[places[state] % len(FILLS)] for state in met]
+
+
+def _entered(target: Target, run: Run, machine: Machine[Any]) -> Iterator[tuple[int, tuple[str, str], str]]:
+    """Yield when which entity of a machine has entered which state, by the log."""
+    for each in happenings(target.system, run.entries):
+        for step in each.reaction.transitions:
+            if step.machine == machine.name and step.entered is not None:
+                at_ms = max(0, each.envelope.at_ms - START_MS)
+                yield at_ms, (each.aggregate, step.entity), str(step.entered)
+
+
+def _standing(target: Target, run: Run, machine: Machine[Any], moments: Sequence[int]) -> Iterator[Counter[str]]:
+    """Yield how many entities of a machine are in which state at each of these moments, in order."""
+    now: dict[tuple[str, str], str] = {}
+    waiting = deque(moments)
+    for at_ms, entity, state in _entered(target, run, machine):
+        while waiting and waiting[0] < at_ms:
+            waiting.popleft()
+            yield Counter(now.values())
+        now[entity] = state
+    for _ in waiting:
+        yield Counter(now.values())
+
+
+def _moments(moments: Sequence[int], found: Sequence[Counter[str]], met: Sequence[str]) -> Iterator[str]:
+    """Yield how it stood at the beginning, at the end, and a few times between."""
+    for number in range(0, MOMENTS, (MOMENTS - 1) // 3):
+        standing = ", ".join(f"{found[number][state]} {state}" for state in met if found[number][state])
+        yield f"  after {duration(moments[number]):>9}: {standing or 'none'}"
+
+
+def _bars(title: str, bars: Sequence[tuple[str, str, int]], said: Mapping[str, str]) -> Figure:
+    """Return bars that stand side by side, in a row for each name, with what is said of it above."""
+    headings = {name: f"{name}: {said.get(name, 'never')}" for name, _, _ in bars}
+    values = [{"of": headings[name], "bin": label, "count": count} for name, label, count in bars]
+    labels = list(dict.fromkeys(label for _, label, _ in bars))
+    chart: Any = (
+        alt.Chart(alt.InlineData(values), title=title)
+        .mark_bar(color=FILLS[0])
+        .encode(
+            alt.X("bin:O", sort=labels, title=None, axis=alt.Axis(labelAngle=0 if _is_short(labels) else -40)),
+            alt.Y("count:Q", title=None, axis=_FEW),
+            alt.Facet("of:N", sort=list(headings.values()), title=None, columns=1),
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+    )
+    return _figure(chart.resolve_scale(y="independent"), [title, *_in_words(bars, headings)])
+
+
+def _in_words(bars: Sequence[tuple[str, str, int]], headings: Mapping[str, str]) -> Iterator[str]:
+    for name, heading in headings.items():
+        yield f"  {heading}"
+        own = [(label, count) for each, label, count in bars if each == name]
+        most = max(count for _, count in own) or 1
+        for label, count in own:
+            yield f"    {label:<14} {'█' * round(BAR * count / most):<{BAR}} {count:,}".rstrip()
+
+
+def _edge(edge_ms: int) -> str:
+    """Return a round time in as few characters as it has."""
+    for unit_ms, unit in ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")):
+        if edge_ms >= unit_ms:
+            return f"{edge_ms // unit_ms} {unit}"
+    return f"{edge_ms} ms"
+
+
+def _is_short(labels: Sequence[str]) -> bool:
+    return all(len(each) < 5 for each in labels)  # noqa: PLR2004 - as wide as a bar is
+
+
+def _figure(chart: Any, lines: Iterable[str]) -> Figure:
+    return Figure(chart.configure(**_LOOK).to_dict(), "\n".join(lines))

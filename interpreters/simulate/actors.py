@@ -1,0 +1,155 @@
+"""Simulated processes for the engine: handlers that do, in virtual time, what a simulation says that a process does.
+
+A process has its course from ``Chance``, by names, so it is the same one as in a simulation. It goes on whether or not
+there is an engine; what it has said meanwhile is reported to the next one.
+"""
+
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+import anyio
+
+from lifefold.core.kernel import System
+from lifefold.effects import Activity, Effect
+from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.missing import wanted
+from lifefold.interpreters.simulate.environment import Chance, Said
+from lifefold.interpreters.simulate.inputs import Entry
+from lifefold.interpreters.simulate.outside import WAITED, Part, Process, turn
+from lifefold.interpreters.simulate.virtual_time import VirtualClock
+
+
+class _Role(Process):
+    """A process that is acted: when it says the next thing, and who waits for that."""
+
+    __slots__ = ("due_ms", "kind", "waits")
+
+    def __init__(self, kind: type[Activity], said: list[Said], now_ms: int) -> None:
+        """Begin now."""
+        super().__init__(said)
+        self.kind = kind
+        self.waits = anyio.CancelScope()
+        self.due_ms = now_ms
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Have the next thing said after the time that it takes."""
+        if self.spoken < len(self.said):
+            self.due_ms += self.said[self.spoken].after_ms
+
+    def go_on(self, now_ms: int) -> None:
+        """Say whatever was to be said before now, although nobody listens."""
+        while self.spoken < len(self.said) and self.due_ms < now_ms:
+            self.spoken += 1
+            self.arrange()
+
+
+class Actors:
+    """The processes of a simulation, for the engine. They outlive it: the next engine finds them where they are."""
+
+    def __init__(self, system: System, chance: Chance, clock: VirtualClock) -> None:
+        """Take for what system, what they do, and in what time."""
+        self.clock: Final = clock
+        self.chance: Final = chance
+        self._system: Final = system
+        self._life = 1
+        self._point = ""
+        """Where the last engine has died."""
+        self._roles: Final[dict[Part, _Role]] = {}
+        self._ends: Final[set[anyio.CancelScope]] = set()
+
+    def interpreter(self) -> Interpreter:
+        """Return handlers for everything that the system can ask for."""
+        effects, activities = wanted(self._system)
+        return Interpreter(dict.fromkeys(effects, self.perform), dict.fromkeys(activities, self.act))
+
+    def lose_engine(self, point: str, heard: Iterable[Entry]) -> None:
+        """Go on without an engine, which has taken these inputs last: nobody waits for an end any more."""
+        self._life += 1
+        self._point = point
+        for name, envelope in heard:
+            role = self._roles.get((name, envelope.entity, envelope.slot, envelope.generation))
+            if role is not None:
+                role.heard += 1
+        for scope in self._ends:
+            scope.cancel()
+
+    async def pause(self, crash: int) -> None:
+        """Return when there is an engine again."""
+        took_ms = self.chance.takes_ms(self.chance.environment.restart_ms, "restart", crash, self._point, self._life)
+        await self.clock.sleep_until(self.clock.now_ms() + took_ms, WAITED)
+        self._life += 1
+
+    async def perform(self, effect: Effect, occasion: Occasion) -> None:
+        """Perform an effect: what it is to end soon says its last soon."""
+        hastened = self.chance.environment.hastens.get(type(effect), ())
+        for part, role in self._roles.items():
+            if part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened):
+                self._hasten(part, role)
+
+    def act(self, activity: Activity, ongoing: Ongoing) -> Awaitable[None]:
+        """Begin an activity, or take up one that goes on."""
+        occasion, begin = ongoing.occasion, ongoing.begin
+        part = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
+        if ongoing.leftover:
+            return self._end(part)
+        if part not in self._roles:
+            machine = self._system.type_of(part[0]).machine_of(part[1])
+            assert machine is not None  # noqa: S101 - it has begun there
+            said = self.chance.course(machine, occasion.within, occasion.entity, *part[2:])
+            self._roles[part] = _Role(type(activity), said, self.clock.now_ms())
+        return self._live(part, self._roles[part], ongoing)
+
+    async def _live(self, part: Part, role: _Role, ongoing: Ongoing) -> None:
+        try:
+            if not await self._say_all(part, role, ongoing):
+                await anyio.sleep_forever()
+        finally:
+            if ongoing.ending and not ongoing.resumed:  # otherwise its end is asked for once more
+                await self._end(part)
+
+    async def _say_all(self, part: Part, role: _Role, ongoing: Ongoing) -> bool:
+        """Say what is to be said; tell whether it is over with that."""
+        machine = self._system.type_of(part[0]).machine_of(part[1])
+        assert machine is not None  # noqa: S101 - it has begun there
+        role.go_on(self.clock.now_ms())
+        while role.heard < len(role.said):
+            if role.heard == role.spoken:
+                await self._wait(part, role)
+                role.spoken += 1
+                role.arrange()
+            else:
+                await self.clock.sleep_until(self.clock.now_ms(), turn(part))
+            place, life = role.heard, self._life
+            event = role.said[place].event
+            taken = await ongoing.report(event)
+            if life != self._life:
+                await anyio.sleep_forever()  # the engine is gone, and this with it
+            role.heard = max(role.heard, place + 1)
+            if taken and type(event) in machine.last[part[2]]:
+                del self._roles[part]
+                return True
+        return False
+
+    async def _wait(self, part: Part, role: _Role) -> None:
+        """Wait until the next thing is said, which may come to be sooner."""
+        while True:
+            with anyio.CancelScope() as role.waits:
+                await self.clock.sleep_until(role.due_ms, turn(part))
+                return
+
+    async def _end(self, part: Part) -> None:
+        """End a process, which takes the time that it takes."""
+        self._roles.pop(part, None)
+        took_ms = self.chance.takes_ms(self.chance.environment.end_ms, "end", *part, self._life)
+        with anyio.CancelScope(shield=True) as scope:
+            self._ends.add(scope)
+            await self.clock.sleep_until(self.clock.now_ms() + took_ms, turn(part))
+        self._ends.discard(scope)
+
+    def _hasten(self, part: Part, role: _Role) -> None:
+        if role.spoken < len(role.said):
+            role.heard = role.spoken = len(role.said) - 1
+            took_ms = self.chance.takes_ms(self.chance.environment.end_ms, "hastened", *part, self._life)
+            role.due_ms = min(role.due_ms, self.clock.now_ms() + took_ms)
+            role.waits.cancel()
