@@ -28,6 +28,9 @@ SLOW: Final = 100
 USUAL_MS: Final = (1_000, 60_000)
 """How long something takes of which nobody has said how long it takes."""
 
+LATE_MS: Final = (1_000, 600_000)
+"""By how much something is late."""
+
 SHARES: Final = (0, 0, 1, 1, 4)
 """How many times as often as usual in the run an activity has a fault, or something is said: some not at all."""
 

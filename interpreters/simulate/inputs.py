@@ -1,11 +1,11 @@
 """What a runner takes in: inputs on their way, what comes of them, and how much of everything there was."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from lifefold.core.kernel import Envelope, Reaction, Refusal
+from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
 from lifefold.interpreters.simulate.outside import Process
 
 Opening = Sequence[tuple[str, Envelope]]
@@ -45,6 +45,28 @@ class Counts(msgspec.Struct):
     crashes: int = 0
     again: int = 0
     """How many effects were performed once more after a crash."""
+
+
+class Taker(Protocol):
+    """The runner, as those see it whom it has given something to do."""
+
+    @property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        """What is on record."""
+        ...
+
+    @property
+    def clock_ms(self) -> int:
+        """What it takes for the time."""
+        ...
+
+    skew_ms: int
+    """By how much its clock is wrong."""
+    is_up: bool
+    life: int
+
+    def give(self, given: Sequence[Given]) -> None:
+        """Let it take inputs: at once, or when what is being written is on record."""
 
 
 Watcher = Callable[[str, Reaction | Refusal, Envelope], None]

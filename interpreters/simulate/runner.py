@@ -7,16 +7,13 @@ messages under way, timers, who is listened to. A new runner begins as the engin
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
-    Elapsed,
-    Ended,
     Envelope,
-    Event,
     Reaction,
     Recovered,
     Refusal,
@@ -27,9 +24,11 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.check.flaw import ANSWERED
-from lifefold.interpreters.simulate.environment import Chance, Said, Span
+from lifefold.interpreters.simulate.activities import Activities
+from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Span
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
-from lifefold.interpreters.simulate.outside import Agenda, Part, Process, due, turn
+from lifefold.interpreters.simulate.outside import Agenda
+from lifefold.interpreters.simulate.timers import Timers
 from lifefold.interpreters.simulate.vigil import Violation
 
 
@@ -49,7 +48,8 @@ class Runner:
         self.skew_ms = 0
         """By how much the runner's clock is wrong."""
         self.is_up = False
-        self._life = 0
+        self.life = 0
+        """How often there was a runner, or none any more: what belongs to another life is nobody's."""
         self._last_ms = 0
         self._down_since_ms = 0
         self._full_until_ms = 0
@@ -67,13 +67,9 @@ class Runner:
         self._present: dict[str, Aggregate] = {}
         self._inbox: Final[deque[Given]] = deque()
         self._is_writing = False
-        self._timers: Final[dict[Part, int]] = {}
-        self._overdue: Final[list[tuple[int, Part]]] = []
-        """Timers that were due when they began: when, and which."""
         self._arrivals: Final[dict[tuple[str, str], int]] = {}
-        self._heard: Final[set[Part]] = set()
-        """What this runner listens to."""
-        self._processes: Final[dict[Part, Process]] = {}
+        self._timers: Final = Timers(self, agenda)
+        self.activities: Final = Activities(self, system, agenda, chance)
 
     @property
     def clock_ms(self) -> int:
@@ -92,9 +88,9 @@ class Runner:
         if self._full_until_ms > self._agenda.now_ms:
             self._agenda.at(self._full_until_ms, self.start)
             return
-        self._life += 1
+        self.life += 1
         self.is_up = True
-        if self._life > 1:
+        if self.life > 1:
             self.recovery_ms.append(self._agenda.now_ms - self._down_since_ms)
         self._present = dict(self.aggregates)
         self._last_ms = self.entries[-1].envelope.at_ms if self.entries else 0
@@ -105,13 +101,13 @@ class Runner:
             for name, envelope in self.opening
             if name not in self.aggregates
         ]
-        owed, life = [*self._owed.items()], self._life
+        owed, life = [*self._owed.items()], self.life
         for (sender, _, _), tell in [*self.untold.items()]:
             self._tell(sender, tell)
         if self._posts:
             self._agenda.at(self._agenda.now_ms, self._take_posts, life, [*self._posts.values()])
-        self._give([*back, *new])
-        if life != self._life:
+        self.give([*back, *new])
+        if life != self.life:
             return
         for identity, asked in owed:
             self.counts.again += 1
@@ -119,42 +115,42 @@ class Runner:
 
     def _take_posts(self, life: int, posts: Sequence[Given]) -> None:
         """Take what people have said while there was no runner."""
-        if life == self._life:
-            self._give(posts)
+        if life == self.life:
+            self.give(posts)
 
     def post(self, name: str, envelope: Envelope) -> None:
         """Have somebody say something; if there is no runner, the next one hears it."""
         self._posted += 1
         given = self._posts[self._posted] = Given(name, replace(envelope, at_ms=self.clock_ms), None, self._posted)
         if self.is_up:
-            self._give([given])
+            self.give([given])
 
     def set_clock(self, by_ms: int) -> None:
         """Let the clock jump."""
         self.skew_ms += by_ms
-        for part, deadline_ms in self._timers.items():
-            self._arm(part, deadline_ms)
+        self._timers.arrange()
 
     def die(self, point: str) -> None:
         """End here; there is another runner after a while."""
         self.counts.crashes += 1
-        self._life += 1
+        self.life += 1
         self.is_up = self._is_writing = False
         self._down_since_ms = self._agenda.now_ms
-        for volatile in (self._inbox, self._timers, self._overdue, self._heard, self._done, self._arrivals):
+        for volatile in (self._inbox, self._timers, self._done, self._arrivals):
             volatile.clear()
+        self.activities.lose_listener()
         span_ms = self._chance.environment.restart_ms
         self._agenda.at(
             self._agenda.now_ms + self._takes_ms(span_ms, "restart", self.counts.crashes, point), self.start
         )
 
     def _strikes(self, fault: str, *name: str | int) -> bool:
-        return self._chance.strikes(fault, *name, self._life)
+        return self._chance.strikes(fault, *name, self.life)
 
     def _takes_ms(self, span_ms: Span, *name: str | int) -> int:
-        return self._chance.takes_ms(span_ms, *name, self._life)
+        return self._chance.takes_ms(span_ms, *name, self.life)
 
-    def _give(self, given: Sequence[Given]) -> None:
+    def give(self, given: Sequence[Given]) -> None:
         """Take inputs: at once, or when what is being written is on record."""
         if self._is_writing:
             self._inbox.extend(given)
@@ -175,7 +171,7 @@ class Runner:
             self._is_writing = True
             span_ms = self._chance.environment.write_ms
             at_ms = self._agenda.now_ms + self._takes_ms(span_ms, "write", place)
-            self._agenda.at(at_ms, self._written, self._life, decided)
+            self._agenda.at(at_ms, self._written, self.life, decided)
         else:
             self._persist(decided)
 
@@ -196,7 +192,7 @@ class Runner:
         return Decided(given, outcome)
 
     def _written(self, life: int, decided: Sequence[Decided]) -> None:
-        if life == self._life:
+        if life == self.life:
             self._is_writing = False
             self._persist(decided)
 
@@ -207,14 +203,14 @@ class Runner:
         self._done.clear()
         for given, outcome in decided:
             self._take(given, outcome)
-        life = self._life
+        life = self.life
         if self._strikes("killed when persisted", self._commits):
             self.die("killed when persisted")
         for given, outcome in decided:
-            if life == self._life and isinstance(outcome, Reaction):
+            if life == self.life and isinstance(outcome, Reaction):
                 self._release(given.aggregate, outcome)
-        if life == self._life:
-            self._arrange_overdue(decided)
+        if life == self.life:
+            self._timers.arrange_overdue(is_back=isinstance(decided[0].given.envelope.event, Recovered))
             self._go_on()
 
     def _take(self, given: Given, outcome: Reaction | Refusal) -> None:
@@ -252,32 +248,27 @@ class Runner:
         if envelope.sender:
             self.untold.pop((envelope.sender, name, envelope.ordinal), None)
         elif given.process is not None and given.process.heard == len(given.process.said):
-            self._let_go((name, envelope.entity, envelope.slot, envelope.generation))
+            self.activities.let_go((name, envelope.entity, envelope.slot, envelope.generation))
         self._watcher(name, reaction, envelope)
 
     def _release(self, name: str, reaction: Reaction) -> None:
-        version, life = reaction.aggregate.version, self._life
+        version, life = reaction.aggregate.version, self.life
         for index, asked in enumerate(reaction.effects):
             if index and self._strikes("killed when performing", name, version, index):
                 self.die("killed when performing")
-            if life != self._life:
+            if life != self.life:
                 return
             match asked.effect:
                 case Tell() as tell:
                     self._tell(name, tell)
                 case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
-                    part = (name, asked.entity, slot, generation)
-                    self._timers[part] = deadline_ms
-                    if deadline_ms > self.clock_ms:
-                        self._arm(part, deadline_ms)
-                    else:
-                        self._overdue.append((deadline_ms, part))
+                    self._timers.start((name, asked.entity, slot, generation), deadline_ms)
                 case CancelTimer(slot=slot, generation=generation):
-                    self._timers.pop((name, asked.entity, slot, generation), None)
-                case Begin() as begin:
-                    self._begin((name, asked.entity, begin.slot, begin.generation), reaction.aggregate)
+                    self._timers.cancel((name, asked.entity, slot, generation))
+                case Begin(slot=slot, generation=generation):
+                    self.activities.begin((name, asked.entity, slot, generation), reaction.aggregate)
                 case End(slot=slot, generation=generation):
-                    self._end((name, asked.entity, slot, generation))
+                    self.activities.end((name, asked.entity, slot, generation))
                 case _:
                     self._perform((name, version, index), asked)
 
@@ -287,162 +278,31 @@ class Runner:
         name = (sender, receiver, ordinal)
         took_ms = self._takes_ms(self._chance.environment.message_ms, "message", *name)
         if self._strikes("late message", *name):
-            took_ms += self._takes_ms(_LATE_MS, "late", *name)
+            took_ms += self._takes_ms(LATE_MS, "late", *name)
         at_ms = max(self._agenda.now_ms + took_ms, self._arrivals.get((sender, receiver), 0))
         self._arrivals[sender, receiver] = at_ms
-        self._agenda.at(at_ms, self._arrive, self._life, sender, tell)
+        self._agenda.at(at_ms, self._arrive, self.life, sender, tell)
         if self._strikes("doubled message", *name):
-            at_ms += self._takes_ms(_LATE_MS, "double", *name)
-            self._agenda.at(at_ms, self._arrive, self._life, sender, tell)
+            at_ms += self._takes_ms(LATE_MS, "double", *name)
+            self._agenda.at(at_ms, self._arrive, self.life, sender, tell)
 
     def _arrive(self, life: int, sender: str, tell: Tell) -> None:
-        if life == self._life:
+        if life == self.life:
             envelope = Envelope(tell.entity, tell.event, self.clock_ms, sender, sender=sender, ordinal=tell.ordinal)
-            self._give([Given(tell.aggregate, envelope)])
-
-    def _arm(self, part: Part, deadline_ms: int) -> None:
-        self._agenda.at(deadline_ms - self.skew_ms, self._elapse, self._life, part, deadline_ms, order=due(part))
-
-    def _arrange_overdue(self, decided: Sequence[Decided]) -> None:
-        """Let timers that were due when they began elapse as soon as what was asked for with them is done.
-
-        Those of a runner that is back wait for what is sent again, too, and for what that asks for.
-        """
-        if self._overdue:
-            is_back = isinstance(decided[0].given.envelope.event, Recovered)
-            how = self._put_off if is_back else self._elapse_overdue
-            self._agenda.at(self._agenda.now_ms, how, self._life)
-
-    def _put_off(self, life: int) -> None:
-        self._agenda.at(self._agenda.now_ms, self._elapse_overdue, life)
-
-    def _elapse_overdue(self, life: int) -> None:
-        if life != self._life:
-            return
-        overdue = sorted(self._overdue)
-        self._overdue.clear()
-        for deadline_ms, part in overdue:
-            self._elapse(life, part, deadline_ms)
-
-    def _elapse(self, life: int, part: Part, deadline_ms: int) -> None:
-        if life != self._life or self._timers.get(part) != deadline_ms or self.clock_ms < deadline_ms:
-            return
-        del self._timers[part]
-        name, ref, slot, generation = part
-        self._give([Given(name, Envelope(ref, Elapsed(slot, generation), self.clock_ms, "timer"))])
-
-    def _begin(self, part: Part, aggregate: Aggregate) -> None:
-        """Begin an activity, or listen again to one that an earlier runner has begun."""
-        name, ref, slot, generation = part
-        process = self._processes.get(part)
-        self._heard.add(part)
-        if process is None:
-            machine = self._types[name].machine_of(ref)
-            assert machine is not None  # noqa: S101 - it has begun there
-            said = self._chance.course(machine, aggregate, aggregate.entities[ref], slot, generation)
-            process = self._processes[part] = Process(said)
-            self._continue(part, process)
-            return
-        for place in range(process.heard, process.spoken):
-            self._agenda.at(self._agenda.now_ms, self._report, self._life, part, process, place, order=turn(part))
-
-    def _let_go(self, part: Part) -> None:
-        """Forget an activity that has said all and is over."""
-        name, ref, slot, generation = part
-        running = self.aggregates[name].entities[ref].find(slot)
-        if running is None or running.generation != generation:
-            self._processes.pop(part, None)
-            self._heard.discard(part)
-
-    def _continue(self, part: Part, process: Process) -> None:
-        if process.spoken < len(process.said):
-            after_ms = process.said[process.spoken].after_ms
-            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process, order=turn(part))
-
-    def _speak(self, part: Part, process: Process) -> None:
-        """Let a process say the next thing, whether or not somebody listens."""
-        if process.is_over or process.spoken == len(process.said):
-            return
-        place = process.spoken
-        process.spoken += 1
-        self._continue(part, process)  # before it is heard: what comes of that may hasten it
-        if part in self._heard:
-            self._report(self._life, part, process, place)
-
-    def _report(self, life: int, part: Part, process: Process, place: int) -> None:
-        if life != self._life or process.is_over:
-            return
-        name, ref, slot, generation = part
-        envelope = Envelope(ref, process.said[place].event, self.clock_ms, slot, slot=slot, generation=generation)
-        self._give([Given(name, envelope, process)])
-        if self._strikes("late report", *part, place):
-            after_ms = self._takes_ms(_LATE_MS, "late report", *part, place)
-            self._agenda.at(self._agenda.now_ms + after_ms, self._repeat, name, envelope)
-
-    def _repeat(self, name: str, envelope: Envelope) -> None:
-        if self.is_up:
-            self._give([Given(name, replace(envelope, at_ms=self.clock_ms))])
-
-    def _end(self, part: Part) -> None:
-        """End an activity, if it still goes on, and confirm that."""
-        process = self._processes.pop(part, None)
-        if process is not None:
-            process.is_over = True
-        self._heard.discard(part)
-        after_ms = self._takes_ms(self._chance.environment.end_ms, "end", *part)
-        self._agenda.at(self._agenda.now_ms + after_ms, self._confirm, self._life, part, order=turn(part))
-
-    def _confirm(self, life: int, part: Part) -> None:
-        if life == self._life:
-            name, ref, slot, generation = part
-            self._give([Given(name, Envelope(ref, Ended(slot, generation), self.clock_ms, "engine"))])
+            self.give([Given(tell.aggregate, envelope)])
 
     def _perform(self, identity: Identity, asked: Asked) -> None:
         """Perform an effect; what it is to end soon ends soon."""
         self._done.add(identity)
-        hastened = self._chance.environment.hastens.get(type(asked.effect), ())
-        name = identity[0]
-        if hastened:
-            for part, process in list(self._processes.items()):
-                if part[:2] == (name, asked.entity) and self._is_of(part, hastened):
-                    self._hasten(part, process)
-
-    def _is_of(self, part: Part, kinds: tuple[type[Any], ...]) -> bool:
-        running = self.aggregates[part[0]].entities[part[1]].find(part[2])
-        return running is not None and isinstance(running.activity, kinds)
-
-    def _hasten(self, part: Part, process: Process) -> None:
-        """Let a process come to its end at once, with the last thing that it would have said."""
-        if not process.is_over and process.spoken < len(process.said):
-            process.spoken = len(process.said) - 1
-            process.heard = process.spoken
-            after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
-            self._agenda.at(self._agenda.now_ms + after_ms, self._speak, part, process, order=turn(part))
+        self.activities.hasten(identity[0], asked)
 
     def come_back(self) -> None:
         """Let there be a runner, if there is none, whatever keeps it."""
         self._full_until_ms = 0
         self._agenda.at(self._agenda.now_ms, self.start)
 
-    def relieve(self, is_due: Callable[[Event], bool]) -> None:
-        """Let every activity that has said all, and is not over, come to an end after all, maybe one that is due."""
-        for part, process in self._processes.items():
-            name, ref, slot, generation = part
-            running = self.aggregates[name].entities[ref].find(slot)
-            machine = self._types[name].machine_of(ref)
-            is_live = running is not None and running.generation == generation and machine is not None
-            if is_live and machine is not None and process.spoken == len(process.said) == process.heard:
-                aggregate = self.aggregates[name]
-                entity = aggregate.entities[ref]
-                said = self._chance.course(machine, aggregate, entity, slot, generation)
-                ends = [each for kind in machine.last[slot] for each in kind.examples_for(entity.record)]
-                due_end = next((each for each in ends if is_due(each)), None)
-                process.said += said if due_end is None else [*said[:-1], Said(1, due_end)]
-                self._continue(part, process)
-
 
 _DERIVED: Final = (Begin, CancelTimer, End, StartTimer)
 _BEFORE: Final = ("killed when decided", "store refuses", "torn write", "disk full")
 """What keeps a decision from being on record."""
 _FULL_MS: Final = (1_000, 3_600_000)
-_LATE_MS: Final = (1_000, 600_000)

@@ -231,7 +231,7 @@ class _Simulation:
         relied_on = [each.of for each in self._vigil.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
         while owed in self._vigil.overdue():
-            self._runner.relieve(partial(_is_of, relied_on))
+            self._runner.activities.relieve(partial(_is_of, relied_on))
             said = self._plead(relied_on)
             is_idle = self._agenda.next_ms() is None and not said
             if (has_waited and is_idle) or self._agenda.now_ms >= until_ms:

@@ -1,0 +1,139 @@
+"""The activities of a simulation: processes that say what they say, whether or not a runner listens.
+
+They outlive every runner. One that begins is told of those that an earlier one has begun, and hears what they have said
+meanwhile. An activity that a runner ends is over, which is confirmed after a while.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from lifefold.core.kernel import Aggregate, Asked, Ended, Envelope, Event, System, replace
+from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said, Span
+from lifefold.interpreters.simulate.inputs import Given, Taker
+from lifefold.interpreters.simulate.outside import Agenda, Part, Process, turn
+
+
+class Activities:
+    """What goes on, and what of it the present runner listens to."""
+
+    def __init__(self, runner: Taker, system: System, agenda: Agenda, chance: Chance) -> None:
+        """Take who listens, and the world."""
+        self._runner: Final = runner
+        self._system: Final = system
+        self._agenda: Final = agenda
+        self._chance: Final = chance
+        self._processes: Final[dict[Part, Process]] = {}
+        self._heard: Final[set[Part]] = set()
+        """What this runner listens to."""
+
+    def begin(self, part: Part, aggregate: Aggregate) -> None:
+        """Begin an activity, or listen again to one that an earlier runner has begun."""
+        process = self._processes.get(part)
+        self._heard.add(part)
+        if process is None:
+            process = self._processes[part] = Process(self._course(part, aggregate))
+            self._continue(part, process)
+            return
+        for place in range(process.heard, process.spoken):
+            self._at(part, 0, self._report, self._runner.life, part, process, place)
+
+    def end(self, part: Part) -> None:
+        """End an activity, if it still goes on, and confirm that."""
+        process = self._processes.pop(part, None)
+        if process is not None:
+            process.is_over = True
+        self._heard.discard(part)
+        after_ms = self._takes_ms(self._chance.environment.end_ms, "end", *part)
+        self._at(part, after_ms, self._confirm, self._runner.life, part)
+
+    def let_go(self, part: Part) -> None:
+        """Forget an activity that has said all, if it is over."""
+        name, ref, slot, generation = part
+        running = self._runner.aggregates[name].entities[ref].find(slot)
+        if running is None or running.generation != generation:
+            self._processes.pop(part, None)
+            self._heard.discard(part)
+
+    def lose_listener(self) -> None:
+        """Go on although nobody listens any more."""
+        self._heard.clear()
+
+    def hasten(self, name: str, asked: Asked) -> None:
+        """Let what an effect is to end soon come to its end at once, with the last thing that it would have said."""
+        hastened = self._chance.environment.hastens.get(type(asked.effect), ())
+        for part, process in list(self._processes.items()) if hastened else ():
+            is_meant = part[:2] == (name, asked.entity) and self._is_of(part, hastened)
+            if is_meant and not process.is_over and process.spoken < len(process.said):
+                process.heard = process.spoken = len(process.said) - 1
+                after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
+                self._at(part, after_ms, self._speak, part, process)
+
+    def relieve(self, is_due: Callable[[Event], bool]) -> None:
+        """Let all that have said all, and are not over, come to an end after all: to one that is due, if any is."""
+        for part, process in self._processes.items():
+            name, ref, slot, generation = part
+            aggregate = self._runner.aggregates[name]
+            entity = aggregate.entities[ref]
+            running = entity.find(slot)
+            is_live = running is not None and running.generation == generation
+            if is_live and process.spoken == len(process.said) == process.heard:
+                said = self._course(part, aggregate)
+                machine = self._system.type_of(name).machine_of(ref)
+                last = machine.last[slot] if machine is not None else ()
+                ends = [each for kind in last for each in kind.examples_for(entity.record)]
+                due_end = next((each for each in ends if is_due(each)), None)
+                process.said += said if due_end is None else [*said[:-1], Said(1, due_end)]
+                self._continue(part, process)
+
+    def _course(self, part: Part, aggregate: Aggregate) -> list[Said]:
+        """Return what an activity will say that begins now."""
+        name, ref, slot, generation = part
+        machine = self._system.type_of(name).machine_of(ref)
+        assert machine is not None  # noqa: S101 - it has begun there
+        return self._chance.course(machine, aggregate, aggregate.entities[ref], slot, generation)
+
+    def _continue(self, part: Part, process: Process) -> None:
+        if process.spoken < len(process.said):
+            self._at(part, process.said[process.spoken].after_ms, self._speak, part, process)
+
+    def _speak(self, part: Part, process: Process) -> None:
+        """Let a process say the next thing, whether or not somebody listens."""
+        if process.is_over or process.spoken == len(process.said):
+            return
+        place = process.spoken
+        process.spoken += 1
+        self._continue(part, process)  # before it is heard: what comes of that may hasten it
+        if part in self._heard:
+            self._report(self._runner.life, part, process, place)
+
+    def _report(self, life: int, part: Part, process: Process, place: int) -> None:
+        runner = self._runner
+        if life != runner.life or process.is_over:
+            return
+        name, ref, slot, generation = part
+        envelope = Envelope(ref, process.said[place].event, runner.clock_ms, slot, slot=slot, generation=generation)
+        runner.give([Given(name, envelope, process)])
+        if self._chance.strikes("late report", *part, place, runner.life):
+            after_ms = self._takes_ms(LATE_MS, "late report", *part, place)
+            self._agenda.at(self._agenda.now_ms + after_ms, self._repeat, name, envelope)
+
+    def _repeat(self, name: str, envelope: Envelope) -> None:
+        if self._runner.is_up:
+            self._runner.give([Given(name, replace(envelope, at_ms=self._runner.clock_ms))])
+
+    def _confirm(self, life: int, part: Part) -> None:
+        if life == self._runner.life:
+            name, ref, slot, generation = part
+            ended = Envelope(ref, Ended(slot, generation), self._runner.clock_ms, "engine")
+            self._runner.give([Given(name, ended)])
+
+    def _is_of(self, part: Part, kinds: tuple[type[Any], ...]) -> bool:
+        running = self._runner.aggregates[part[0]].entities[part[1]].find(part[2])
+        return running is not None and isinstance(running.activity, kinds)
+
+    def _takes_ms(self, span_ms: Span, *name: str | int) -> int:
+        return self._chance.takes_ms(span_ms, *name, self._runner.life)
+
+    def _at(self, part: Part, after_ms: int, what: Callable[..., None], *given: Any) -> None:
+        """Arrange for something to happen to an activity, in its turn."""
+        self._agenda.at(self._agenda.now_ms + after_ms, what, *given, order=turn(part))
