@@ -227,7 +227,10 @@ _TELLING = frozenset({"assignment", "session"})
 
 
 def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene | None:
-    """Return the workers that have to do with a step, and the part of the board that has to do with them."""
+    """Return the workers that have to do with a step, and the part of the board that has to do with them.
+
+    Whoever has a task in hand has to do with the one who owns it, too.
+    """
     desk: Aggregate = fleet.aggregates[board.NAME]
     if name == board.NAME:
         refs = list(around(desk, transitions))
@@ -236,10 +239,16 @@ def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene 
         refs, people = [], [name]
     else:
         return None
-    there = {each: fleet.aggregates[each] for each in dict.fromkeys(people) if each in fleet.aggregates}
-    for each in there.values():
-        refs += _of_worker(desk, each)
-    return Scene({board.NAME: part(desk, refs), **there}, fleet.in_flight)
+    there = _workers(fleet, people)
+    refs += [ref for each in there.values() for ref in _of_worker(desk, each)]
+    owners = [desk.record(ref).owner for ref in refs if ref.startswith("task:") and ref in desk.entities]
+    others = _workers(fleet, [f"{worker.KIND}/{each}" for each in owners if each])
+    refs += [ref for name, each in others.items() if name not in there for ref in _of_worker(desk, each)]
+    return Scene({board.NAME: part(desk, refs), **there, **others}, fleet.in_flight)
+
+
+def _workers(fleet: Scene, names: Iterable[str]) -> dict[str, Aggregate]:
+    return {each: fleet.aggregates[each] for each in dict.fromkeys(names) if each in fleet.aggregates}
 
 
 def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:

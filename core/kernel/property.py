@@ -150,12 +150,17 @@ def takes(
     """
 
     def of(machine: Any) -> Callable[[Any], bool]:
+        asked = {
+            state: [kind for source, kinds in events.items() if state in machine.over(source) for kind in kinds]
+            for state in machine.states
+        }
+
         def holds(entity: Any) -> bool:
             if when is not None and not when(entity):
                 return True
-            asked = (kind for source, kinds in events.items() if entity.state in machine.over(source) for kind in kinds)
             return all(
-                any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity)) for kind in asked
+                any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity))
+                for kind in asked[entity.state]
             )
 
         return holds
