@@ -40,8 +40,10 @@ class Pager:
 
     def __init__(self, surroundings: Surroundings, url: str, timeout: str = "5s") -> None:
         """Take the options of the fleet file. What is wrong with them is raised here, before anything has begun."""
-        if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname:
-            raise ValueError(f"url: found {url!r}; accepted: http://... or https://...")
+        parts = urlsplit(url)
+        self._receiver: Final = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # the rest may be secret
+        if parts.scheme not in {"http", "https"} or not parts.hostname or " " in url or not url.isprintable():
+            raise ValueError(f"url: found {self._receiver!r}; accepted: http://... or https://... without blanks")
         self._url: Final = url
         self._timeout_s: Final = parse_duration_ms(timeout) / 1_000
         self._surroundings: Final = surroundings
@@ -68,12 +70,12 @@ class Pager:
                     await to_thread.run_sync(self._post, key, message, abandon_on_cancel=True)
             except HTTPError as error:
                 error.close()
-                trouble = f"{self._url} says {error.code} {error.reason}"
+                trouble = f"{self._receiver} says {error.code} {error.reason}"
                 if error.code not in WORTH_ANOTHER_TRY:
                     return trouble
             except (OSError, HTTPException, ValueError) as error:
                 why = str(getattr(error, "reason", error))
-                trouble = f"{self._url}: {why or f'no answer in {self._timeout_s:g} s'}"
+                trouble = f"{self._receiver}: {why or f'no answer in {self._timeout_s:g} s'}"
             else:
                 return ""
         return trouble

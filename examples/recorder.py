@@ -12,6 +12,7 @@ are two fleets, so that one log does not take both.)
 """
 
 import json
+import os
 from typing import Final
 
 import msgspec
@@ -41,9 +42,11 @@ class Recorder:
     """Takes down what it is asked for, once each, and says of every activity that it went well."""
 
     def __init__(self, surroundings: Surroundings, file: str = "asked.jsonl") -> None:
-        """Read what an earlier runner of the same log was asked for."""
+        """Read what an earlier runner of the same log was asked for; cut off a last line that a power cut has torn."""
         self.file: Final = surroundings.folder.root / file
-        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        *lines, torn = self.file.read_bytes().split(b"\n") if self.file.exists() else [b""]
+        if torn:
+            os.truncate(self.file, self.file.stat().st_size - len(torn))
         self._known: Final[set[str]] = {json.loads(line)["id"] for line in lines}
 
     @handles(StorePrompt, CancelSession, ForceStopSession, LogFatal, IncrementSession)

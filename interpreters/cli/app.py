@@ -163,9 +163,7 @@ def _add_simulate(commands: _Commands) -> None:
     )
     simulate.add_argument("target", metavar="TARGET", help=_KNOWN)
     simulate.add_argument("--seeds", metavar="N", type=_positive, help="try so many seeds (default: 100)")
-    simulate.add_argument(
-        "--seed", metavar="S", type=_natural, default=0, help="begin with this one; alone, try it only"
-    )
+    simulate.add_argument("--seed", metavar="S", type=_natural, help="begin with this one; alone, try it only")
     simulate.add_argument("--jobs", metavar="J", type=_positive, default=1, help="try several at a time")
     simulate.add_argument(
         "--hours", metavar="H", type=_positive, default=24, help="virtual hours under faults (default: 24)"

@@ -32,6 +32,7 @@ A = TypeVar("A", bound=Activity)
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 _HANDLES: Final = "_lifefold_handles"
+_TAKEN: Final = (Effect, Activity)
 
 
 class Occasion(msgspec.Struct, frozen=True, gc=False):
@@ -101,12 +102,11 @@ def handles(*kinds: Any) -> Any:
 
     ``Interpreter.of`` makes an interpreter of an instance of its class. A method that overrides it needs no mark.
     """
-    if not kinds or not all(isinstance(kind, type) and issubclass(kind, Effect | Activity) for kind in kinds):
-        raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one")
+    if not kinds or not any(all(isinstance(kind, type) and issubclass(kind, of) for kind in kinds) for of in _TAKEN):
+        raise TypeError(f"handles{kinds!r}: accepted: types of effects, or types of activities, at least one, not both")
 
     def mark(method: Any) -> Any:
-        if not iscoroutinefunction(method):
-            raise TypeError(f"{method!r} handles {_names(kinds)}, and is no coroutine function: write async def")
+        _must_be_async(method, repr(method), _names(kinds))
         setattr(method, _HANDLES, kinds)
         return method
 
@@ -115,6 +115,11 @@ def handles(*kinds: Any) -> Any:
 
 def _names(kinds: tuple[type, ...]) -> str:
     return ", ".join(kind.__name__ for kind in kinds)
+
+
+def _must_be_async(method: object, called: str, handled: str) -> None:
+    if not iscoroutinefunction(method):
+        raise TypeError(f"{called} handles {handled}, and is no coroutine function: write async def")
 
 
 class Interpreter:
@@ -133,7 +138,7 @@ class Interpreter:
     def of(cls, handlers: object) -> Self:
         """Return the interpreter whose handlers are the methods of an object that ``handles`` marks.
 
-        Raises ``TypeError`` if there are none, or two for one type.
+        Raises ``TypeError`` if there are none, or two for one type, or one that was overridden by something else.
         """
         marked = {
             name: kinds
@@ -150,6 +155,8 @@ class Interpreter:
         if not owners:
             raise TypeError(f"{type(handlers).__name__} has no handlers: mark methods, such as @handles(LogFatal)")
         bound = {kind: getattr(handlers, name) for kind, name in owners.items()}
+        for kind, name in owners.items():
+            _must_be_async(bound[kind], f"{type(handlers).__name__}.{name}", kind.__name__)
         return cls(
             {kind: handler for kind, handler in bound.items() if issubclass(kind, Effect)},
             {kind: handler for kind, handler in bound.items() if issubclass(kind, Activity)},

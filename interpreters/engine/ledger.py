@@ -52,12 +52,18 @@ class Ledger:
     def decide(self, name: str, envelope: Envelope) -> Decision | Refusal:
         """Let an aggregate take an input, as it will be read again: what is 0 for Python may be 0.0 in a log.
 
+        What no log can say is refused: a text with half a surrogate pair, an object of no type that is written.
         Time never goes backwards in a log, whatever the clock does.
         """
         if name.partition("/")[0] not in self.system.aggregates:
             return Refusal(envelope, "unknown", f"the system {self.system.name!r} has no aggregate {name!r}")
         try:
-            envelope = self.codec.decode(name, encode(envelope))
+            name.encode()
+            wire = encode(envelope)
+        except (UnicodeEncodeError, TypeError) as error:
+            return Refusal(envelope, "unknown", f"it could not be written: {error}")
+        try:
+            envelope = self.codec.decode(name, wire)
         except UnreadableEntry as error:
             if self.system.type_of(name).reads(envelope.entity, envelope.event):
                 return Refusal(envelope, "unknown", f"it could not be read again: {error}")

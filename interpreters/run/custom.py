@@ -7,6 +7,7 @@ before anything is written, and told with its place in the fleet file.
 """
 
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable
@@ -31,6 +32,9 @@ from lifefold.interpreters.run.specs import session_spec, write_whole
 
 GROUP: Final = "lifefold.interpreters"
 """The entry points that a fleet file may name."""
+
+OWN: Final = tuple(f"{Path(__file__).parents[2] / part}{os.sep}" for part in ("core", "effects", "interpreters"))
+"""Where lifefold's own modules are: a mistake of the user's is not in them."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -69,10 +73,12 @@ def found(fleet: Fleet) -> list[tuple[InterpreterEntry, Factory]]:
     problems: list[str] = []
     if not fleet.interpreters:
         return factories
-    with _beside(fleet.source.parent):
+    folder = fleet.source.parent.resolve()
+    _forget_others(folder)
+    with _beside(folder):
         for entry in fleet.interpreters:
             try:
-                factory = _loaded(entry)
+                factory = _loaded(entry, folder)
                 _must_take(entry, factory)
                 factories.append((entry, factory))
             except _Unusable as error:
@@ -113,20 +119,55 @@ def _beside(folder: Path) -> Generator[None]:
 
     So what such a module imports later is found, and nothing of lifefold's own gets a module of that folder.
     """
+    before = {*sys.modules}
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
+        _LOADED.update({name: folder for name in sys.modules.keys() - before if _files(folder, name)})
         sys.path.remove(str(folder))
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
 
 
-def _loaded(entry: InterpreterEntry) -> Factory:
+_LOADED: Final[dict[str, Path]] = {}
+"""Modules that were loaded from beside fleet files in this process, and in which folders."""
+
+
+def _forget_others(folder: Path) -> None:
+    """Forget modules from beside other fleet files that have namesakes here. Whoever has them goes on with them."""
+    for name, other in [*_LOADED.items()]:
+        if other != folder and _files(folder, name):
+            del _LOADED[name]
+            for each in [*sys.modules]:
+                if each.partition(".")[0] == name:
+                    del sys.modules[each]
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """Return where the source of a module is in a folder; empty if there is none."""
+    return [path for path in (folder / name / "__init__.py", folder / f"{name}.py") if path.is_file()]
+
+
+def _must_be_own(entry: InterpreterEntry, folder: Path) -> None:
+    """See that a module beside the fleet file is the one that will be got: it is not, if another has its name."""
+    name = entry.use.partition(":")[0].partition(".")[0]
+    own = _files(folder, name)
+    if own and name in sys.modules:
+        there = getattr(sys.modules[name], "__file__", None)
+        if there is None or Path(there).resolve() not in [path.resolve() for path in own]:
+            taken = f"there is a module {name} already, {there or 'of Python itself'}"
+            raise _Unusable(
+                entry, "use", f"{entry.use} cannot be loaded: {taken}; give the one in {folder} another name"
+            )
+
+
+def _loaded(entry: InterpreterEntry, folder: Path) -> Factory:
     """Return what an entry names."""
     if ":" not in entry.use:
         return _installed(entry)
     module, _, path = entry.use.partition(":")
+    _must_be_own(entry, folder)
     try:
         factory: object = attrgetter(path)(import_module(module))
     except (Exception, SystemExit) as error:
@@ -172,7 +213,17 @@ def _made(entry: InterpreterEntry, factory: Factory, surroundings: Surroundings)
         made = factory(surroundings, **entry.options)
         return made if isinstance(made, Interpreter) else Interpreter.of(made)
     except (Exception, SystemExit) as error:
-        raise _Unusable(entry, "use", f"{entry.use} cannot be made: {_explained(error)}") from error
+        place = _blamed(entry, error)
+        raise _Unusable(entry, place, f"{entry.use} cannot be made: {_explained(error)}") from error
+
+
+def _blamed(entry: InterpreterEntry, error: BaseException) -> str:
+    """Return the option that an error names first, or the only one whose value it quotes; otherwise what is used."""
+    said = str(error) if isinstance(error, ValueError | TypeError) else ""
+    named = [key for key in entry.options if said.startswith(f"{key}:")]
+    quoted = [key for key, value in entry.options.items() if isinstance(value, str) and repr(value) in said]
+    found = named or quoted
+    return found[0] if len(found) == 1 else "use"
 
 
 def _must_take(entry: InterpreterEntry, factory: Factory) -> None:
@@ -212,6 +263,6 @@ def _explained(error: BaseException) -> str:
     """Say what went wrong, and where in the user's modules, if it was in one."""
     ours = (__file__, sys.modules[import_module.__module__].__file__, sys.modules[EntryPoint.__module__].__file__)
     frames: list[Any] = [each for each in traceback.extract_tb(error.__traceback__) if each.filename not in ours]
-    theirs = [each for each in frames if not each.filename.startswith("<frozen ")]
+    theirs = [each for each in frames if not each.filename.startswith(("<frozen ", *OWN))]
     place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
     return f"{type(error).__name__}: {error}{place}"

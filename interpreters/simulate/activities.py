@@ -4,7 +4,7 @@ They outlive every runner. One that begins is told of those that an earlier one 
 meanwhile. An activity that a runner ends is over, which is confirmed after a while.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from lifefold.core.kernel import Aggregate, Asked, Ended, Envelope, Event, System, replace
@@ -68,22 +68,32 @@ class Activities:
                 after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
                 self._at(part, after_ms, self._speak, part, process)
 
-    def relieve(self, is_due: Callable[[Event], bool]) -> None:
-        """Let all that have said all, and are not over, come to an end after all: to one that is due, if any is."""
+    def relieve(self, relied_on: Collection[object], is_due: Callable[[Event], bool]) -> None:
+        """Let those that have said all, and are not over, come to an end after all, if that is relied on.
+
+        It is if their type is among these, or if one of their ends is due, which is then the one that they come to.
+        """
         for part, process in self._processes.items():
             name, ref, slot, generation = part
             aggregate = self._runner.aggregates[name]
             entity = aggregate.entities[ref]
             running = entity.find(slot)
             is_live = running is not None and running.generation == generation
-            if is_live and process.spoken == len(process.said) == process.heard:
+            if running is None or not is_live or not process.spoken == len(process.said) == process.heard:
+                continue
+            ends = [end for kind in self._last(part) for end in kind.examples_for(entity.record)]
+            due_end = next((each for each in ends if is_due(each)), None)
+            if due_end is not None or type(running.activity) in relied_on:
                 said = self._course(part, aggregate)
-                machine = self._system.type_of(name).machine_of(ref)
-                last = machine.last[slot] if machine is not None else ()
-                ends = [each for kind in last for each in kind.examples_for(entity.record)]
-                due_end = next((each for each in ends if is_due(each)), None)
                 process.said += said if due_end is None else [*said[:-1], Said(1, due_end)]
                 self._continue(part, process)
+
+    def _last(self, part: Part) -> list[type[Event]]:
+        """Return with what an activity may be over, in the order in which it is declared."""
+        name, ref, slot, _ = part
+        machine = self._system.type_of(name).machine_of(ref)
+        assert machine is not None  # noqa: S101 - it has begun there
+        return [kind for kind in machine.spans[slot].during.yields if kind in machine.last[slot]]
 
     def _course(self, part: Part, aggregate: Aggregate) -> list[Said]:
         """Return what an activity will say that begins now."""
@@ -112,7 +122,7 @@ class Activities:
             return
         name, ref, slot, generation = part
         envelope = Envelope(ref, process.said[place].event, runner.clock_ms, slot, slot=slot, generation=generation)
-        runner.give([Given(name, envelope, process)])
+        runner.give([Given(name, envelope, process, place)])
         if self._chance.strikes("late report", *part, place, runner.life):
             after_ms = self._takes_ms(LATE_MS, "late report", *part, place)
             self._agenda.at(self._agenda.now_ms + after_ms, self._repeat, name, envelope)

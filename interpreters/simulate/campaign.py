@@ -136,8 +136,9 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     jobs: int = 1,
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> Tally:
-    """Simulate a target with every one of these seeds; end when so many have found something.
+    """Simulate a target with every one of these seeds; end when so many have found something, or when it is stopped.
 
     A target with a name can be tried by several ``jobs``. Raises ``UnusableTarget`` for a name that is none, and
     ``ValueError`` for several jobs without a name.
@@ -152,7 +153,7 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
         whole.add(tally)
         if tell is not None:
             tell(whole)
-        if stop_at is not None and len(whole.found) >= stop_at:
+        if (stop_at is not None and len(whole.found) >= stop_at) or (is_stopped is not None and is_stopped()):
             break
     return whole
 
@@ -162,7 +163,10 @@ def _tallies(of: Target, orders: Iterable[Order], jobs: int) -> Iterator[Tally]:
         yield from (_worked(of, order) for order in orders)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
-        yield from workers.map(work, orders)
+        try:
+            yield from workers.map(work, orders)
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
 
 
 def work(order: Order) -> Tally:

@@ -15,7 +15,20 @@ Name = tuple[str | int, ...]
 """What is decided: what kind of choice it is, about whom, and its how-manieth."""
 
 SPOKEN: Final = frozenset(
-    {"people", "to whom", "needless", "what", "which", "paused", "when", "pause", "by", "early timer", "clock back"}
+    {
+        "people",
+        "to whom",
+        "needless",
+        "spares",
+        "what",
+        "which",
+        "paused",
+        "when",
+        "pause",
+        "by",
+        "early timer",
+        "clock back",
+    }
 )
 """The kinds of choices that are made on the occasions on which people say something, and the clock is set."""
 

@@ -23,6 +23,7 @@ def emitted(findings: Sequence[Finding]) -> str:
     head = f'{_HEAD}: runs in which a promise is broken. Fails until they are mended."""'
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
+        "from lifefold.interpreters.simulate.story import told",
         "from lifefold.interpreters.simulate.targets import named",
     )
     return "\n".join([head, "", *imports, "", "", "\n\n\n".join(tests), ""])
@@ -45,7 +46,7 @@ def _titles(findings: Sequence[Finding]) -> list[str]:
 def _test(title: str, finding: Finding) -> Iterator[str]:
     found, limits = finding.run.found, finding.limits
     yield f"def {title}() -> None:"
-    yield f'    """{found.owner} promises: {found.promise}."""' if found else '    """Nothing is found."""'
+    yield f"    {_quoted(f'{found.owner} promises: {found.promise}.' if found else 'Nothing is found.')}"
     yield f"    target = named({finding.target.name!r})"
     deviations = pformat(dict(finding.run.deviations), width=WIDTH - 4, sort_dicts=False).splitlines()
     yield f"    but = {deviations[0]}" if len(deviations) == 1 else f"    but = {deviations[0][0]}"
@@ -59,4 +60,10 @@ def _test(title: str, finding: Finding) -> Iterator[str]:
         "    run = simulate(target.subject, opening=target.opening, environment=target.environment,"
         " limits=limits, but=but)"
     )
-    yield "    assert run.ok, run.found"
+    yield "    assert run.found is None, told(target.system, run)"
+
+
+def _quoted(text: str) -> str:
+    """Return a docstring that says any text."""
+    safe = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"').replace("\r", "\\r").replace("\0", "\\0")
+    return f'"""{safe}"""'

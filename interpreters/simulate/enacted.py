@@ -2,8 +2,8 @@
 
 ``enact`` runs an ``Engine`` on a store, with handlers that do what the processes of a simulation do: the same activity
 of the same entity and generation says the same after the same time, because its choices have the same names. So the
-deviations of a run of ``simulate`` are the same run here, event for event, if they are such as can be acted: ``ACTED``
-are those faults, and ``prompt`` makes an environment in which messages take no time, as in the engine.
+deviations of a run of ``simulate`` are the same run here, event for event, if they are such as can be acted:
+``ENACTABLE`` are those faults, and ``prompt`` makes an environment in which messages take no time, as in the engine.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from lifefold.interpreters.store import Batch, EventStore, MemoryStore
 from lifefold.interpreters.store import Entry as Written
 
 _CAN_BE: Final = ("fails", "exits early", "hangs", "floods", "slow", "people")
-ACTED: Final = Faults(dict.fromkeys((name for name in NAMES if name not in _CAN_BE), 0.0))
+ENACTABLE: Final = Faults(dict.fromkeys((name for name in NAMES if name not in _CAN_BE), 0.0))
 """The faults that can be acted, at their usual rates: what activities do, and people."""
 
 
@@ -117,17 +117,20 @@ async def enact(  # noqa: PLR0913 - what may be chosen, each with its name
     ``people`` say those inputs, each at its time. The engine ``dies`` so often, and begins again on the same store.
     ``altered`` has the last word on the handlers: some may be your own, ``over`` those of the simulated processes. They
     take their time from the clock of ``Actors``, and not from anyio.
+
+    Raises ``ValueError`` if an engine that was to die has not: there were never so many entries.
     """
     if isinstance(target, Machine):
         target, begins = alone(target)
         opening = tuple(begins.items())
     choices = Choices(seed, but=but)
-    chance = Chance(environment or Environment(), choices, (faults or ACTED).of(choices))
+    chance = Chance(environment or Environment(), choices, (faults or ENACTABLE).of(choices))
     actors = Actors(target, chance, VirtualClock(START_MS))
     stage = _Stage(target, tuple(opening), actors, altered(actors.interpreter()), store or MemoryStore())
     stage.plan(people, dies)
     while not await stage.play(START_MS + until_ms):
         pass
+    stage.must_have_died(until_ms)
     ledger = Ledger(target)
     log = await stage.store.read()
     entries = tuple(Entry(each.entry.stream, each.envelope) for each in ledger.fold(log))
@@ -161,10 +164,17 @@ class _Stage:
         self._people = sorted(people, key=lambda each: each.envelope.at_ms)[::-1]
         self._deaths = sorted(deaths, reverse=True)
 
+    def must_have_died(self, until_ms: int) -> None:
+        """Raise ``ValueError`` if a death has not come."""
+        if self._deaths:
+            places = ", ".join(str(each.entries) for each in reversed(self._deaths))
+            entries = self.commits[-1] if self.commits else 0
+            raise ValueError(f"no engine has died at {places} entries: there were {entries}, as of {until_ms} ms")
+
     async def play(self, until_ms: int) -> bool:
         """Let an engine run; tell whether it has come to the end, and has not died."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._clock.run)
+            await tasks.start(self._clock.run)
             if self.lives:
                 await self._actors.pause(self.lives)
             self._is_over = self._clock.now_ms() > until_ms

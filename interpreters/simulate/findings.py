@@ -6,11 +6,12 @@ from typing import Final
 import msgspec
 
 from lifefold.core.kernel import System
+from lifefold.interpreters.check.flaw import ANSWERED
 from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.shrink import shrunk
-from lifefold.interpreters.simulate.simulation import START_MS, Limits, Run, simulate
+from lifefold.interpreters.simulate.simulation import START_MS, Found, Limits, Run, simulate
 from lifefold.interpreters.simulate.targets import Target, named
 
 SEEDS: Final = 100
@@ -88,13 +89,19 @@ def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
 
 
 def _is_same(one: Run, other: Run) -> bool:
-    """Tell whether both break the same promise."""
-    return one.found is not None and other.found is not None and one.found.promise == other.found.promise
+    """Tell whether both break the same promise; of rules that fail, by the same error."""
+    return one.found is not None and other.found is not None and _what(one.found) == _what(other.found)
+
+
+def _what(found: Found) -> tuple[str, ...]:
+    """Return what tells one finding from another: whose promise, which, and of rules that fail, by which error."""
+    error = found.of.split(": ")[1:2] if found.promise == ANSWERED else ()
+    return found.owner, found.promise, *error
 
 
 def first_of_each(target: Target, tally: Tally, faults: Faults, limits: Limits) -> list[Finding]:
-    """Make what a campaign has found small: each promise once, by its first seed."""
-    firsts: dict[tuple[str, str], int] = {}
+    """Make what a campaign has found small: each promise once, by its first seed, and each error of a rule."""
+    firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:
-        firsts.setdefault((found.owner, found.promise), seed)
+        firsts.setdefault(_what(found), seed)
     return [small(target, seed, _drawn(target, seed, faults, limits), faults, limits) for seed in firsts.values()]

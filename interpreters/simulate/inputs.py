@@ -26,6 +26,7 @@ class Given(NamedTuple):
     aggregate: str
     envelope: Envelope
     process: Process | None = None
+    place: int = 0
     post: int = 0
 
 

@@ -9,7 +9,7 @@ are no more of them.
 from collections.abc import Sequence
 from typing import Final
 
-from lifefold.core.kernel import Cause, Envelope, Reaction, System, possible, react
+from lifefold.core.kernel import Cause, Envelope, Event, Reaction, Step, System, possible, react
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.outside import WAITED, Agenda
 from lifefold.interpreters.simulate.runner import Runner
@@ -25,6 +25,9 @@ NEEDLESS: Final = 0.2
 
 PAUSED: Final = 0.5
 """How often the next occasion is after a pause of any length, and not at a time that makes a difference."""
+
+SPARES: Final = 0.8
+"""How often nobody says what would end a life for good, so that much happens in one."""
 
 MANY: Final = 200
 """Of so many things that might be said it is looked at which of them would be taken."""
@@ -64,11 +67,17 @@ class People:
             self._agenda.at(self._next_ms(number), self.tick, order=WAITED)
 
     def sayable(self, name: str) -> list[Envelope]:
-        """Return what people may say to an aggregate."""
+        """Return what people may say to an aggregate now, each once."""
+        said: dict[tuple[str, Event], Envelope] = {}
+        for each in self._sayable_later(name):
+            said.setdefault((each.entity, each.event), each)
+        return list(said.values())
+
+    def _sayable_later(self, name: str) -> list[Envelope]:
+        """Return what people may say to an aggregate, now and after each pause that makes a difference."""
         of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
         every = possible(of, aggregate, self._runner.clock_ms)
-        said = {(each.envelope.entity, each.envelope.event): each for each in every if each.cause is Cause.COMMAND}
-        return [each.envelope for each in said.values()]
+        return [each.envelope for each in every if each.cause is Cause.COMMAND]
 
     def _say(self, number: int) -> None:
         """Let somebody say one of the things that people may say."""
@@ -83,6 +92,13 @@ class People:
         if not kinds:
             return
         likely = [not choices.is_drawn or self._chance.share("says", kind.__name__) > 0 for _, kind in kinds]
+        if len(said) <= MANY and choices.way(("spares", number), 2, SPARES):
+            going_on = {(each.entity, type(each.event)) for each in said if not self._is_last(name, each)}
+            if not going_on:
+                return
+            harmless = [each in going_on for each in kinds]
+            both = [one and other for one, other in zip(likely, harmless, strict=True)]
+            likely = both if any(both) else harmless
         kind = kinds[choices.one_of(("what", number), likely)]
         alike = [each for each in said if (each.entity, type(each.event)) == kind]
         self._runner.post(name, alike[choices.any_way(("which", number), len(alike))])
@@ -93,6 +109,13 @@ class People:
             return isinstance(react(self._system.type_of(name), self._runner.aggregates[name], envelope), Reaction)
         except Exception:  # noqa: BLE001 - whatever it is, it is for the runner to come upon
             return True
+
+    def _is_last(self, name: str, envelope: Envelope) -> bool:
+        """Tell whether nothing could happen to an entity any more after that."""
+        of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
+        machine, entity = of.machine_of(envelope.entity), aggregate.entities[envelope.entity]
+        step = None if machine is None else machine.step(entity.record, envelope.event)
+        return machine is not None and isinstance(step, Step) and step.record.state in machine.final
 
     def _next_ms(self, number: int) -> int:
         """Return when the next occasion is."""
@@ -123,7 +146,7 @@ class People:
             return False
         if self._entities() > WHOLE:
             return False
-        every = [(name, each) for name in self._runner.aggregates for each in self.sayable(name)]
+        every = [(name, each) for name in self._runner.aggregates for each in self._sayable_later(name)]
         return len(every) <= MANY and not any(self._is_taken(name, each) for name, each in every)
 
     def _entities(self) -> int:

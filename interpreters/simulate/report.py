@@ -50,11 +50,14 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
     jobs: int = 1,
     tell: Callable[[Tally], None] | None = None,
     stop_at: int | None = None,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> Report:
     """Try a target with these seeds as ``campaign`` does, and make small what they find. Raises as it does."""
     of = named(target) if isinstance(target, str) else target
     faults, limits = faults or Faults(), limits or Limits()
-    tally = campaign(target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at)
+    tally = campaign(
+        target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at, is_stopped=is_stopped
+    )
     return Report(of, tally, tuple(first_of_each(of, tally, faults, limits)))
 
 
@@ -73,29 +76,37 @@ def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int 
 def tried(tally: Tally) -> str:
     """Return how much was tried."""
     inputs = f"{tally.inputs:,} inputs, {tally.transitions:,} transitions"
-    return f"{tally.seeds:,} seeds, {inputs}, {tally.virtual_ms / HOUR_MS:,.0f} virtual hours"
+    return f"{_seeds(tally)}, {inputs}, {tally.virtual_ms / HOUR_MS:,.0f} virtual hours"
 
 
 def speed(tally: Tally) -> str:
-    """Return how quickly that went, of one processor."""
+    """Return how quickly that went, of each process that had a part in it."""
     seconds = max(tally.seconds, 1e-6)
     quick = tally.virtual_ms / SECOND_MS / seconds
-    return f"{tally.seconds:.1f} s, {tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times as fast as the clock"
+    each = f"{tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times as fast as the clock"
+    return f"{tally.seconds:.1f} s of a process's time; {each}"
 
 
 def conclusion(tally: Tally) -> str:
     """Return the sum of it in a few words."""
     if not tally.found:
-        return f"no promise is broken in {tally.seeds:,} seeds"
+        return f"no promise is broken in {_seeds(tally)}"
     broken = len({(found.owner, found.promise) for _, found in tally.found})
     promises = "one promise is" if broken == 1 else f"{broken} promises are"
-    return f"{promises} broken, in {len(tally.found):,} of {tally.seeds:,} seeds"
+    return f"{promises} broken, in {len(tally.found):,} of {_seeds(tally)}"
+
+
+def _seeds(tally: Tally) -> str:
+    return "one seed" if tally.seeds == 1 else f"{tally.seeds:,} seeds"
 
 
 def facts_in_words(target: Target, tally: Tally) -> Iterator[tuple[str, str]]:
     """Yield what can be said of it, each with a word for what it is about."""
     yield from mishaps(tally)
-    yield "used", " · ".join(f"{name} {used}/{of}" for name, used, of in used(target, tally))
+    yield "used", " · ".join(f"{name} {used}/{of}" for name, used, of in used(target, tally) if of)
+    missing = never(target, tally)
+    if missing:
+        yield "never met", " · ".join(missing)
     yield "cost", " · ".join(_costs(target, tally))
 
 
@@ -185,6 +196,17 @@ def used(target: Target, tally: Tally) -> Iterator[tuple[str, int, int]]:
     yield "crash points", sum(count > 0 for count in crash_points(tally).values()), len(DEADLY)
 
 
+def never(target: Target, tally: Tally) -> list[str]:
+    """Return the states that no entity was in, each with its machine if there are several."""
+    machines = {m.name: m for of in target.system.aggregates.values() for m in of.machines.values()}.values()
+    return [
+        f"{m.name} {state}" if len(machines) > 1 else str(state)
+        for m in machines
+        for state in m.states
+        if state not in m.detached and (m.name, state) not in tally.states
+    ]
+
+
 def state_times(tally: Tally) -> dict[str, dict[str, int]]:
     """Return by machine how long its entities were in each state, in milliseconds; without those in which none was."""
     times: dict[str, dict[str, int]] = {}
@@ -243,6 +265,7 @@ def facts(report: Report) -> dict[str, Any]:
         "seconds": round(tally.seconds, 3),
         "faults": dict(tally.struck),
         "crash_points": crash_points(tally),
+        "never_met": never(target, tally),
         "coverage": {name: [count, of] for name, count, of in used(target, tally)},
         "seen": sorted(f"{owner}: {promise}" for owner, promise in tally.seen),
         "state_ms": {f"{machine} {state}": spent for (machine, state), spent in sorted(tally.state_ms.items())},

@@ -23,7 +23,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
-from lifefold.interpreters.check.flaw import ANSWERED
+from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Span
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
@@ -121,7 +121,7 @@ class Runner:
     def post(self, name: str, envelope: Envelope) -> None:
         """Have somebody say something; if there is no runner, the next one hears it."""
         self._posted += 1
-        given = self._posts[self._posted] = Given(name, replace(envelope, at_ms=self.clock_ms), None, self._posted)
+        given = self._posts[self._posted] = Given(name, replace(envelope, at_ms=self.clock_ms), post=self._posted)
         if self.is_up:
             self.give([given])
 
@@ -181,7 +181,9 @@ class Runner:
         if envelope.at_ms < self._last_ms:
             envelope = replace(envelope, at_ms=self._last_ms)
             given = given._replace(envelope=envelope)
-        of = self._types[name]
+        of = self._types.get(name)
+        if of is None:
+            raise Violation(self.system.name, ADDRESSED, f"{envelope.actor}: tells {name!r}, which is not there")
         try:
             outcome = react(of, self._present.get(name) or of.start(name), envelope)
         except Exception as error:
@@ -217,7 +219,7 @@ class Runner:
         self.counts.inputs += 1
         self._posts.pop(given.post, None)
         if given.process is not None:
-            given.process.heard += 1
+            given.process.heard = max(given.process.heard, given.place + 1)
         if isinstance(outcome, Reaction):
             self._record(given, outcome)
         else:

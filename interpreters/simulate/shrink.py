@@ -16,6 +16,9 @@ Deviations = dict[Name, int]
 IsFound = Callable[[Mapping[Name, int]], bool]
 """Tells whether with these deviations alone it is still found."""
 
+FEW: Final = 12
+"""Of how many deviations it is tried whether one can be left out if another one happens on another occasion."""
+
 SOONER: Final = 6
 """How many earlier occasions are tried for each."""
 
@@ -26,7 +29,7 @@ def shrunk(deviations: Mapping[Name, int], is_found: IsFound) -> Deviations:
     sooner = _sooner(few, is_found)
     if sooner != few:
         sooner = _fewer(sooner, is_found)
-    return _smaller(sooner, is_found)
+    return _otherwise(_fewer(_smaller(sooner, is_found), is_found), is_found)
 
 
 def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:
@@ -76,6 +79,19 @@ def _sooner(deviations: Deviations, is_found: IsFound) -> Deviations:
                     deviations, number = moved, number - by
                     break
             before, place = number, place + 1
+    return deviations
+
+
+def _otherwise(deviations: Deviations, is_found: IsFound) -> Deviations:
+    """Leave out what is needed only because the others happen on just these occasions, and not on others nearby."""
+    for name in deviations if len(deviations) <= FEW else ():
+        rest = {other: way for other, way in deviations.items() if other != name}
+        for whose in dict.fromkeys(map(_whose, rest)):
+            for since in _occasions(rest, whose)[:1]:
+                for by in (each for each in range(min(since - 1, SOONER), -SOONER, -1) if each):
+                    moved = {_moved(other, whose, since, by): way for other, way in rest.items()}
+                    if is_found(moved):
+                        return _otherwise(_fewer(moved, is_found), is_found)
     return deviations
 
 

@@ -129,6 +129,8 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
         more = tuple(properties)
         target, begins = alone(target.promising(*more) if more else target)
         opening, properties = tuple(begins.items()), ()
+    if not opening:
+        raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and the input it begins with")
     choices, around, given = Choices(seed, but=but), environment or Environment(), faults or Faults()
     rates = Faults({**around.rates, **given.rates}, given.swarm).of(choices)
     return _Simulation(
@@ -231,7 +233,7 @@ class _Simulation:
         relied_on = [each.of for each in self._vigil.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
         while owed in self._vigil.overdue():
-            self._runner.activities.relieve(partial(_is_of, relied_on))
+            self._runner.activities.relieve(relied_on, partial(_is_of, relied_on))
             said = self._plead(relied_on)
             is_idle = self._agenda.next_ms() is None and not said
             if (has_waited and is_idle) or self._agenda.now_ms >= until_ms:

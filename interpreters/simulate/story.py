@@ -9,6 +9,7 @@ from lifefold.interpreters.check.plain import Happening
 from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.inputs import Entry
+from lifefold.interpreters.simulate.simulation import Run
 
 AROUND: Final = 15
 """How many inputs before the end are shown."""
@@ -45,6 +46,14 @@ def last_lines(system: System, entries: Sequence[Entry], width: int = WIDTH) -> 
     if before:
         yield f"     {before:,} inputs before, and then:"
     yield from Trace(tuple(islice(happenings(system, entries), before, None))).lines(width)
+
+
+def told(system: System, run: Run) -> str:
+    """Return what is broken in a run, and what happened last before; nothing, if nothing is."""
+    if run.found is None:
+        return ""
+    broken = f"{run.found.owner}: {run.found.promise}: broken: not so of {run.found.of}"
+    return "\n".join([broken, *last_lines(system, run.entries)])
 
 
 def deviation_lines(deviations: Mapping[Name, int], width: int = WIDTH) -> Iterator[str]:

@@ -8,7 +8,7 @@ An aggregate, or a system, of more than ``WHOLE`` entities is asked as a whole n
 every step of what the step can have touched, as far as promises say what that is (``near``).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     Scene,
     System,
     Temper,
+    Transition,
     always,
 )
 
@@ -93,6 +94,8 @@ class Vigil:
         """Which aggregates have changed since the whole was asked about."""
         self._large: Final[dict[str, None]] = {}
         """Which of them have not been asked as a whole since."""
+        self._unasked: Final[dict[str, list[Transition]]] = {}
+        """What has happened since no message was under way."""
         self._left = 0
         """After how many steps the whole is asked about."""
         self._alone: Final = len(system.aggregates) == 1
@@ -127,18 +130,11 @@ class Vigil:
         self._count = 0
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
 
-    def possible(self) -> Iterator[tuple[str, str]]:
-        """Yield what is promised to be possible, each with its owner."""
-        for each in (*self._of_types.values(), *self._of_system.values()):
-            yield from ((each.owner, promise.name) for promise in each.sometimes)
-        for (kind, _), each in self._of_machines.items():
-            if self._single[kind]:
-                yield from ((each.owner, promise.name) for promise in each.sometimes)
-
     def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
         """Ask what is promised, now that this has happened to an aggregate. Raises ``Violation``."""
         self._look_at(of, reaction)
         self._look_in(of, reaction)
+        self._unasked.setdefault(reaction.aggregate.name, []).extend(reaction.transitions)
         self._left -= 1
         if self._left <= 0:
             self.look_around(scene, under_way)
@@ -174,17 +170,25 @@ class Vigil:
                 self._follow(every, entities[ref], ref)
 
     def _look_near(self, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
-        """Ask of what the transitions can have touched in the system."""
+        """Ask of what the transitions can have touched in the system.
+
+        When no message is under way any more, also of what was touched while one was: some promises are for then.
+        """
+        touching = {reaction.aggregate.name: reaction.transitions}
+        if not under_way:
+            touching = {name: tuple(each) for name, each in self._unasked.items()}
+            self._unasked.clear()
         name = self._system.name
         for touched, every in self._near.items():
-            part = touched(scene(), reaction.aggregate.name, reaction.transitions)
-            if part is None:
-                continue
-            for sees, promises in every:
-                seen = part
-                if sees is not None:
-                    seen = Overview({each: sees(of) for each, of in part.aggregates.items()}, under_way)
-                self._hold(name, promises, seen, name)
+            for aggregate, transitions in touching.items():
+                part = touched(scene(), aggregate, transitions)
+                if part is None:
+                    continue
+                for sees, promises in every:
+                    seen = part
+                    if sees is not None:
+                        seen = Overview({each: sees(of) for each, of in part.aggregates.items()}, under_way)
+                    self._hold(name, promises, seen, name)
 
     def look_around(self, scene: Callable[[], Scene], under_way: int) -> None:
         """Ask what is promised of the whole, of large aggregates and of the system. Raises ``Violation``."""
@@ -196,6 +200,8 @@ class Vigil:
         stale = [now.aggregates[name] for name in self._stale]
         self._large.clear()
         self._stale.clear()
+        if not under_way:
+            self._unasked.clear()
         for sees, promises in self._of_system.items():
             if sees is not None:
                 self._oversee(sees, promises, stale, under_way)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Final
 
 import anyio
+from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
 from lifefold.interpreters.simulate.outside import Order
@@ -34,13 +35,20 @@ class VirtualClock:
         self._somebody = anyio.Event()
         self._busy = 0
         self._free = anyio.Event()
+        self._is_over = False
 
     def now_ms(self) -> int:
         """Return the time."""
         return self._now_ms
 
     async def sleep_until(self, at_ms: int, order: Order = FIRST) -> None:
-        """Return when it is that time, and all who sleep until then and go before have done what they do."""
+        """Return when it is that time, and all who sleep until then and go before have done what they do.
+
+        When the clock has stopped, which is when all is being cancelled, it is at once.
+        """
+        if self._is_over:
+            await checkpoint()
+            return
         self._slept += 1
         number, awake = self._slept, anyio.Event()
         heapq.heappush(self._sleepers, (max(at_ms, self._now_ms), order, number, awake))
@@ -51,8 +59,16 @@ class VirtualClock:
             if not awake.is_set():
                 self._gone.add(number)
 
-    async def run(self) -> None:
-        """Let time pass."""
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Let time pass, until this is cancelled: then whoever sleeps, shielded perhaps, is woken for good."""
+        self._is_over = False
+        task_status.started()
+        try:
+            await self._pass()
+        finally:
+            self._stop()
+
+    async def _pass(self) -> None:
         while True:
             await self.quiet()
             while self._busy:
@@ -60,6 +76,13 @@ class VirtualClock:
                 await self._free.wait()
                 await self.quiet()
             await self._wake_next()
+
+    def _stop(self) -> None:
+        self._is_over = True
+        for *_, awake in self._sleepers:
+            awake.set()
+        self._sleepers.clear()
+        self._gone.clear()
 
     async def quiet(self) -> None:
         """Return when everybody else waits for something."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Generator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -107,9 +108,31 @@ def test_a_receiver_that_takes_nothing_is_given_up_and_people_are_told(
     (_, first), (_, second) = bench.handlers.notices
     assert first == "no key"
     assert len(receiver.got) == tries
-    assert second.startswith(f"nobody was paged: {receiver.url}")
+    assert second.startswith(f"nobody was paged: {origin(receiver.url)}")
+    assert urlsplit(receiver.url).path not in second
     assert re.search(why, second), second
     assert receiver.asked_otherwise == 0
+
+
+def origin(url: str) -> str:
+    """Return what of a receiver's address may be told: its path, say, is often what lets one in."""
+    return f"{urlsplit(url).scheme}://{urlsplit(url).netloc}"
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("htps://me:secret@hooks/secret", "htps://hooks"),
+        ("https://hooks/a secret", "https://hooks"),
+        ("hooks/secret", "://"),
+    ],
+)
+def test_an_address_that_cannot_be_is_refused_without_its_secrets(tmp_path: Path, url: str, told: str) -> None:
+    """Nor are a name and a password told."""
+    with pytest.raises(ValueError, match=r"accepted: http://\.\.\. or https://\.\.\.") as refused:
+        Pager(FleetBench(tmp_path).surroundings, url)
+    assert f"found '{told}'" in str(refused.value)
+    assert "secret" not in str(refused.value)
 
 
 def fleet_file(folder: Path, url: str) -> Path:
@@ -139,21 +162,26 @@ def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
         url = gone.url
     done = lifefold("run", str(fleet_file(tmp_path, url)), "--no-live", code=1)
     assert "ann: total_errors 1 of 1" in done.stdout
-    assert f"ann: nobody was paged: {url}: [Errno 111] Connection refused" in done.stdout
+    assert f"ann: nobody was paged: {origin(url)}: [Errno 111] Connection refused" in done.stdout
+    assert url not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "key", "told"),
     [
-        ("http://127.0.0.1:8000/page", "ftp://duty", "ValueError: url: found 'ftp://duty'; accepted: http://"),
-        ('timeout = "2s"', 'timeout = "soon"', "ValueError: found 'soon'; accepted: a duration as text"),
+        ("http://127.0.0.1:8000/page", "ftp://duty", "url", "ValueError: url: found 'ftp://duty'; accepted: http://"),
+        ('timeout = "2s"', 'timeout = "soon"', "timeout", "ValueError: found 'soon'; accepted: a duration as text"),
     ],
     ids=["url", "timeout"],
 )
-def test_an_option_that_cannot_be_is_told_before_anything_begins(tmp_path: Path, old: str, new: str, told: str) -> None:
-    """With its place in the fleet file."""
+def test_an_option_that_cannot_be_is_told_before_anything_begins(
+    tmp_path: Path, old: str, new: str, key: str, told: str
+) -> None:
+    """With its place in the fleet file, and no place in lifefold."""
     file = fleet_file(tmp_path, "http://127.0.0.1:8000/page")
     file.write_text(file.read_text().replace(old, new))
     refused = lifefold("run", str(file), "--no-live", code=2)
-    assert f"{file}:8: interpreters.pager:Pager.use: pager:Pager cannot be made: {told}" in refused.stderr
+    line = 1 + [each.partition(" =")[0] for each in file.read_text().splitlines()].index(key)
+    assert f"{file}:{line}: interpreters.pager:Pager.{key}: pager:Pager cannot be made: {told}" in refused.stderr
+    assert "units.py" not in refused.stderr
     assert not (tmp_path / ".lifefold").exists()

@@ -81,3 +81,15 @@ def test_a_log_of_a_rehearsal_is_not_gone_on_with_in_earnest(tmp_path: Path) -> 
     file.write_text(text.replace('[[interpreters]]\nuse = "recorder:Recorder"\n', ""))
     refused = lifefold("run", str(file), "--no-live", code=2)
     assert "(interpreters: was removed)" in refused.stderr
+
+
+def test_a_last_line_that_a_power_cut_has_torn_is_left_out(tmp_path: Path) -> None:
+    """What it was about is taken down again when it is asked for again; every line is whole."""
+    bench = RecorderBench(tmp_path)
+    anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, bench)
+    file = bench.handlers.folder.root / "asked.jsonl"
+    whole = recorded(file)
+    file.write_bytes(file.read_bytes()[:-9])
+    again = RecorderBench(tmp_path)
+    anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, again)
+    assert recorded(file) == whole

@@ -5,9 +5,10 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from time import monotonic
 from uuid import uuid4
 
 import pytest
@@ -127,6 +128,13 @@ def killed_at_work(ground: Ground, server: str) -> Generator[str]:
         yield before
 
 
+def wait_for(is_so: Callable[[], bool]) -> None:
+    """Ask until it is so, and not for ever."""
+    until_s = monotonic() + HANG_S
+    while not is_so():
+        assert monotonic() < until_s
+
+
 def entries(ground: Ground) -> int:
     """Return how long the log is; a runner that goes on with it writes so into it."""
     with closing(sqlite3.connect(ground.log, timeout=HANG_S)) as connection:
@@ -141,8 +149,7 @@ def test_a_session_is_found_again_after_a_crash(ground: Ground, server: str) -> 
         with killed_at_work(ground, server) as session:
             before = entries(ground)
             run = opened.enter_context(ground.running())
-            while entries(ground) == before:
-                pass
+            wait_for(lambda: entries(ground) != before)
         said = run.rest()
     assert "-agent-1 " in session
     assert "continuing: 1 session adopted, 1 task in progress" in said
@@ -156,8 +163,7 @@ def test_a_session_that_ended_while_nobody_was_there_is_not_lost(ground: Ground,
     in_tmux(ground, server, "one", gates=("one",))
     with killed_at_work(ground, server):
         pass
-    while windows(server, "#{pane_dead}") != ["1"]:
-        pass
+    wait_for(lambda: windows(server, "#{pane_dead}") == ["1"])
     assert "1 of 1 tasks closed" in ground.run()
     assert ground.sessions("one") == 1
     assert (windows(server), ground.processes()) == ([], [])

@@ -3,6 +3,7 @@
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from shutil import get_terminal_size
 from time import perf_counter
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from lifefold.interpreters.simulate.report import Report
     from lifefold.interpreters.simulate.targets import Target
 
+LEFT: Final = 130
+"""The exit code of whoever leaves early."""
 FOUND_AT_MOST: Final = 10
 """After how many seeds that have found something no more are tried."""
 AGAIN_S: Final = 0.2
@@ -28,6 +31,7 @@ def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no promise is broken, else 1. Raises ``BadInput``."""
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
+    from lifefold.interpreters.simulate.soak import until_stopped  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
     faults, limits = _faults(arguments), Limits(until_ms=hours(arguments.hours))
@@ -35,21 +39,33 @@ def simulate(arguments: Namespace) -> int:
         return _soak(arguments, faults, limits)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", is_emitted)
-    report = _tried(arguments, target, faults, limits)
+    with until_stopped() as is_stopped:
+        report = _tried(arguments, target, faults, limits, is_stopped)
+        left = is_stopped()
     _tell(report, is_json=arguments.json)
     if arguments.emit_test:
         _emit(report, Path(arguments.emit_test), is_quiet=arguments.json)
-    return 0 if report.ok else 1
+    return LEFT if left else int(not report.ok)
 
 
-def _tried(arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits") -> "Report":
-    """Try as many seeds as were asked for, or until enough have found something."""
+def _tried(
+    arguments: Namespace, target: "Target", faults: "Faults", limits: "Limits", is_stopped: Callable[[], bool]
+) -> "Report":
+    """Try as many seeds as were asked for, or until enough have found something, or somebody leaves."""
     from lifefold.interpreters.simulate.report import trial  # noqa: PLC0415 - takes a while
 
-    seeds = range(arguments.seed, arguments.seed + (arguments.seeds or (1 if arguments.seed else 100)))
+    first: int = arguments.seed or 0
+    seeds = range(first, first + (arguments.seeds or (100 if arguments.seed is None else 1)))
     tell = _Progress(target, len(seeds))
     return trial(
-        arguments.target, seeds, faults=faults, limits=limits, jobs=arguments.jobs, tell=tell, stop_at=FOUND_AT_MOST
+        arguments.target,
+        seeds,
+        faults=faults,
+        limits=limits,
+        jobs=arguments.jobs,
+        tell=tell,
+        stop_at=FOUND_AT_MOST,
+        is_stopped=is_stopped,
     )
 
 
@@ -67,7 +83,7 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
         raise BadInput(f"--soak {arguments.soak}: that is no folder") from error
     except ValueError as error:
         raise BadInput(str(error)) from error
-    if arguments.seed:
+    if arguments.seed is not None:
         folder.went(arguments.seed)
     soak = Soak(arguments.target, folder, faults=faults, limits=limits)
     begins = f"from seed {folder.next_seed:,} on, until stopped"
@@ -91,17 +107,18 @@ def _faults(arguments: Namespace) -> "Faults":
     """Return the faults as they were typed: ``name=rate``, or ``none``."""
     from lifefold.interpreters.simulate import NONE, Faults  # noqa: PLC0415 - takes a while
 
-    if arguments.fault == ["none"]:
-        return NONE
-    rates: dict[str, float] = {}
-    for typed in arguments.fault or ():
+    given: list[str] = arguments.fault or []
+    rates: dict[str, float] = dict(NONE.rates) if "none" in given else {}
+    if "none" in given and arguments.all_faults:
+        raise BadInput("--all-faults and --fault none: accepted is one of them")
+    for typed in (each for each in given if each != "none"):
         name, _, rate = typed.partition("=")
         try:
             rates[name] = float(rate)
         except ValueError as error:
             raise BadInput(f"--fault {typed}: accepted is NAME=RATE with a rate between 0 and 1, or none") from error
     try:
-        return Faults(rates, swarm=not arguments.all_faults)
+        return Faults(rates, swarm=not (arguments.all_faults or "none" in given))
     except ValueError as error:
         raise BadInput(f"--fault: {error}") from error
 
@@ -136,9 +153,12 @@ class _Progress:
 
 
 def _tell(report: "Report", *, is_json: bool) -> None:
+    """Print the report, where the last that was told of progress stood."""
     from lifefold.interpreters.cli.search import WIDTH  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.report import facts, lines  # noqa: PLC0415 - as above
 
+    if sys.stderr.isatty():
+        print(f"\r{' ' * (get_terminal_size().columns - 1)}", end="\r", file=sys.stderr, flush=True)
     if is_json:
         print(json.dumps(facts(report), indent=2))
     else:

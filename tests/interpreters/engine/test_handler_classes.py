@@ -90,9 +90,13 @@ def test_an_object_without_handlers_is_no_interpreter() -> None:
         Interpreter.of(object())
 
 
-@pytest.mark.parametrize("kinds", [(), (str,), (LogFatal("x"),)], ids=["nothing", "no effect", "not a type"])
-def test_only_types_of_effects_and_activities_are_handled(kinds: tuple[type[Effect], ...]) -> None:
-    """It is told where the class is written."""
+@pytest.mark.parametrize(
+    "kinds",
+    [(), (str,), (LogFatal("x"),), (LogFatal, PrepareWorktree), (Effect | Activity,)],
+    ids=["nothing", "no effect", "not a type", "both", "a union"],
+)
+def test_only_types_of_effects_or_of_activities_are_handled(kinds: tuple[type[Effect], ...]) -> None:
+    """It is told where the class is written; no method takes both, which come with different things."""
     with pytest.raises(TypeError, match="accepted: types of effects, or types of activities, at least one"):
         handles(*kinds)
 
@@ -105,3 +109,12 @@ def test_a_handler_that_is_not_async_is_told_where_it_is_written() -> None:
     forgotten: Any = sync
     with pytest.raises(TypeError, match="handles StorePrompt, and is no coroutine function: write async def"):
         handles(StorePrompt)(forgotten)
+
+
+@pytest.mark.parametrize("override", [lambda *_: None, None], ids=["no coroutine function", "nothing"])
+def test_an_override_that_is_not_async_is_told_with_its_name(override: object) -> None:
+    """When the interpreter is made, and not when the first effect comes."""
+    wrong = type("Wrong", (Desk,), {"end": override})
+    told = "Wrong.end handles CancelSession, and is no coroutine function: write async def"
+    with pytest.raises(TypeError, match=f"^{told}$"):
+        Interpreter.of(wrong())

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, cast
 
 import anyio
 import pytest
@@ -229,3 +229,25 @@ def test_what_could_not_be_read_again_is_refused() -> None:
     assert isinstance(refused, Refusal)
     assert refused.kind == "unknown"
     assert ledger.record("wax", "wax").degrees == 20.0
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("kiln/a", {"event": Called("\udcff")}),
+        ("kiln/a", {"actor": "\udcff"}),
+        ("kiln/a", {"key": "\udcff"}),
+        ("kiln/a", {"event": Called(cast("str", object()))}),
+        ("kiln/\udcff", {"entity": "", "event": Opened({"kiln": Kiln()})}),
+        ("kiln/b", {"entity": "", "event": Opened({"kiln": Kiln(firings=cast("int", object()))})}),
+    ],
+    ids=["text", "actor", "key", "object", "name", "record"],
+)
+def test_what_could_not_be_written_is_refused(name: str, changes: dict[str, Any]) -> None:
+    """A lone surrogate, an object of no known type: no log can say it, and it must not end the engine."""
+    ledger, before = fold(written()), fold(written())
+    refused = ledger.decide(name, replace(Envelope("kiln", Called("x"), 9_000), **changes))
+    assert isinstance(refused, Refusal)
+    assert refused.kind == "unknown"
+    assert "could not be" in refused.reason
+    assert (ledger.aggregates, ledger.last_ms) == (before.aggregates, before.last_ms)

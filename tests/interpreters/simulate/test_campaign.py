@@ -1,6 +1,7 @@
 """Many seeds are the same seeds, however many work at them."""
 
 from lifefold.interpreters.simulate import Tally, campaign
+from lifefold.interpreters.simulate.campaign import PORTION
 from lifefold.interpreters.simulate.report import conclusion
 
 
@@ -24,6 +25,11 @@ def figures(tally: Tally) -> tuple[object, ...]:
         tally.points,
         tally.found,
     )
+
+
+def test_a_campaign_ends_when_it_is_stopped() -> None:
+    """With what was tried until then."""
+    assert campaign("fleet-2x2", range(1_000), is_stopped=lambda: True).seeds == PORTION
 
 
 def test_two_find_what_one_finds() -> None:

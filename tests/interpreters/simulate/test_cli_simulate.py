@@ -1,6 +1,7 @@
 """``lifefold simulate``: what it says, what it writes, and with which exit code."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_a_program_reads_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     """By its number, and says the same."""
+    assert main(["simulate", "fleet-2x2", "--seed", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seeds"] == 1
     assert main(["simulate", "fleet-2x2", "--seed", "7", "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert main(["simulate", "fleet-2x2", "--seed", "7", "--json"]) == 0
@@ -116,10 +119,26 @@ def test_a_terminal_is_told_how_far_it_is(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "100")
     assert main(["simulate", "doors:machine", "--seeds", "10"]) == 0
-    told = [each.strip() for each in capsys.readouterr().err.split("\r") if each]
+    *told, last = (each.strip() for each in capsys.readouterr().err.split("\r") if each)
+    assert last == ""  # what was told is gone when the report is printed
     assert [each.partition(" seeds")[0] for each in told] == ["doors:machine: 5 of 10", "doors:machine: 10 of 10"]
     assert all("0 found; states 2/2, rows 2/2, guards" in each for each in told)
     assert all(len(each) < 100 for each in told)
+
+
+def test_whoever_leaves_early_is_told_what_was_tried(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends it with a report and exit code 130."""
+    monkeypatch.setattr(simulating._Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
+    assert main(["simulate", "fleet-2x3", "--seeds", "1000", "--json"]) == 130
+    assert 0 < json.loads(capsys.readouterr().out)["seeds"] < 1_000
+
+
+def test_only_what_is_named_goes_wrong_beside_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """``--fault none`` is what the others are added to, in every run."""
+    assert main(["simulate", "fleet-2x2", "--seeds", "5", "--fault", "none", "--fault", "hangs=0.5", "--json"]) == 0
+    assert {name for name, count in json.loads(capsys.readouterr().out)["faults"].items() if count} == {"hangs"}
 
 
 def test_nothing_goes_wrong_if_nothing_is_to(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,11 +16,13 @@ import msgspec
 import pytest
 
 import kiln
-from lifefold.core.kernel import Event, Opened, Recovered, System, replace
+from lifefold.core.kernel import Envelope, Event, Opened, Recovered, System, replace
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
-from lifefold.interpreters.simulate.enacted import ACTED, Death, Enacted, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.enacted import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.inputs import Entry
+from lifefold.interpreters.simulate.simulation import START_MS
 from lifefold.interpreters.simulate.targets import Target, named
 from lifefold.interpreters.store import SqliteStore
 
@@ -51,7 +53,7 @@ class Worlds:
             opening=self.target.opening,
             seed=seed,
             but=but,
-            faults=ACTED,
+            faults=ENACTABLE,
             environment=self.environment,
             limits=limits,
         )
@@ -206,7 +208,56 @@ def test_an_engine_that_dies_and_comes_back_writes_what_a_runner_does(
     assert compared > 1
 
 
+def test_a_death_that_never_comes_is_told() -> None:
+    """Nobody takes a run without it for one with it."""
+    worlds = Worlds(pottery(), SHORT_MS)
+    run = worlds.simulated(1)
+    entries = len(run.entries)
+    told = f"no engine has died at 1000000 entries: there were {entries}, as of 60000 ms"
+    with pytest.raises(ValueError, match=f"^{told}$"):
+        worlds.enacted(run, dies=[Death(1_000_000)])
+
+
 Altered = Callable[[Interpreter], Interpreter]
+
+
+@on_both_back_ends
+def test_a_run_can_be_cancelled_while_a_process_is_being_ended(backend: str) -> None:
+    """Its end is shielded, and takes virtual time, of which there is no more then."""
+    target, ending = pottery(), list[bool]()
+
+    async def work() -> bool:
+        with anyio.CancelScope() as scope:
+
+            def altered(given: Interpreter) -> Interpreter:
+                async def cancel(ongoing: Ongoing) -> None:
+                    try:
+                        await anyio.sleep_forever()
+                    finally:
+                        ending.append(ongoing.ending)
+                        scope.cancel()
+
+                async def fire(activity: kiln.Fire, ongoing: Ongoing) -> None:
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(cancel, ongoing)
+                        await given.activities[kiln.Fire](activity, ongoing)
+                        tasks.cancel_scope.cancel()
+
+                return Interpreter(activities={kiln.Fire: fire}).over(given)
+
+            doused = Entry("kiln/a", Envelope("kiln", kiln.Doused(), START_MS + 500))
+            await enact(
+                target.subject,
+                until_ms=SHORT_MS,
+                opening=target.opening,
+                environment=prompt(target.environment),
+                people=[doused],
+                altered=altered,
+            )
+        return scope.cancelled_caught
+
+    assert anyio.run(work, backend=backend)
+    assert ending[0]
 
 
 def instead(kind: type[Activity], handler: Callable[[Any, Any, Any], Any]) -> Altered:

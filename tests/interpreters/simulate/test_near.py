@@ -1,14 +1,22 @@
 """In a large system a mistake is found at the step at which it would be if all of it were asked at every step."""
 
+from typing import Any
+
 import pytest
 
 from lifefold.core import fleet
+from lifefold.core.fleet import promises
+from lifefold.core.kernel import AggregateType, Property, System
 from lifefold.interpreters.simulate import Found, simulate, vigil
 from lifefold.interpreters.simulate.targets import fleet_of
 from lost_rules import BOARD, WORKER, without
 
 TARGET = fleet_of(3, 9)
 SEEDS = range(12)
+
+
+NEAR = tuple(each for each in promises.PROMISES if each.near is not None)
+"""What is promised of the system, and is asked near steps."""
 
 
 def found(name: str, seed: int) -> Found | None:
@@ -31,6 +39,46 @@ def test_what_a_step_has_touched_is_where_something_is_broken(name: str, monkeyp
     assert [found(name, seed) for seed in SEEDS] == small
 
 
+def alone(name: str, promise: Property[Any]) -> System:
+    """Return a fleet without the rules of this name that promises nothing else."""
+    system = without(name)
+    types = [
+        AggregateType(of.kind, machines=of.machines.values(), rules=of.rules, views=of.views, commands=of.commands)
+        for of in system.aggregates.values()
+    ]
+    return System("fleet", *types, properties=(promise,))
+
+
+def entries(system: System, promise: Property[Any], seed: int) -> int | None:
+    """Return after how many inputs a promise is broken; None if it is not."""
+    run = simulate(system, opening=TARGET.opening, environment=TARGET.environment, seed=seed)
+    return len(run.entries) if run.found is not None and run.found.promise == promise.name else None
+
+
+BROKEN = ("hand_over", "block_opened", "work_begins")
+"""Rules without which something that is asked near steps is broken, each something else."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*BROKEN, *(pytest.param(each, marks=pytest.mark.campaign) for each in (*BOARD, *WORKER) if each not in BROKEN)],
+)
+def test_each_promise_is_found_broken_near_the_step_that_breaks_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the whole is never asked: also what is promised only for when no message is under way."""
+    for promise in NEAR:
+        system = alone(name, promise)
+        monkeypatch.undo()
+        whole = [entries(system, promise, seed) for seed in SEEDS[:4]]
+        monkeypatch.setattr(vigil, "WHOLE", 5)
+        monkeypatch.setattr(vigil, "PART", 1e-9)
+        assert [entries(system, promise, seed) for seed in SEEDS[:4]] == whole
+
+
 def test_the_tests_have_something_to_find() -> None:
     """Of some rules that are lost: not only nothing is nothing."""
     assert any(found("hand_over", seed) for seed in SEEDS)
+    broken = [
+        {each.name for each in NEAR if any(entries(alone(name, each), each, seed) for seed in SEEDS)} for name in BROKEN
+    ]
+    assert all(broken)
+    assert len(set.union(*broken)) == len(BROKEN)

@@ -1,11 +1,13 @@
 """Rules that are lost are found by seeds, and made small: few deviations, few events, in a small fleet."""
 
+import msgspec
 import pytest
 
 from lifefold.core import fleet
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.emitted import emitted
-from lifefold.interpreters.simulate.findings import small
+from lifefold.interpreters.simulate.findings import Finding, small
+from lifefold.interpreters.simulate.simulation import Found
 from lifefold.interpreters.simulate.targets import FLEET, Target, named
 from lost_rules import BOARD, WORKER, without
 
@@ -57,7 +59,19 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     exec(emitted([finding]), there)  # noqa: S102 - it is a test file
     (test,) = (each for each_name, each in there.items() if each_name.startswith("test_"))
     assert callable(test)
-    with pytest.raises(AssertionError, match="Found"):
+    with pytest.raises(AssertionError, match=": broken: not so of "):
         test()
     monkeypatch.undo()
     test()
+
+
+@pytest.mark.parametrize("promise", ['it says """no"""', 'it says "no"', "C:\\new\\u0", "two\nlines", "\\"], ids=repr)
+def test_a_promise_of_any_text_is_a_test(promise: str) -> None:
+    """Quotes and backslashes in it do not break the file that it is written to."""
+    target = named("fleet-1x1")
+    run = simulate(target.subject, opening=target.opening, limits=Limits(until_ms=1))
+    broken = msgspec.structs.replace(run, found=Found("fleet", promise, "worker/a", 1))
+    there: dict[str, object] = {}
+    exec(emitted([Finding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
+    (test,) = (each for name, each in there.items() if name.startswith("test_"))
+    assert test.__doc__ == f"fleet promises: {promise}."

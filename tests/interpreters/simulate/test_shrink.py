@@ -37,6 +37,16 @@ def test_what_remains_is_found_whatever_the_rule_is(deviations: dict[Name, int],
     few = shrunk(deviations, is_found)
     assert is_found(few)
     assert len(few) <= len(deviations)
+    assert not any(is_found({each: way for each, way in few.items() if each != name}) for name in few)
+
+
+def test_what_only_moves_others_to_their_occasion_is_left_out() -> None:
+    """If something is found on the second occasion by itself, and on the third only after something else."""
+
+    def is_found(tried: Mapping[Name, int]) -> bool:
+        return ("people", 2) in tried or {("slow store", 1, 1), ("people", 3)} <= tried.keys()
+
+    assert shrunk({("slow store", 1, 1): 1, ("people", 3): 1}, is_found) == {("people", 2): 1}
 
 
 def test_what_happens_on_a_late_occasion_is_made_to_happen_early() -> None:

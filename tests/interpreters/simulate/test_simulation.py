@@ -100,6 +100,12 @@ def test_what_is_on_record_folds_again_as_the_engine_folds_it() -> None:
         assert len(list(Ledger(fleet.system).fold(entries))) == len(run.entries)
 
 
+def test_a_system_says_how_it_begins() -> None:
+    """Nothing would happen in one that does not, and all would be well of it."""
+    with pytest.raises(TypeError, match="fleet: a system needs opening="):
+        simulate(fleet.system, seed=1)
+
+
 def test_what_gathers_while_a_store_is_slow_is_on_record_at_the_time_of_its_decision() -> None:
     """All of a batch is persisted at once, and its entries have times of their own: the log folds again."""
     target, slow = named("fleet"), Faults(dict.fromkeys(NAMES, 0.0) | {"slow store": 0.3, "fails": 0.2}, swarm=False)
