@@ -21,6 +21,7 @@ from lifefold.core.kernel import Machine, Record, System
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import WindowedSession
 from lifefold.interpreters import views
+from lifefold.interpreters.called import called
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.opening import Opening, opened
 from lifefold.interpreters.check.question import Bounds
@@ -245,9 +246,9 @@ _ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without p
 def _found(name: str) -> Target:
     module, _, attribute = name.partition(":")
     found = _attribute(name, module, attribute)
-    called = _is_function(found)
-    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if called else found
-    spelled, needs = f"{attribute}{'()' if called else ''}", (module, attribute.partition(".")[0])
+    made = _is_function(found)
+    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if made else found
+    spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
     match value:
         case Machine():
             return Target(name, value, (), Bounds(), needs, spelled)
@@ -256,7 +257,7 @@ def _found(name: str) -> Target:
         case System():
             raise UnusableTarget(f"{name} is a System, and it is not said how it begins; accepted: {_ACCEPTED}")
         case _:
-            raise UnusableTarget(f"{name} is a {type(value).__name__}; accepted: {_ACCEPTED}")
+            raise UnusableTarget(f"{name} is {called(value)}; accepted: {_ACCEPTED}")
 
 
 def _is_function(found: Any) -> bool:

@@ -1,6 +1,6 @@
 """Find a log, and read a fleet out of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,7 @@ import anyio
 from lifefold.core.fleet import system
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
-from lifefold.interpreters.store import Busy, NotAStore, SqliteStore, StoreError
+from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
 
 FOLDER: Final = ".lifefold"
 
@@ -52,8 +52,20 @@ def fold(store: SqliteStore) -> Ledger:
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
     """Fold the log into a ledger, decision by decision. Raises ``BadInput`` as ``fold`` does."""
     try:
-        yield from ledger.fold(anyio.run(store.read))
+        entries = anyio.run(store.read)
+        _must_be_of_a_fleet(entries)
+        yield from ledger.fold(entries)
     except Busy:
         raise
     except (LogMismatchError, StoreError) as error:
         raise BadInput(str(error)) from error
+
+
+def _must_be_of_a_fleet(entries: Sequence[Entry]) -> None:
+    """Raise ``BadInput`` for a log of another system, which may be in order, and is not for these commands."""
+    streams = sorted({each.stream for each in entries})
+    if streams and not any(stream.partition("/")[0] in system.aggregates for stream in streams):
+        raise BadInput(
+            f"this is no fleet's log: it is of {', '.join(map(repr, streams[:3]))}{', ...' if streams[3:] else ''}; "
+            "read it by its own system, in Python: Ledger(system).fold(await store.read()), see docs/extending.md"
+        )

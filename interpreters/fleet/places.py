@@ -23,9 +23,11 @@ _TOKEN = re.compile(
 def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the line, from 1, of every table header and of every key outside inline tables.
 
+    What has no header of its own, as an array of tables, stands where its first part does.
     The text must be valid TOML, as ``tomllib`` has found; for any other the answer is of no use, but it comes.
     """
     lines: dict[KeyPath, int] = {}
+    around: dict[KeyPath, int] = {}
     arrays: Counter[KeyPath] = Counter()
     table: KeyPath = ()
     for line, tokens in _statements(text):
@@ -33,10 +35,12 @@ def key_lines(text: str) -> dict[KeyPath, int]:
             is_array = tokens[1:2] == ["["]
             table = _indexed((), _keys(tokens), arrays, count=is_array)
             lines.setdefault(table, line)
+            for depth in range(1, len(table)):
+                around.setdefault(table[:depth], line)
         else:
             for depth in range(1, len(keys := _keys(tokens[: tokens.index("=")] if "=" in tokens else tokens)) + 1):
                 lines.setdefault((*table, *keys[:depth]), line)
-    return lines
+    return around | lines
 
 
 def line_of(path: KeyPath, lines: dict[KeyPath, int]) -> int | None:

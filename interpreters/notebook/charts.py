@@ -40,7 +40,7 @@ _LOOK: Final[dict[str, Any]] = {
     "view": {"stroke": None},
     "axis": {"grid": False, "labelColor": "#24324a", "titleColor": "#24324a", "titleFontWeight": "normal"},
     "header": {"labelColor": "#24324a", "labelAnchor": "start", "labelFontSize": 11},
-    "title": {"color": "#24324a", "anchor": "start", "fontSize": 13},
+    "title": {"color": "#24324a", "anchor": "start", "fontSize": 13, "subtitleColor": "#57606a"},
     "legend": {"labelColor": "#24324a"},
 }
 
@@ -96,29 +96,40 @@ def amounts(title: str, by: Mapping[str, float], unit: str) -> Figure:
 
 
 def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> Figure:
-    """Return how many entities of a machine were in which state, from the beginning until none moves any more."""
+    """Return how many entities of a machine were in which state, from the beginning until none moves any more.
+
+    Below the title it says how long the run goes on after that.
+    """
     last_ms = max((at_ms for at_ms, _, _ in _entered(target, run, machine)), default=0)
     moments = [last_ms * number // (MOMENTS - 1) for number in range(MOMENTS)]
     found = list(_standing(target, run, machine, moments))
     met = [state for state in map(str, machine.states) if any(each[state] for each in found)]
+    unit_ms, unit = _unit(last_ms)
     values = [
-        {"hours": at_ms / HOUR_MS, "state": state, "count": count[state], "place": place}
+        {"after": at_ms / unit_ms, "state": state, "count": count[state], "place": place}
         for at_ms, count in zip(moments, found, strict=True)
         for place, state in enumerate(met)
     ]
-    head = title or f"{machine.name}: how many are in which state"
+    head, rest = title or f"{machine.name}: how many are in which state", _rest(last_ms, run.until_ms)
     chart = (
-        alt.Chart(alt.InlineData(values), title=head)
+        alt.Chart(alt.InlineData(values), title=alt.Title(head, subtitle=rest))
         .mark_area(interpolate="step-after")
         .encode(
-            alt.X("hours:Q", title="virtual hours", axis=alt.Axis(tickCount=8)),
+            alt.X("after:Q", title=f"virtual time, {unit}", axis=alt.Axis(tickCount=8)),
             alt.Y("count:Q", title=None, stack="zero", axis=_FEW),
             alt.Color("state:N", scale=alt.Scale(domain=met, range=_fills(machine, met)), title=None),
             alt.Order("place:Q"),
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
-    return _figure(chart, [head, *_moments(moments, found, met)])
+    return _figure(chart, [head, *_moments(moments, found, met), f"  {rest}"])
+
+
+def _rest(last_ms: int, until_ms: int) -> str:
+    """Return what becomes of them after the last that moves."""
+    if until_ms <= last_ms:
+        return f"the run ends after {duration(until_ms)}"
+    return f"after {duration(last_ms)} none moves any more; the run ends after {duration(until_ms)}"
 
 
 def _fills(machine: Machine[Any], met: Iterable[str]) -> list[str]:
@@ -185,10 +196,14 @@ def _in_words(bars: Sequence[tuple[str, str, int]], headings: Mapping[str, str])
 
 def _edge(edge_ms: int) -> str:
     """Return a round time in as few characters as it has."""
-    for unit_ms, unit in ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s")):
-        if edge_ms >= unit_ms:
-            return f"{edge_ms // unit_ms} {unit}"
-    return f"{edge_ms} ms"
+    unit_ms, unit = _unit(edge_ms)
+    return f"{edge_ms // unit_ms} {unit}"
+
+
+def _unit(most_ms: int) -> tuple[int, str]:
+    """Return the unit that suits times up to this one: how many milliseconds it has, and what it is called."""
+    units = ((HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"))
+    return next((each for each in units if most_ms >= each[0]), (1, "ms"))
 
 
 def _is_short(labels: Sequence[str]) -> bool:

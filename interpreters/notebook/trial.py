@@ -1,12 +1,14 @@
 """Simulations to look at: one run, a campaign of many, and what they have found, as text and as HTML.
 
-The HTML needs neither a style sheet nor a script nor a network. Bars say in which states time was spent.
+The HTML needs neither a style sheet nor a script nor a network. Bars say in which states time was spent; below each are
+its states, in the same order and colours.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
-from typing import Final
+from itertools import islice
+from typing import Final, NamedTuple
 
 from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.notebook.space import FILLS
@@ -20,20 +22,25 @@ from lifefold.interpreters.simulate.report import (
     facts_in_words,
     finding_lines,
     mishaps,
-    shares,
     speed,
     state_times,
     times_in_words,
     tried,
 )
 from lifefold.interpreters.simulate.simulation import Run
-from lifefold.interpreters.simulate.story import happenings
+from lifefold.interpreters.simulate.story import AROUND, happenings
 
 _GREEN: Final = "#1a7f37"
 _RED: Final = "#cf222e"
 _WIDE_PT: Final = 420
 _NAME_PT: Final = 90
-_ROW_PT: Final = 34
+_BAR_PT: Final = 20
+_LINE_PT: Final = 14
+_LETTER_PT: Final = 6.2
+"""How wide a letter is at most, on average over a name."""
+
+NAMED: Final = 0.01
+"""The share of the time from which on a state is named below its bar; pointing at a bar names the others."""
 
 Picture = Callable[[Trace], str]
 
@@ -70,29 +77,77 @@ def finding_html(finding: Finding, picture: Picture) -> str:
 
 
 def story(finding: Finding) -> Trace:
-    """Return the small run as a way, such as a check finds."""
-    return Trace(tuple(happenings(finding.system, finding.run.entries)))
+    """Return the end of the small run as a way, such as a check finds: the inputs that its text has, so numbered."""
+    entries = finding.run.entries
+    return Trace(tuple(islice(happenings(finding.system, entries), max(0, len(entries) - AROUND), None)))
+
+
+class _Share(NamedTuple):
+    """A state's part of a bar: how long was spent in it, and how much of all that is."""
+
+    state: str
+    spent_ms: int
+    share: float
+    fill: str
 
 
 def bars(times: Mapping[str, Mapping[str, int]]) -> str:
     """Return how the time of each machine's entities is divided among its states: a bar for each machine, as SVG."""
-    high = len(times) * _ROW_PT
-    drawn = (part for number, (name, spent) in enumerate(times.items()) for part in _bar(name, spent, number * _ROW_PT))
+    drawn, top = list[str](), 0
+    for name, spent in times.items():
+        parts = _parted(spent)
+        lines = _named(parts)
+        drawn += [*_bar(name, parts, top), *_legend(lines, top + _BAR_PT)]
+        top += _BAR_PT + (len(lines) + 1) * _LINE_PT
     wide = _NAME_PT + _WIDE_PT
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{top}" viewBox="0 0 {wide} {top}"'
     return "\n".join([f'{head} font-family="Helvetica, Arial, sans-serif" font-size="10">', *drawn, "</svg>"])
 
 
-def _bar(name: str, spent: Mapping[str, int], top: int) -> Iterator[str]:
+def _parted(spent: Mapping[str, int]) -> list[_Share]:
+    whole = sum(spent.values())
+    return [
+        _Share(state, spent_ms, spent_ms / whole, FILLS[number % len(FILLS)])
+        for number, (state, spent_ms) in enumerate(spent.items())
+    ]
+
+
+def _bar(name: str, parts: Iterable[_Share], top: int) -> Iterator[str]:
     yield f'<text x="0" y="{top + 12}" fill="#24324a">{escape(name)}</text>'
-    whole, x = sum(spent.values()), float(_NAME_PT)
-    for number, (state, spent_ms) in enumerate(spent.items()):
-        wide = _WIDE_PT * spent_ms / whole
-        hint = f"<title>{escape(state)}: {duration(spent_ms)}</title>"
-        fill = FILLS[number % len(FILLS)]
-        yield f'<rect x="{x:.1f}" y="{top + 2}" width="{wide:.1f}" height="12" fill="{fill}">{hint}</rect>'
+    x = float(_NAME_PT)
+    for each in parts:
+        wide = _WIDE_PT * each.share
+        hint = f"<title>{escape(each.state)}: {duration(each.spent_ms)}</title>"
+        yield f'<rect x="{x:.1f}" y="{top + 2}" width="{wide:.1f}" height="12" fill="{each.fill}">{hint}</rect>'
         x += wide
-    yield f'<text x="{_NAME_PT}" y="{top + 25}" fill="#57606a">{escape(shares(spent))}</text>'
+
+
+def _named(parts: Iterable[_Share]) -> list[list[tuple[float, _Share]]]:
+    """Return what is named below a bar, in its order: line by line, each with where it begins."""
+    lines: list[list[tuple[float, _Share]]] = [[]]
+    x = 0.0
+    for each in parts:
+        if each.share >= NAMED:
+            wide = _LINE_PT * 1.5 + len(_said(each)) * _LETTER_PT
+            if x + wide > _WIDE_PT and lines[-1]:
+                lines.append([])
+                x = 0.0
+            lines[-1].append((x, each))
+            x += wide
+    return lines
+
+
+def _legend(lines: Iterable[Iterable[tuple[float, _Share]]], top: int) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        y = top + number * _LINE_PT
+        for x, each in line:
+            left = _NAME_PT + x
+            yield f'<circle cx="{left + 4:.1f}" cy="{y + 5}" r="4" fill="{each.fill}"/>'
+            yield f'<text x="{left + 11:.1f}" y="{y + 8.5}" fill="#57606a">{escape(_said(each))}</text>'
+
+
+def _said(each: _Share) -> str:
+    return f"{each.state} {100 * each.share:.1f} %"
 
 
 def _run_lines(run: Run) -> Iterator[str]:

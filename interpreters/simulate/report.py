@@ -64,7 +64,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
 def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int = WIDTH) -> Iterator[str]:
     """Yield the report: how much was tried, what went wrong meanwhile, what was used, what was found, the sum of it."""
     yield from wrapped(f"{target.name}: ", tried(tally), width)
-    yield f"  {'speed':<13}{speed(tally)}"
+    yield from wrapped("  speed        ", speed(tally), width)
     for what, said in (*facts_in_words(target, tally), *times_in_words(tally)):
         yield from wrapped(f"  {what:<12} ", said, width)
     yield ""
@@ -84,7 +84,7 @@ def speed(tally: Tally) -> str:
     seconds = max(tally.seconds, 1e-6)
     quick = tally.virtual_ms / SECOND_MS / seconds
     each = f"{tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times as fast as the clock"
-    return f"{tally.seconds:.1f} s of a process's time; {each}"
+    return f"{tally.seconds:.1f} s of work, {each}"
 
 
 def conclusion(tally: Tally) -> str:

@@ -8,11 +8,13 @@ Composable Architecture.)
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
 
 from lifefold.core.kernel import Elapsed, Ended, Entity, Envelope, Event, Machine, Phase, Recovered, Running, System
 from lifefold.effects import Activity, Effect
+from lifefold.interpreters.called import called
 from lifefold.interpreters.testing.account import ASPECTS, Account, Aspect
 from lifefold.interpreters.testing.trace import Trace, changes, place, said, shown
 from lifefold.interpreters.testing.world import Opening, world_of
@@ -66,11 +68,13 @@ class Harness(AbstractContextManager["Harness"]):
 
     def send(self, event: Event, *, to: str = "", actor: str = "operator") -> None:
         """Let somebody say something. What is not taken has to be asserted as refused."""
+        _must_be_event(event)
         aggregate, ref, _ = self._named(to)
         self._take(aggregate, Envelope(ref, event, self.now_ms, actor))
 
     def report(self, event: Event, *, to: str = "", slot: Name = "", generation: int | None = None) -> None:
         """Let the activity that yields this event report it; ``generation`` is for one that is not the present one."""
+        _must_be_event(event)
         aggregate, ref, entity = self._named(to)
         part = self._source(aggregate, entity, event, _slot(slot))
         number = part.generation if generation is None else generation
@@ -85,6 +89,7 @@ class Harness(AbstractContextManager["Harness"]):
 
     def advance(self, ms: int) -> None:
         """Let time pass. Every timer that is due meanwhile elapses at its time, the earliest first."""
+        _must_go_on(ms)
         self._settle()
         until_ms = self.now_ms + ms
         while due := sorted(self._due(until_ms), key=lambda each: each[0]):
@@ -101,6 +106,7 @@ class Harness(AbstractContextManager["Harness"]):
 
     def recover(self, down_ms: int = 0) -> None:
         """Let the runner come back to every aggregate after a crash: what should be going on is asked for again."""
+        _must_go_on(down_ms)
         self._settle()
         at_ms = self.now_ms + down_ms
         for name, aggregate in list(self._world.aggregates.items()):
@@ -113,7 +119,7 @@ class Harness(AbstractContextManager["Harness"]):
         before = self._account.base.get(key)
         changed = changes(before, entity)
         for name, value in fields.items():
-            now = getattr(entity.record, name)
+            now = _field(entity, name)
             if now != value:
                 self._fail(f"{self._account.label(key)}{name} is {shown(now)}, not {shown(value)}")
             if before is not None and name not in changed:
@@ -238,6 +244,34 @@ def _aspects(*, exhaustive: bool | tuple[Aspect, ...]) -> frozenset[Aspect]:
         message = f"exhaustive= takes True, False, or some of {', '.join(ASPECTS)}; not {', '.join(map(repr, unknown))}"
         raise ValueError(message)
     return frozenset(exhaustive)
+
+
+def _must_be_event(given: Any) -> None:
+    """Raise ``TypeError`` for what is not an event; its class is often meant as one."""
+    if isinstance(given, type) and issubclass(given, Event):
+        message = f"an event is wanted, and {given.__name__} is {called(given)}; did you mean {given.__name__}()?"
+        raise TypeError(message)
+    if not isinstance(given, Event):
+        message = f"an event is wanted; {given!r} is {called(given)}"
+        raise TypeError(message)
+
+
+def _must_go_on(ms: int) -> None:
+    if ms < 0:
+        message = f"time does not go back: found {ms} ms; accepted: 0 or more"
+        raise ValueError(message)
+
+
+def _field(entity: Entity[Any], name: str) -> Any:
+    """Return a field of a record. Raises ``AttributeError``, which names those that there are."""
+    try:
+        return getattr(entity.record, name)
+    except AttributeError as error:
+        there: tuple[str, ...] = entity.record.__struct_fields__
+        near = get_close_matches(name, there, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        message = f"{type(entity.record).__name__} has no field {name!r}; there are {', '.join(there)}{meant}"
+        raise AttributeError(message) from error
 
 
 def _slot(name: Name) -> str:

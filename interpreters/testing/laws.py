@@ -31,6 +31,7 @@ from lifefold.core.kernel import (
     possible,
     react,
 )
+from lifefold.interpreters.called import must_be
 from lifefold.interpreters.seed import present_seed
 from lifefold.interpreters.testing.strategies import traces
 from lifefold.interpreters.testing.trace import Taken, Trace, what
@@ -66,6 +67,7 @@ def check_laws(machine: Machine[Any], *, examples: int = 100, max_size: int = 20
     What the machine's own functions raise goes on, with the trace as a note. Without a ``seed`` it is that of the test
     (``--lifefold-seed``), or a new one.
     """
+    must_be(machine, Machine, "a Machine")
     number = present_seed() if seed is None else seed
     system, _ = alone(machine)
     subject = Subject(machine, system.aggregates[machine.name], Codec(system))

@@ -13,6 +13,7 @@ from zlib import crc32
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import Entity, Envelope, Machine, Reaction, Refusal, System, advance, create, possible_of
+from lifefold.interpreters.called import must_be
 from lifefold.interpreters.testing.trace import Taken, Trace, what
 from lifefold.interpreters.testing.world import Opening, World, world_of
 
@@ -28,6 +29,8 @@ WEIGHT: Final = 4
 NUMBERS: Final = 2**16
 """How many numbers there are that say what happens next."""
 
+ENTITY: Final = "an Entity, such as trace.entity; within a strategy draw it first, or traces(...).flatmap(...)"
+
 
 def events(
     machine: Machine[Any], entity: Entity[Any] | None = None, *, now_ms: int = 0, refused: bool = False
@@ -35,7 +38,10 @@ def events(
     """Draw an input that the entity takes, at ``now_ms`` or later; with ``refused``, also one that it may refuse.
 
     Without an entity it is one that has just begun. Where nothing can happen there is nothing to draw.
+    Raises ``TypeError`` for anything else, such as a strategy of entities.
     """
+    must_be(machine, Machine, "a Machine")
+    must_be(entity, (Entity, type(None)), ENTITY)
     found = create(machine, machine.name, machine.initial, now_ms, "test").entity if entity is None else entity
     may_come = [each.envelope for each in possible_of(machine, found, now_ms)]
     return st.sampled_from(

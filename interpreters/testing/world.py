@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Tell
+from lifefold.interpreters.called import must_be
 from lifefold.interpreters.testing.trace import Taken, Trace
 
 Opening = Iterable[tuple[str, Envelope]]
@@ -104,6 +105,7 @@ class World:
 
 def world_of(of: Machine[Any] | System, opening: Opening | None, now_ms: int = 0) -> World:
     """Return the world of a machine by itself, or of a system. Raises ``TypeError`` for an opening of the former."""
+    must_be(of, (Machine, System), "a Machine, or a System with its opening=")
     if isinstance(of, System):
         if opening is None:
             message = f"a System begins with an opening=: pairs of an aggregate of {', '.join(of.aggregates)}, Envelope"

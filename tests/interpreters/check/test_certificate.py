@@ -280,7 +280,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
         ("nowhere:machine", "'nowhere' cannot be imported"),
         ("lamps:nothing", "has no attribute 'nothing'"),
         ("lamps:LATER", "has no attribute 'LATER'"),
-        ("lamps:Light", "is a EnumType; accepted: a Machine"),
+        ("lamps:Light", "is a State class; accepted: a Machine"),
         ("lamps:turn", "lamps:turn() fails: TypeError"),
     ],
 )

@@ -9,14 +9,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+import kiln
 from fleet_ground import HANG_S, LIFEFOLD, Ground
 from lifefold.core import session
-from lifefold.core.kernel import Reaction, Refusal
+from lifefold.core.kernel import Reaction, Refusal, alone
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.engine import WallClock
+from lifefold.interpreters.engine import Decision, Ledger, WallClock
 from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import Runner
-from lifefold.interpreters.store import sqlite
+from lifefold.interpreters.store import Batch, SqliteStore, sqlite
 
 HOUR_MS = 3_600_000
 
@@ -139,3 +140,24 @@ def test_a_command_whose_output_is_closed_does_its_work(ground: Ground) -> None:
         [*silently, *LIFEFOLD, "status"], check=False, stderr=subprocess.PIPE, cwd=ground.folder, timeout=HANG_S
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+async def log_of_a_kiln(path: Path) -> None:
+    """Write a log of a machine that is no fleet's."""
+    system, opening = alone(kiln.kiln)
+    decision = Ledger(system).decide("kiln", opening["kiln"])
+    assert isinstance(decision, Decision)
+    with SqliteStore.create(path, {}) as store:
+        await store.append(Batch((decision.entry,)))
+
+
+@pytest.mark.parametrize("command", ["log", "tasks", "status"])
+def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not damaged, nor of another version: it is said whose it is, and how it is read."""
+    anyio.run(log_of_a_kiln, tmp_path / "kiln.db")
+    assert main([command, "--db", str(tmp_path / "kiln.db")]) == 2
+    said = capsys.readouterr().err
+    assert "this is no fleet's log: it is of 'kiln'; read it by its own system" in said
+    assert "Ledger(system).fold" in said
+    assert "docs/extending.md" in said
+    assert "cannot read" not in said

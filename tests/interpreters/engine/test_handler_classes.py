@@ -111,7 +111,11 @@ def test_a_handler_that_is_not_async_is_told_where_it_is_written() -> None:
         handles(StorePrompt)(forgotten)
 
 
-@pytest.mark.parametrize("override", [lambda *_: None, None], ids=["no coroutine function", "nothing"])
+def not_async(*_given: object) -> None:
+    """Be no coroutine function."""
+
+
+@pytest.mark.parametrize("override", [not_async, None], ids=["no coroutine function", "nothing"])
 def test_an_override_that_is_not_async_is_told_with_its_name(override: object) -> None:
     """When the interpreter is made, and not when the first effect comes."""
     wrong = type("Wrong", (Desk,), {"end": override})

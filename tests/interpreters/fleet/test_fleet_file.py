@@ -270,6 +270,13 @@ def test_what_cannot_be_is_named(write: Write, old: str, new: str, key: str, ess
     assert essentials in found[key]
 
 
+@pytest.mark.parametrize("header", ["[[interpretres]]", "[interpretres]", "[interpretres.pager]"])
+def test_a_table_that_there_is_not_is_told_with_its_line(write: Write, header: str) -> None:
+    """Also if it is an array of tables, or only tables within it have headers."""
+    (problem,) = problems_of(write(f'{SMALL}\n{header}\nuse = "pager:Pager"\n'))
+    assert (problem.key, problem.line) == ("interpretres", SMALL.count("\n") + 2)
+
+
 def test_all_mistakes_are_told_together_in_the_order_of_the_file(write: Write) -> None:
     path = write(SMALL.replace('"demo"', "1").replace('"30m"', "30").replace('"T1"', '"T 1"'))
     problems = problems_of(path)

@@ -153,6 +153,7 @@ def test_each_key_has_its_line() -> None:
         ("fleet",): 5,
         ("fleet", "name"): 6,
         ("fleet", "list"): 7,
+        ("agents",): 10,
         ("agents", 0): 10,
         ("agents", 0, "a"): 11,
         ("agents", 0, "a", "b"): 11,
@@ -160,6 +161,7 @@ def test_each_key_has_its_line() -> None:
         ("agents", 0, "env", "K Y"): 13,
         ("agents", 1): 14,
         ("agents", 1, "a"): 15,
+        ("agents", 1, "deep"): 16,
         ("agents", 1, "deep", 0): 16,
         ("agents", 1, "deep", 0, "z"): 17,
     }

@@ -1,17 +1,21 @@
 """Charts of simulations: every figure in them is in their words, and their pictures need nothing from a network."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 import pytest
 
 from lifefold.core import task
 from lifefold.interpreters.notebook import charts
-from lifefold.interpreters.notebook.displays import BUNDLES
+from lifefold.interpreters.notebook.displays import BUNDLES, picture_of
 from lifefold.interpreters.notebook.figure import Figure
-from lifefold.interpreters.notebook.trial import bars, run_html, run_text
-from lifefold.interpreters.simulate import NONE, Tally, campaign, simulate
-from lifefold.interpreters.simulate.report import Report, state_times
+from lifefold.interpreters.notebook.trial import bars, finding_html, finding_text, run_html, run_text, story
+from lifefold.interpreters.simulate import NONE, Limits, Tally, campaign, hours, simulate
+from lifefold.interpreters.simulate.findings import Finding
+from lifefold.interpreters.simulate.report import Report, duration, state_times
+from lifefold.interpreters.simulate.simulation import Found
+from lifefold.interpreters.simulate.story import AROUND
 from lifefold.interpreters.simulate.targets import named
 
 ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(]|<script|@import", re.IGNORECASE)
@@ -79,10 +83,31 @@ def test_every_task_is_in_some_state_at_every_moment() -> None:
     (values,) = figure.spec["datasets"].values()
     standing: dict[float, dict[str, int]] = {}
     for each in values:
-        standing.setdefault(each["hours"], {})[each["state"]] = each["count"]
+        standing.setdefault(each["after"], {})[each["state"]] = each["count"]
     assert {sum(each.values()) for each in standing.values()} == {3}
     assert [each for each in standing[0.0].items() if each[1]] == [("OPEN", 3)]
-    assert figure.words.splitlines()[-1].endswith(": 3 CLOSED")
+    assert figure.words.splitlines()[-2].endswith(": 3 CLOSED")
+
+
+@pytest.mark.parametrize(("until_ms", "unit"), [(hours(24), "h"), (50_000, "s"), (0, "ms")])
+def test_time_is_in_the_unit_that_suits_it(until_ms: int, unit: str) -> None:
+    """What takes seconds is not shown in thousandths of an hour."""
+    target, limits = named("fleet-2x200"), Limits(until_ms=until_ms, healing_ms=0)
+    run = simulate(
+        target.subject, opening=target.opening, environment=target.environment, faults=NONE, seed=1, limits=limits
+    )
+    spec: Any = charts.states(target, run, task.in_fleet).spec
+    assert spec["encoding"]["x"]["title"] == f"virtual time, {unit}"
+
+
+def test_a_chart_that_ends_before_its_run_says_so() -> None:
+    """From the last move on nothing is drawn, and a day is simulated all the same."""
+    target = named("fleet-2x3")
+    run = simulate(target.subject, opening=target.opening, environment=target.environment, faults=NONE, seed=1)
+    spec: Any = charts.states(target, run, task.in_fleet).spec
+    said = spec["title"]["subtitle"]
+    assert said.endswith(f"none moves any more; the run ends after {duration(run.until_ms)}")
+    assert charts.states(target, run, task.in_fleet).words.endswith(said)
 
 
 def test_a_run_says_what_happened_in_it_and_where_time_went() -> None:
@@ -103,6 +128,37 @@ def test_bars_are_as_long_as_the_time_that_they_stand_for(tally: Tally) -> None:
     for top, wide in re.findall(r'y="(\d+)" width="([\d.]+)" height="12"', picture):
         rows[top] = rows.get(top, 0.0) + float(wide)
     assert all(abs(each - 420) < 1 for each in rows.values())
+
+
+def test_below_a_bar_are_its_states_in_its_order_and_its_colours() -> None:
+    """All of one hundredth and more, however many; what is less has its name where one points at it."""
+    spent = {"small": 9, "rare": 1, **{f"a state with a long name, {number}": 100 for number in range(9)}, "last": 90}
+    picture = bars({"machine": spent})
+    segments = re.findall(r'height="12" fill="(#\w+)"><title>([^<]+): ', picture)
+    named_below = re.findall(r'<circle [^>]*fill="(#\w+)"/>\n<text [^>]*>([^<]+) [\d.]+ %</text>', picture)
+    assert [name for _, name in segments] == list(spent)
+    assert named_below == [each for each in segments if each[1] not in {"small", "rare"}]
+
+
+def test_names_below_a_bar_stay_within_the_picture() -> None:
+    """What does not fit goes on in another line, and the next bar begins below."""
+    picture = bars({name: {f"a state with a long name, {number}": 1 for number in range(9)} for name in ("one", "two")})
+    places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" fill="#57606a">([^<]+)<', picture)
+    assert all(float(x) + 5 * len(name) < 510 for x, _, name in places)
+    assert len({(x, y) for x, y, _ in places}) == len(places) == 18
+
+
+def test_a_picture_of_a_finding_numbers_what_happened_as_its_text_does() -> None:
+    """Of a long run both have the end alone, and count from there."""
+    target = named("fleet-2x3")
+    run = simulate(target.subject, opening=target.opening, environment=target.environment, seed=1)
+    broken = msgspec.structs.replace(run, found=Found("fleet", "something", "fleet", run.until_ms))
+    finding = Finding(target, 1, broken, Limits())
+    assert len(run.entries) > AROUND
+    assert finding_text(finding).endswith("\n".join(story(finding).lines()).rstrip())
+    numbers = {int(each) for each in re.findall(r">(\d+)\. ", finding_html(finding, picture_of).split("</pre>")[1])}
+    assert numbers
+    assert max(numbers) <= AROUND
 
 
 def test_a_report_on_a_page_has_no_promise_that_is_not_in_its_words(tally: Tally) -> None:

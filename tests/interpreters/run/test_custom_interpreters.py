@@ -1,5 +1,6 @@
 """Interpreters of a fleet file are found, made, laid over the standard one; or it is told which cannot be, and why."""
 
+import json
 import re
 import sys
 from collections.abc import Generator
@@ -55,6 +56,9 @@ def fails(surroundings):
 
 def nothing(surroundings):
     return None
+
+def picky(surroundings, first="", second=""):
+    raise ValueError(f"first: found {second!r}" if first == "named" else f"found {second!r}")
 
 def without(surroundings): ...
 def strange(): ...
@@ -135,6 +139,9 @@ def test_a_run_has_one_identity_as_long_as_its_log_is(folder: Path) -> None:
             'use = "noted:Noted"\nnmae = "x"',
             r"noted:Noted\.nmae: noted:Noted has no such option; did you mean \"name\"",
         ),
+        ('use = "noted:picky"\nsecond = "two"', r"fleet\.toml:15: .*picky\.second: .* found 'two' \(.*/noted\.py"),
+        ('use = "noted:picky"\nfirst = "named"\nsecond = "two"', r"fleet\.toml:15: .*picky\.first: .* found 'two'"),
+        ('use = "noted:picky"\nfirst = "two"\nsecond = "two"', r"fleet\.toml:14: .*picky\.use: .* found 'two'"),
         ('use = "noted:Noted"\nx = 1', r"noted:Noted has no such option; accepted: for, name, size"),
         ('use = "noted:function"', r"noted:function cannot be made: KeyError: 'handler' \("),
         (
@@ -176,6 +183,27 @@ def test_a_module_beside_the_fleet_file_goes_before_one_that_is_installed(folder
     opened(folder, 'use = "noted:Noted"')
     assert sys.path[-1] == str(folder)
     assert str(folder) not in sys.path[:-1]
+
+
+def test_two_fleets_in_one_process_have_each_its_own_modules(folder: Path) -> None:
+    """Modules of the same name, with what they import, are those beside the fleet file, also when one comes again."""
+    for name in ("here", "there", "here"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "noted.py").write_text("from aside import NAME\n" + NOTED)
+        (folder / name / "aside.py").write_text(f"NAME = {name!r}\n")
+        (folder / name / "fleet.toml").write_text(FLEET + '[[interpreters]]\nuse = "noted:Noted"\n')
+        ((_, factory),) = found(load(folder / name / "fleet.toml"))
+        module = sys.modules[factory.__module__]
+        assert (module.__file__, vars(module)["NAME"]) == (str(folder / name / "noted.py"), name)
+
+
+def test_a_module_with_the_name_of_one_that_is_loaded_is_refused(folder: Path) -> None:
+    """Nobody else's module is replaced, and none is taken for another one: it is told what to do."""
+    (folder / "json.py").write_text("Decoder = 7\n")
+    told = refused(folder, 'use = "json:Decoder"')
+    assert "json:Decoder cannot be loaded: there is a module json already, " in told
+    assert f"give the one in {folder} another name" in told
+    assert json.loads("1") == 1
 
 
 def install(folder: Path, distribution: str, **points: str) -> None:

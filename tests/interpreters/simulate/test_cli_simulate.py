@@ -130,7 +130,11 @@ def test_whoever_leaves_early_is_told_what_was_tried(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C ends it with a report and exit code 130."""
-    monkeypatch.setattr(simulating._Progress, "__call__", lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def leave(*_told: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(simulating._Progress, "__call__", leave)
     assert main(["simulate", "fleet-2x3", "--seeds", "1000", "--json"]) == 130
     assert 0 < json.loads(capsys.readouterr().out)["seeds"] < 1_000
 

@@ -232,6 +232,46 @@ def test_a_name_that_there_is_not_is_an_error_that_names_those_that_there_are() 
         harness.deliver()
 
 
+def test_time_does_not_go_back() -> None:
+    """A sign that slipped would let nothing happen, without a word."""
+    harness = Harness(kiln.kiln)
+    with pytest.raises(ValueError, match="time does not go back: found -5 ms"):
+        harness.advance(-5)
+    with pytest.raises(ValueError, match="time does not go back: found -1 ms"):
+        harness.recover(-1)
+    assert harness.now_ms == 0
+
+
+def test_a_class_where_an_event_is_wanted_is_an_error() -> None:
+    """It says what was meant; so does anything else that is not an event."""
+    harness = Harness(kiln.kiln)
+    lit_class: Any = Lit
+    with pytest.raises(TypeError, match=r"an event is wanted, and Lit is an Event class; did you mean Lit\(\)\?"):
+        harness.send(lit_class)
+    with pytest.raises(TypeError, match=r"did you mean Lit\(\)\?"):
+        harness.report(lit_class)
+    number: Any = 5
+    with pytest.raises(TypeError, match="an event is wanted; 5 is an int"):
+        harness.send(number)
+
+
+def test_a_field_that_there_is_not_is_an_error_that_names_those_that_there_are() -> None:
+    """And the one that is nearest."""
+    harness = lit()
+    there = "state, .*firings"
+    with pytest.raises(AttributeError, match=f"Kiln has no field 'stat'; there are {there}.*; did you mean 'state'"):
+        harness.assert_changed(stat=Heat.FIRING)
+    with pytest.raises(AttributeError, match=f"Kiln has no field 'xyz'; there are {there}[^;]*$"):
+        harness.assert_changed(xyz=1)
+
+
+def test_a_record_class_is_no_machine() -> None:
+    """What is given is called by its name, and it is said what is accepted."""
+    given: Any = kiln.Kiln
+    with pytest.raises(TypeError, match="Kiln is a Record class; accepted: a Machine, or a System with its opening="):
+        Harness(given)
+
+
 def test_how_it_begins_is_said_of_a_system_and_only_of_one() -> None:
     """A machine has its record; a system without aggregates would take nothing."""
     with pytest.raises(TypeError, match="opening= is for a System"):

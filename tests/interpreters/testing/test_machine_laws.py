@@ -221,3 +221,12 @@ def test_the_examples_that_are_written_are_those_of_the_events() -> None:
     with pytest.raises(LawBrokenError, match=re.escape("Written(pair=(1, 2)) is read as Written(pair=[1, 2])")):
         check_laws(hall(more=[row(Door.SHUT, Written, Door.OPEN)]), examples=1)
     assert Envelope("hall", Written([1, 2]), 0).event == Written([1, 2])
+
+
+def test_the_laws_are_those_of_a_machine() -> None:
+    """Not of its record's class, nor of its record."""
+    record: Any = kiln.Kiln
+    with pytest.raises(TypeError, match=r"^Kiln is a Record class; accepted: a Machine$"):
+        check_laws(record)
+    with pytest.raises(TypeError, match=r"^a Kiln is given; accepted: a Machine$"):
+        check_laws(record())

@@ -128,3 +128,15 @@ def test_what_is_told_is_counted_once_or_is_under_way(trace: Trace) -> None:
     assert told == heard + len(trace.in_flight)
     refused = [taken.outcome.kind for taken in trace.steps if isinstance(taken.outcome, Refusal)]
     assert set(refused) <= {"duplicate"}
+
+
+def test_a_strategy_of_entities_is_no_entity() -> None:
+    """It is said what is accepted; and a class is no machine."""
+    strategy: Any = traces(kiln.kiln).map(lambda trace: trace.entity)
+    with pytest.raises(
+        TypeError, match=r"Strategy is given; accepted: an Entity, such as trace\.entity; within a strategy"
+    ):
+        events(kiln.kiln, strategy)
+    record: Any = kiln.Kiln
+    with pytest.raises(TypeError, match=r"Kiln is a Record class; accepted: a Machine$"):
+        events(record)
