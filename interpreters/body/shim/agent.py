@@ -150,8 +150,8 @@ class Family:
         """Signal the group, and those children who are not in it: adopted orphans, or an agent that left."""
         if self._buried is None or not proc.LINUX:
             _quietly(os.killpg, self.pid, number)
-        for child in self._strangers():
-            if len(self.escaped) < _ESCAPED_LIMIT and child not in self.escaped:
+        for child, pgid in self._strangers():
+            if pgid != self.pid and len(self.escaped) < _ESCAPED_LIMIT and child not in self.escaped:
                 self.escaped.append(child)
             _quietly(os.kill, child, number)
 
@@ -185,13 +185,17 @@ class Family:
             return True
         return False
 
-    def _strangers(self) -> list[int]:
-        """List the living children outside the group. They are unreaped, so that their pids are theirs."""
+    def _strangers(self) -> list[tuple[int, int]]:
+        """List the living children outside the group, each with its own. They are unreaped: their pids are theirs.
+
+        Of a buried agent these are all: its group may be somebody else's by now, and is not signalled any more.
+        """
         if not proc.LINUX:
             return []
         found = [(pid, proc.stat(pid)) for pid in proc.children()]
         inside = {self.pid if self._buried is None else 0, -1, 0}  # a process that is just being released has no group
-        return [pid for pid, stat in found if stat is not None and not stat.dead and stat.pgid not in inside]
+        living = [(pid, stat.pgid) for pid, stat in found if stat is not None and not stat.dead]
+        return [(pid, pgid) for pid, pgid in living if pgid not in inside]
 
 
 def _quietly(do: "Callable[[int, int], None]", target: int, number: int) -> None:
