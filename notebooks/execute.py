@@ -25,7 +25,7 @@ ALIVE = ("application/vnd.jupyter.widget-view+json",)
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
 TOOK = re.compile(
     r"\bin \d[\d,.]* s\b|\([\d,]+ states/s\)"
-    r"|\d[\d,.]* s of work, [\d,]+ inputs/s, [\d,]+ times as fast as the clock"
+    r"|\d[\d,.]* s of work, [\d,]+ inputs/s, [\d,]+ times the clock"
     r"|\b[\d,]+ times as fast as the clock"
 )
 """How long a check or a simulation took, which is another number every time."""

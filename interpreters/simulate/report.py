@@ -83,7 +83,7 @@ def speed(tally: Tally) -> str:
     """Return how quickly that went, of each process that had a part in it."""
     seconds = max(tally.seconds, 1e-6)
     quick = tally.virtual_ms / SECOND_MS / seconds
-    each = f"{tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times as fast as the clock"
+    each = f"{tally.inputs / seconds:,.0f} inputs/s, {quick:,.0f} times the clock"
     return f"{tally.seconds:.1f} s of work, {each}"
 
 
