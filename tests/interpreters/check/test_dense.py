@@ -215,6 +215,7 @@ def test_both_searches_come_to_the_same_verdicts(case: Case) -> None:
     assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_promise)))
 
 
+@pytest.mark.campaign
 @settings(max_examples=5, deadline=None)
 @given(case=cases())
 def test_both_searches_come_to_the_same_verdicts_of_three(case: Case) -> None:

@@ -69,7 +69,7 @@ on_both_back_ends = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 
 
 @on_both_back_ends
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", ["memory", pytest.param("sqlite", marks=pytest.mark.campaign)])
 @given(steps=STEPS)
 def test_all_worlds_come_to_the_same_states(backend: str, kind: str, steps: list[Step]) -> None:
     """Whatever happens to the kilns, crashes included: state by state and digest by digest."""
