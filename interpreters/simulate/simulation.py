@@ -1,8 +1,8 @@
 """``simulate``: a whole system in virtual time, under faults that a seed draws, and then healed: nothing may be owed.
 
 A run has two phases, as TigerBeetle's simulator has. In the first, whatever the faults of this run are may happen, and
-what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, who hangs comes to
-an end, what promises rely on is said (``given``), and what was promised to follow has to, within a bound.
+what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, what a promise
+relies on happens (``given``) and nothing else does, and what was promised to follow has to, within a bound.
 
 The same seed makes the same run, on every machine, byte for byte: chance comes from ``Choices`` alone, time from the
 ``Agenda``, and no set is gone through in an order of its own.
