@@ -10,6 +10,7 @@ PYTEST := .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist worksteal
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 BIN := .venv/bin
 TARGET := fleet
+LARGER := fleet-governed fleet-trusted fleet-limited fleet-stalling fleet-restarts fleet-drained fleet-2x2
 PARTS := core effects interpreters
 PROGRAMS := $(foreach d,tests benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -61,11 +62,12 @@ types: .venv/.has-dev .types/lifefold ## check the types, with mypy and with pyr
 contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-pages: .venv/.has-runtime ## write the pages of docs/lifecycles anew
+pages: .venv/.has-runtime ## write the pages of docs/lifecycles, and the tables of docs/fleet-file.md, anew
 	$(BIN)/python docs/write_lifecycles.py
+	$(BIN)/python docs/write_fleet_file.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
-	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') fleet-2x3 --certificate docs/certificates/ $(ARGS)
+	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)
 
 notebooks: .venv/.has-notebook ## execute the notebooks, and write what they show into them (ARGS=--check compares)
 	$(BIN)/python notebooks/execute.py $(ARGS)

@@ -14,7 +14,7 @@ decided about yet, in one step; if there is none left, the plan was decided befo
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Final, Never
+from typing import Any, ClassVar, Final, Never
 
 import msgspec
 from returns.result import Failure, Result, Success
@@ -48,6 +48,10 @@ class ApprovalRequested(Event, frozen=True):
 
 class ApprovalGranted(Event, frozen=True):
     """A person agrees."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
 
 
 class ApprovalRefused(Event, frozen=True):

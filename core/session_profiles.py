@@ -1,17 +1,24 @@
 """Profiles of the session: errors of long ago are forgotten; writing a prompt may fail; a session may suspend itself.
 
+*A stalled session is an error* (``in_fleet``). Whoever watches it says so; it is ended as one that is stopped, TERM,
+grace, KILL, and the next one begins only when that is confirmed.
+
 *A suspended session is no error* (``in_fleet``, D28). The next one goes on with the same work in the same place, after
 a pause that grows as that after errors does. Nobody can go on for ever like that: the session by which an agent has
 suspended itself ``max_total_errors`` times in a row, without having been asked, is an error like any.
 """
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
     Event,
     Machine,
     Pattern,
+    Property,
     Step,
+    Temper,
     Transition,
     after,
     always_step,
@@ -39,7 +46,7 @@ from lifefold.core.session import (
     machine,
     threshold_reached,
 )
-from lifefold.effects import LogFatal
+from lifefold.effects import End, LogFatal, RunSession
 
 
 class WindowedSession(Session, frozen=True):
@@ -173,7 +180,50 @@ def counts_suspensions(t: Transition) -> bool:
     return pauses and (now.suspensions, now.total_errors) == (was.suspensions + unasked, was.total_errors)
 
 
+class Stalled(Event, frozen=True):
+    """The session has shown no sign of progress for ``silent_ms``, and is given up."""
+
+    silent_ms: int = 0
+
+    @property
+    def reason(self) -> str:
+        """Say what is wrong with it."""
+        return f"silent for {self.silent_ms // 1_000} s"
+
+
+def stall_threshold_reached(s: Session, e: Stalled) -> bool:
+    """One more stalled session makes one of the counters reach its threshold."""
+    return threshold_reached(s, SessionExited(Error(e.reason)))
+
+
+def give_up_stalled(s: Session, e: Stalled) -> Step[Session, LogFatal]:
+    """Give up as after a session that failed while Running."""
+    return give_up(s, SessionExited(Error(e.reason)))
+
+
+def counts_stalls(t: Transition) -> bool:
+    """Say: a session that has stalled counts as an error, once, is ended, and is followed by a pause or the end."""
+    if t.before is None or not isinstance(t.event, Stalled):
+        return True
+    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    ended = any(isinstance(each, End) and each.slot == RunSession.__name__ for each in t.effects)
+    return added == 1 and ended and t.after.state in {State.COOLING_DOWN, State.STOPPED}
+
+
+def said_to_fail(event: Event) -> str:
+    """Say why a session has failed, of the event by which it did; nothing, if it is none by which a session fails."""
+    match event:
+        case SessionExited(outcome=outcome):
+            return failure(outcome)
+        case Stalled() as stalled:
+            return stalled.reason
+        case _:
+            return ""
+
+
 in_fleet = prompt_failures.with_rows(
+    row(State.RUNNING, Stalled, State.STOPPED, give_up_stalled, when=stall_threshold_reached),
+    row(State.RUNNING, Stalled, State.COOLING_DOWN, count_error),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
     row(State.RUNNING, SUSPENDED, State.STOPPED, give_up, when=threshold_reached),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_error),
@@ -183,5 +233,76 @@ in_fleet = prompt_failures.with_rows(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
     takes("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
     *is_over_with(State.RUNNING, SUSPENDED),
+    always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
+    *is_over_with(State.RUNNING, Stalled),
 )
-"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28)."""
+"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall."""
+
+
+class Restarted(Event, frozen=True):
+    """Somebody begins the agent anew that has stopped (profile ``session-supervised``)."""
+
+
+class SupervisedSession(Session, frozen=True):
+    """A session that is begun anew after it has stopped, if it is ``supervised``."""
+
+    supervised: bool = False
+
+    def normal_form(self) -> "SupervisedSession":
+        """Return it without its numbers where no session follows."""
+        if self.supervised or self.state is not State.STOPPED:
+            return self
+        return replace(self, session_seq=0, attempt=0, suspensions=0)
+
+
+def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
+    """Somebody sees to it that it is not begun anew too often."""
+    return s.supervised
+
+
+def begin_anew(s: Session, _e: Restarted) -> Step[Session, Never]:
+    """Forget all errors; the numbers of sessions go on."""
+    return Step(replace(s, consecutive_errors=0, total_errors=0, suspensions=0))
+
+
+def begins_anew(t: Transition) -> bool:
+    """Say: who is begun anew had stopped, begins with its worktree, and has no errors; everything else is as it was."""
+    if t.before is None or not isinstance(t.event, Restarted):
+        return t.before is None or t.before.state is not State.STOPPED or t.entered is None
+    fresh = replace(t.before.record, state=State.INITIALIZING, consecutive_errors=0, total_errors=0, suspensions=0)
+    return t.before.state is State.STOPPED and t.before.record.supervised and t.after.record == fresh
+
+
+def _but_for_restarts(promises: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
+    """Yield the promises that are left: of steps, those that are no restarts; and none that an end is for good."""
+    for each in promises:
+        if each.temper is Temper.ALWAYS_STEP:
+            yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
+        elif each.temper is not Temper.LEADS_TO or each.when is not None:
+            yield each
+
+
+def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) -> bool:
+    return isinstance(t.event, Restarted) or holds(t)
+
+
+supervised: Machine[Any] = Machine(
+    "session-supervised",
+    SupervisedSession(supervised=True),
+    about="session-in-fleet, but an agent that has stopped may be begun anew",
+    rows=(*in_fleet.rows, row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised)),
+    during=dict(in_fleet.during.items()),
+    postpone=dict(in_fleet.postpone.items()),
+    invariants=in_fleet.invariants,
+    properties=(
+        *_but_for_restarts(in_fleet.properties),
+        always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
+        takes(
+            "whoever has stopped can be begun anew",
+            {State.STOPPED: (Restarted,)},
+            when=lambda e: e.record.supervised,
+        ),
+    ),
+    rests=lambda s: s.state is State.STOPPED,
+)
+"""The profile of a worker's session: what has stopped stays so unless its supervision begins it anew."""

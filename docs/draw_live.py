@@ -10,6 +10,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
 from lifefold.interpreters.cli import letters
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.logs import default_log
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.demo.project import write_demo
@@ -27,7 +28,9 @@ async def draw() -> str:
         fleet = load(write_demo(Path(folder) / "demo"))
         runner = await Runner.open(fleet, default_log(fleet.source, fleet.name))
         console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-        picture = Picture(runner)
+        account = Account()
+        runner.observers.append(account.observe)
+        picture = Picture(runner, account)
         letters.send(runner)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)

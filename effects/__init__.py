@@ -18,15 +18,18 @@ from lifefold.effects.session import (
     CancelSession,
     ForceStopSession,
     IncrementSession,
+    InterruptSession,
     LogFatal,
     PrepareWorktree,
     RefreshWorktree,
     RunSession,
     StorePrompt,
+    WarnOfSilence,
+    WatchOutput,
 )
 from lifefold.effects.status import EmitTelemetry, SaveState
 from lifefold.effects.supervision import AbortSession, EscalateSilence, KeepDeadLetter, KillOverdue
-from lifefold.effects.work import CheckOutWork, MergeWork, VerifyWork
+from lifefold.effects.work import CheckOutWork, MergeWork, ParkWork, VerifyWork
 
 __all__ = [
     "AbortSession",
@@ -44,12 +47,14 @@ __all__ = [
     "EscalateSilence",
     "ForceStopSession",
     "IncrementSession",
+    "InterruptSession",
     "KeepDeadLetter",
     "KillOverdue",
     "LogFailure",
     "LogFatal",
     "MergeWork",
     "NotifyProcess",
+    "ParkWork",
     "PauseTriggers",
     "Postpone",
     "PrepareWorktree",
@@ -67,4 +72,6 @@ __all__ = [
     "StorePrompt",
     "Tell",
     "VerifyWork",
+    "WarnOfSilence",
+    "WatchOutput",
 ]

@@ -26,6 +26,26 @@ class ForceStopSession(Effect, frozen=True):
     idempotent = True
 
 
+class WarnOfSilence(Effect, frozen=True):
+    """Tell people that the session has shown no sign of progress for ``silent_ms``; after ``end_ms`` it is ended."""
+
+    idempotent = True
+
+    silent_ms: int
+    end_ms: int
+
+
+class InterruptSession(Effect, frozen=True):
+    """Ask the session's own process to leave what it hangs in (SIGINT); it has been silent for ``silent_ms``.
+
+    An agent may take a second signal for the wish that it ends: who sends one keeps the identity of what was sent.
+    """
+
+    recognised = True
+
+    silent_ms: int
+
+
 class LogFatal(Effect, frozen=True):
     """Report an error that no retry will mend."""
 
@@ -72,3 +92,13 @@ class RefreshWorktree(Activity, frozen=True):
     """Bring the finished session's work home and make its worktree ready for the next session."""
 
     session_seq: int
+
+
+class WatchOutput(Activity, frozen=True):
+    """Look for signs of progress of the session that runs: its output grows, or its heartbeat file is touched.
+
+    Say when there was none for as long as the next of ``steps_ms`` says, in milliseconds, and, on a step, when there is
+    one again. That the process is alive is none.
+    """
+
+    steps_ms: tuple[int, ...]

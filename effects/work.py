@@ -22,11 +22,25 @@ class VerifyWork(Activity, frozen=True):
     timeout_ms: int
 
 
-class MergeWork(Activity, frozen=True):
-    """Commit what the task changed and merge it into the fleet's branch, exactly once."""
+class ParkWork(Activity, frozen=True):
+    """Commit what the task changed, and keep it for whoever merges it, or nobody does."""
 
     opaque = ("title",)
 
     task: str
     epoch: int
     title: str
+
+
+class MergeWork(Activity, frozen=True):
+    """Commit what the task changed and merge it into the fleet's branch, exactly once.
+
+    What was parked is kept under the number of an earlier claim, ``result``; otherwise that is 0.
+    """
+
+    opaque = ("title", "result")
+
+    task: str
+    epoch: int
+    title: str
+    result: int = 0

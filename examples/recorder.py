@@ -27,12 +27,14 @@ from lifefold.effects import (
     Effect,
     ForceStopSession,
     IncrementSession,
+    InterruptSession,
     LogFatal,
     MergeWork,
     PrepareWorktree,
     RunSession,
     StorePrompt,
     VerifyWork,
+    WarnOfSilence,
 )
 from lifefold.interpreters.engine import Occasion, Ongoing, handles
 from lifefold.interpreters.run import Surroundings
@@ -49,7 +51,7 @@ class Recorder:
             os.truncate(self.file, self.file.stat().st_size - len(torn))
         self._known: Final[set[str]] = {json.loads(line)["id"] for line in lines}
 
-    @handles(StorePrompt, CancelSession, ForceStopSession, LogFatal, IncrementSession)
+    @handles(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession)
     async def note(self, effect: Effect, occasion: Occasion) -> None:
         """Take an effect down."""
         self._write("/".join(str(part) for part in occasion.identity), occasion.within.key, effect)

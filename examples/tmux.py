@@ -131,14 +131,14 @@ class Tmux:
     @handles(CancelSession)
     async def cancel_session(self, _effect: CancelSession, occasion: Occasion) -> None:
         """Ask a session to end. Once more, after a crash, asks the same one, or nobody if that is over."""
-        leader = await self._leader(self.window(occasion, occasion.entity.record.attempt))
+        leader = await self._leader(self.window(occasion, occasion.within.record("session").attempt))
         if leader is not None:
             signal_group_if_ours(leader, signal.SIGTERM)
 
     @handles(ForceStopSession)
     async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
         """Kill a session; who attends to it sees its end."""
-        await self._kill(self.window(occasion, occasion.entity.record.attempt))
+        await self._kill(self.window(occasion, occasion.within.record("session").attempt))
 
     def window(self, occasion: Occasion, attempt: int, *, begins: bool = False) -> Window:
         """Return the place of an agent's n-th session: no other session has it, in this log or in any other."""

@@ -2,8 +2,9 @@
 
 A cost that is only counted afterwards overshoots its cap by whatever was under way at the same time. Here each piece of
 work names a *reservation* first; it is admitted only if it still fits; then it is *settled* with what the work really
-cost, or *refunded*. Everything is an integer number of micro-dollars. An account is a value that agents, tasks and
-fleets can hold alike; one equation holds for it at any time, and no operation can break it:
+cost, or *refunded*. Everything is a whole number of one unit, micro-dollars for one; which, is its holder's to say. An
+account is a value that agents, tasks and fleets can hold alike; one equation holds for it at any time, and no operation
+can break it:
 
     cap = spent + reserved + returned + free,    none of them negative
 
@@ -40,7 +41,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     """Money set aside for one named piece of work."""
 
     name: str
-    amount_microusd: int
+    amount: int
 
 
 class Verdict(StrEnum):
@@ -54,7 +55,7 @@ class Verdict(StrEnum):
     DIFFERENT = "held already, with another amount"
     EXPIRED = "the lease has expired"
     CROWDED = "too many reservations are open"
-    TOO_LITTLE = "less than one microusd"
+    TOO_LITTLE = "less than one"
 
     @property
     def admits(self) -> bool:
@@ -63,84 +64,88 @@ class Verdict(StrEnum):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A cap and what became of it, in micro-dollars. ``settled`` has the names of reservations that are done with."""
+    """A cap and what became of it, in one unit. ``settled`` has the names of reservations that are done with."""
 
-    cap_microusd: int = 0
-    spent_microusd: int = 0
-    returned_microusd: int = 0
-    overrun_microusd: int = 0
+    cap: int = 0
+    spent: int = 0
+    returned: int = 0
+    overrun: int = 0
     reservations: tuple[Reservation, ...] = ()
     settled: tuple[str, ...] = ()
     closed: bool = False
 
     @property
-    def reserved_microusd(self) -> int:
+    def reserved(self) -> int:
         """What is set aside."""
-        return sum(each.amount_microusd for each in self.reservations)
+        return sum(each.amount for each in self.reservations)
 
     @property
-    def free_microusd(self) -> int:
+    def free(self) -> int:
         """What can still be reserved."""
-        return self.cap_microusd - self.spent_microusd - self.reserved_microusd - self.returned_microusd
+        return self.cap - self.spent - self.reserved - self.returned
 
     @property
-    def cost_microusd(self) -> int:
+    def cost(self) -> int:
         """What everything has really cost, and what the account was charged with."""
-        return self.spent_microusd + self.overrun_microusd
+        return self.spent + self.overrun
 
     @property
     def sound(self) -> bool:
         """Whether the account's promises hold: nothing negative, the cap kept, no overrun while something is free."""
-        parts = (self.spent_microusd, self.reserved_microusd, self.returned_microusd, self.overrun_microusd)
-        within = min(*parts, self.free_microusd) >= 0
-        return within and (self.free_microusd == 0 or not (self.overrun_microusd or self.closed))
+        parts = (self.spent, self.reserved, self.returned, self.overrun)
+        within = min(*parts, self.free) >= 0
+        return within and (self.free == 0 or not (self.overrun or self.closed))
 
     def held(self, name: str) -> Reservation | None:
         """Return the open reservation of this name."""
         return next((each for each in self.reservations if each.name == name), None)
 
-    def verdict(self, name: str, amount_microusd: int) -> Verdict:
+    def verdict(self, name: str, amount: int) -> Verdict:
         """Tell what would become of a reservation."""
         held = self.held(name)
         if held is not None and not self.closed:
-            return Verdict.HELD if held.amount_microusd == amount_microusd else Verdict.DIFFERENT
+            return Verdict.HELD if held.amount == amount else Verdict.DIFFERENT
         reasons = (
             (Verdict.SETTLED, name in self.settled),
-            (Verdict.TOO_LITTLE, amount_microusd < 1),
+            (Verdict.TOO_LITTLE, amount < 1),
             (Verdict.CLOSED, self.closed),
-            (Verdict.EXCEEDED, amount_microusd > self.free_microusd or self.overrun_microusd > 0),
+            (Verdict.EXCEEDED, amount > self.free or self.overrun > 0),
             (Verdict.CROWDED, len(self.reservations) >= RESERVATIONS_LIMIT),
         )
         return next((verdict for verdict, holds in reasons if holds), Verdict.ADMITTED)
 
-    def reserve(self, name: str, amount_microusd: int) -> "Account":
+    def reserve(self, name: str, amount: int) -> "Account":
         """Return the account with the money set aside, if the gate admits it, or else as it is."""
-        if self.verdict(name, amount_microusd) is not Verdict.ADMITTED:
+        if self.verdict(name, amount) is not Verdict.ADMITTED:
             return self
-        return replace(self, reservations=(*self.reservations, Reservation(name, amount_microusd)))
+        return replace(self, reservations=(*self.reservations, Reservation(name, amount)))
 
-    def settle(self, name: str, cost_microusd: int) -> "Account":
+    def settle(self, name: str, cost: int) -> "Account":
         """Return the account with a reservation turned into what its work cost; unknown names change nothing."""
-        if self.held(name) is None or cost_microusd < 0:
+        if self.held(name) is None or cost < 0:
             return self
         left = tuple(each for each in self.reservations if each.name != name)
         remembered = (*self.settled, name)[-SETTLED_LIMIT:]
-        owed = self.overrun_microusd + cost_microusd
-        return replace(self, reservations=left, settled=remembered, overrun_microusd=owed).balanced()
+        owed = self.overrun + cost
+        return replace(self, reservations=left, settled=remembered, overrun=owed).balanced()
 
     def refund(self, name: str) -> "Account":
         """Return the account with a reservation given up: its work cost nothing."""
         return self.settle(name, 0)
 
-    def charge(self, amount_microusd: int) -> "Account":
+    def charge(self, amount: int) -> "Account":
         """Return the account with something paid that it had no reservation for; less than 1 changes nothing."""
-        if amount_microusd < 1:
+        if amount < 1:
             return self
-        return replace(self, overrun_microusd=self.overrun_microusd + amount_microusd).balanced()
+        return replace(self, overrun=self.overrun + amount).balanced()
 
-    def grant(self, amount_microusd: int) -> "Account":
+    def renewed(self) -> "Account":
+        """Return the account as if nothing had been spent: a new period has begun. An overrun is paid from it first."""
+        return replace(self, spent=0).balanced()
+
+    def grant(self, amount: int) -> "Account":
         """Return the account with a higher cap; an overrun is paid from it first."""
-        return replace(self, cap_microusd=self.cap_microusd + amount_microusd).balanced()
+        return replace(self, cap=self.cap + amount).balanced()
 
     def close(self) -> "Account":
         """Return the account closed: what is free is returned; what is reserved can still be settled (B12, B19)."""
@@ -148,11 +153,11 @@ class Account(msgspec.Struct, frozen=True):
 
     def balanced(self) -> "Account":
         """Pay the overrun from what is free; a closed account returns the rest."""
-        paid = min(self.free_microusd, self.overrun_microusd)
-        rest = self.free_microusd - paid if self.closed else 0
+        paid = min(self.free, self.overrun)
+        rest = self.free - paid if self.closed else 0
         return replace(
             self,
-            spent_microusd=self.spent_microusd + paid,
-            overrun_microusd=self.overrun_microusd - paid,
-            returned_microusd=self.returned_microusd + rest,
+            spent=self.spent + paid,
+            overrun=self.overrun - paid,
+            returned=self.returned + rest,
         )

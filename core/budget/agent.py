@@ -59,7 +59,7 @@ def opening(agent: status.Status) -> dict[str, Record]:
 def granted(agent: status.Status, amount_microusd: int) -> lease.Lease:
     """Return the lease of the agent's present incarnation; less than nothing is granted as a debt."""
     limits = lease.Limits() if agent.lease_ms is None else lease.Limits(duration_ms=agent.lease_ms)
-    account = Account(cap_microusd=max(0, amount_microusd), overrun_microusd=max(0, -amount_microusd))
+    account = Account(cap=max(0, amount_microusd), overrun=max(0, -amount_microusd))
     return lease.Lease(holder=agent.agent_id, account=account, limits=limits)
 
 
@@ -69,7 +69,7 @@ def left_microusd(agent: Aggregate) -> int:
     It is below zero if they have cost too much.
     """
     record: status.Status = agent.record(STATUS)
-    held_microusd: int = sum(each.record.account.reserved_microusd for each in leases(agent))
+    held_microusd: int = sum(each.record.account.reserved for each in leases(agent))
     return record.budget_microusd + int(agent.views[ADDED]) - int(agent.views[COST]) - held_microusd
 
 
@@ -114,8 +114,8 @@ def present_lease_pays_for_earlier_ones(agent: Aggregate, transition: Transition
     if change is None or present is None or present.ref == transition.entity:
         return
     before, after = change
-    if after.overrun_microusd > before.overrun_microusd:
-        yield Dispatch(present.ref, lease.Charge(after.overrun_microusd - before.overrun_microusd))
+    if after.overrun > before.overrun:
+        yield Dispatch(present.ref, lease.Charge(after.overrun - before.overrun))
 
 
 def _changed(transition: Transition) -> tuple[Account, Account] | None:
@@ -131,7 +131,7 @@ def _with_cost(cost_microusd: int, transition: Transition) -> int:
     if change is None or isinstance(transition.event, lease.Charge):
         return cost_microusd
     before, after = change
-    return cost_microusd + after.cost_microusd - before.cost_microusd
+    return cost_microusd + after.cost - before.cost
 
 
 def _with_added(added_microusd: int, transition: Transition) -> int:
@@ -140,14 +140,14 @@ def _with_added(added_microusd: int, transition: Transition) -> int:
     if change is None:
         return added_microusd
     before, after = change
-    return added_microusd + after.cap_microusd - before.cap_microusd
+    return added_microusd + after.cap - before.cap
 
 
 def keeps_the_ceiling(agent: Aggregate) -> bool:
     """What all leases together have spent and hold is within the budget, and what was added to it (B7)."""
     record: status.Status = agent.record(STATUS)
     accounts: list[Account] = [each.record.account for each in leases(agent)]
-    used_microusd = sum(each.spent_microusd + each.reserved_microusd for each in accounts)
+    used_microusd = sum(each.spent + each.reserved for each in accounts)
     return used_microusd <= record.budget_microusd + int(agent.views[ADDED])
 
 
@@ -161,7 +161,7 @@ def spends_only_while_running(agent: Aggregate) -> bool:
 def accounts_agree(agent: Aggregate) -> bool:
     """What may still be granted is what all leases have not cost and do not hold (B7)."""
     accounts: list[Account] = [each.record.account for each in leases(agent)]
-    return int(agent.views[COST]) <= sum(each.cost_microusd for each in accounts)
+    return int(agent.views[COST]) <= sum(each.cost for each in accounts)
 
 
 PROMISES: Final[tuple[Property[Aggregate], ...]] = (

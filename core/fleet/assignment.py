@@ -1,10 +1,13 @@
 """What a worker does with the one task in its hands: a clean place, the work itself, the proof, the way home.
 
-The work itself is done by the session; this machine says what surrounds it. Three things can come between:
+The work itself is done by the session; this machine says what surrounds it. Four things can come between:
 
 - A place that cannot be made is trouble of the agent, not of the task: the task is given back as it was.
 - An agent that stops gives back what it has not done. Work that is done is brought home all the same: its verification
   and its merge are finished, and what comes of them counts.
+- Work that a person has to agree to before it is merged is *parked*: it is put where whoever merges it finds it, and is
+  out of this worker's hands. Somebody, perhaps the same worker, is then given it to be merged only. Likewise a task may
+  be given to be verified only, when its parts are closed.
 - A task that is taken from its owner (``Recalled``, E20) is dropped at once, and what was done for it is never merged.
   Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
 """
@@ -27,19 +30,24 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
-from lifefold.core.task import Brief
-from lifefold.effects import CheckOutWork, MergeWork, VerifyWork
+from lifefold.core.task import Brief, Stage
+from lifefold.effects import CheckOutWork, MergeWork, ParkWork, VerifyWork
 
 
 class State(AnyLifecycleState):
-    """The six states of an assignment."""
+    """The seven states of an assignment."""
 
     IDLE = "Idle"
     WANTING = "Wanting"
     PREPARING = "Preparing"
     WORKING = "Working"
     VERIFYING = "Verifying"
+    PARKING = "Parking"
     MERGING = "Merging"
+
+
+ON_ITS_WAY: Final = frozenset({State.VERIFYING, State.PARKING, State.MERGING})
+"""In these the work is done, and on its way home."""
 
 
 class Asked(Event, frozen=True):
@@ -50,6 +58,14 @@ class Assigned(Event, frozen=True):
     """The board gives the worker a task."""
 
     brief: Brief = Brief()
+
+    @classmethod
+    def examples(cls) -> tuple["Assigned", ...]:
+        """Return a task to be worked at, one to be agreed to, and others of which only a part is left."""
+        return tuple(cls(brief) for brief in (Brief(), Brief(asks=True), *_LATER))
+
+
+_LATER: Final = (Brief(stage=Stage.VERIFY), Brief(stage=Stage.MERGE, asks=True, result=1))
 
 
 class CheckedOut(Event, frozen=True):
@@ -82,6 +98,16 @@ class Verified(Event, frozen=True):
 
 class Rejected(Event, frozen=True):
     """A verification command did not agree."""
+
+    reason: str = ""
+
+
+class Parked(Event, frozen=True):
+    """The work is kept where whoever merges it finds it."""
+
+
+class ParkingFailed(Event, frozen=True):
+    """The work cannot be kept as it is."""
 
     reason: str = ""
 
@@ -131,7 +157,7 @@ class Assignment(Record, frozen=True):
         """Return it without the task that is not in hand any more, and without what only sessions need to know."""
         if self.state in {State.IDLE, State.WANTING}:
             return replace(self, brief=Brief(), sessions=0)
-        if self.state in {State.VERIFYING, State.MERGING}:
+        if self.state in {State.VERIFYING, State.PARKING, State.MERGING}:
             return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
         return self
 
@@ -139,6 +165,21 @@ class Assignment(Record, frozen=True):
 def in_hand(a: Assignment, e: Recalled) -> bool:
     """The claim is the one in hand (E12)."""
     return (e.task, e.epoch) == (a.brief.task, a.brief.epoch)
+
+
+def only_merges(_a: Assignment, e: Assigned) -> bool:
+    """The work is done, and a person has agreed to it."""
+    return e.brief.stage is Stage.MERGE
+
+
+def only_verifies(a: Assignment, _e: CheckedOut) -> bool:
+    """The work was done as parts of it."""
+    return a.brief.stage is Stage.VERIFY
+
+
+def has_to_ask(a: Assignment, _e: Verified) -> bool:
+    """A person has to agree before it is merged."""
+    return a.brief.asks
 
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
@@ -163,7 +204,16 @@ def verify(a: Assignment) -> VerifyWork:
 
 def merge(a: Assignment) -> MergeWork:
     """Return what goes on in Merging."""
-    return MergeWork(a.brief.task, a.brief.epoch, a.brief.prompt.partition("\n")[0][:72])
+    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result)
+
+
+def park(a: Assignment) -> ParkWork:
+    """Return what goes on in Parking."""
+    return ParkWork(a.brief.task, a.brief.epoch, _title(a))
+
+
+def _title(a: Assignment) -> str:
+    return a.brief.prompt.partition("\n")[0][:72]
 
 
 def rests(a: Assignment) -> bool:
@@ -172,9 +222,32 @@ def rests(a: Assignment) -> bool:
 
 
 def merges_what_is_verified(step: Transition) -> bool:
-    """Only what was verified is merged."""
+    """Only what was verified is merged, or parked: now, or by whoever had it before it was agreed to."""
     verified = step.before is not None and step.before.state is State.VERIFYING and isinstance(step.event, Verified)
-    return step.entered is not State.MERGING or verified
+    agreed = isinstance(step.event, Assigned) and step.event.brief.stage is Stage.MERGE
+    if step.entered is State.PARKING:
+        return verified
+    return step.entered is not State.MERGING or verified or agreed
+
+
+def asks_before_it_merges(step: Transition) -> bool:
+    """What a person has to agree to is parked when it is verified, and what nobody has to is not (E2)."""
+    a: Assignment = step.after.record
+    if step.before is None or step.before.state is not State.VERIFYING or not isinstance(step.event, Verified):
+        return True
+    return a.state is (State.PARKING if a.brief.asks else State.MERGING)
+
+
+def begins_where_it_is_to(step: Transition) -> bool:
+    """Whoever is given a task begins with what is left of it."""
+    a: Assignment = step.after.record
+    match step.event:
+        case Assigned():
+            return (a.state is State.MERGING) is (a.brief.stage is Stage.MERGE)
+        case CheckedOut():
+            return (a.state is State.VERIFYING) is (a.brief.stage is Stage.VERIFY)
+        case _:
+            return True
 
 
 def drops_what_is_recalled(step: Transition) -> bool:
@@ -207,6 +280,8 @@ def counts_its_sessions(step: Transition) -> bool:
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("only what is verified is merged", merges_what_is_verified),
+    always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
+    always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
     always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
     always_step("there is one task in hand at a time", ends_one_task_before_another),
     always_step("a task is recalled by the claim in hand only", is_recalled_by_its_claim),
@@ -215,25 +290,30 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "a task goes from hand to hand in its order: prepared, worked at, verified, merged",
         {
             Asked: (State.WANTING,),
-            Assigned: (State.PREPARING,),
-            CheckedOut: (State.WORKING,),
+            Assigned: (State.PREPARING, State.MERGING),
+            CheckedOut: (State.WORKING, State.VERIFYING),
             Prompted: (State.WORKING,),
             WorkFinished: (State.VERIFYING,),
-            Verified: (State.MERGING,),
+            Verified: (State.MERGING, State.PARKING),
         },
     ),
     leads_where(
-        "what has failed, was given up or is merged is not in hand any more",
-        dict.fromkeys((CheckoutFailed, WorkFailed, Rejected, Conflicted, Dropped, Recalled, Merged), (State.IDLE,)),
+        "what has failed, was given up, is parked or is merged is not in hand any more",
+        dict.fromkeys(
+            (CheckoutFailed, WorkFailed, Rejected, Parked, ParkingFailed, Conflicted, Dropped, Recalled, Merged),
+            (State.IDLE,),
+        ),
     ),
     goes_on("CheckOutWork", State.PREPARING),
     goes_on("VerifyWork", State.VERIFYING),
+    goes_on("ParkWork", State.PARKING),
     goes_on("MergeWork", State.MERGING),
     asks_once(),
     *is_over_with(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
     *is_over_with(State.WANTING, Dropped),
     *is_over_with(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
     *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
+    *is_over_with(State.PARKING, Parked, ParkingFailed, Recalled),
     *is_over_with(State.MERGING, Merged, Conflicted),
     takes("every session of a task is counted", {State.WORKING: (Prompted,)}),
     sometimes("work is merged", lambda e: e.state is State.MERGING),
@@ -242,25 +322,31 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
 machine: Machine[Any] = Machine(
     "assignment",
     Assignment(),
-    about="what a worker does with the task in its hands: prepare, work, verify, merge",
+    about="what a worker does with the task in its hands: prepare, work, verify, park or merge",
     rows=(
         row(State.IDLE, Asked, State.WANTING),
+        row(State.WANTING, Assigned, State.MERGING, take, when=only_merges),
         row(State.WANTING, Assigned, State.PREPARING, take),
+        row(State.PREPARING, CheckedOut, State.VERIFYING, when=only_verifies),
         row(State.PREPARING, CheckedOut, State.WORKING),
         row(State.PREPARING, CheckoutFailed, State.IDLE),
         row(State.WORKING, Prompted, State.WORKING, count),
         row(State.WORKING, WorkFinished, State.VERIFYING),
         row(State.WORKING, WorkFailed, State.IDLE),
+        row(State.VERIFYING, Verified, State.PARKING, when=has_to_ask),
         row(State.VERIFYING, Verified, State.MERGING),
         row(State.VERIFYING, Rejected, State.IDLE),
+        row(State.PARKING, Parked, State.IDLE),
+        row(State.PARKING, ParkingFailed, State.IDLE),
         row(State.MERGING, Merged, State.IDLE),
         row(State.MERGING, Conflicted, State.IDLE),
         row((State.WANTING, State.PREPARING, State.WORKING), Dropped, State.IDLE),
-        row((State.PREPARING, State.WORKING, State.VERIFYING), Recalled, State.IDLE, when=in_hand),
+        row((State.PREPARING, State.WORKING, State.VERIFYING, State.PARKING), Recalled, State.IDLE, when=in_hand),
     ),
     during={
         State.PREPARING: does(check_out, last=(CheckedOut, CheckoutFailed)),
         State.VERIFYING: does(verify, last=(Verified, Rejected)),
+        State.PARKING: does(park, last=(Parked, ParkingFailed)),
         State.MERGING: does(merge, last=(Merged, Conflicted)),
     },
     properties=PROMISES,

@@ -1,22 +1,50 @@
 """The board: one aggregate with all tasks and a seat for every worker. It decides who works on what.
 
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
-starts from the fleet's branch, and only what is merged is in it. The first ready task, by priority and then by its
-place in the plan, goes to the seat that has waited longest. A failed task is opened again while it has retries; when it
-has none, what depends on it is blocked, with the reason. A task that leaves its owner otherwise than by the owner's own
-word is recalled from it. When nothing is left to do, or nobody is left to do it, everybody is sent home.
+starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
+says who gets what, ``dependencies`` what one task means for another, ``trusting`` what trust means for tasks,
+``budgets`` what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to
+approve, ``doors`` whether more tasks may come. When nothing is left to do and no more will come, everybody is sent
+home; so it is over, too, when nobody is left.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
-from lifefold.core import task
-from lifefold.core.fleet import assignment, intent, seat
-from lifefold.core.fleet.nearby import on_board
-from lifefold.core.fleet.work import Work, fold, is_lost, tasks_of, work_of
+from lifefold.core import approval, task
+from lifefold.core.fleet import (
+    budgets,
+    claiming,
+    dependencies,
+    doors,
+    intent,
+    job,
+    permit,
+    proposal,
+    purse,
+    restarts,
+    seat,
+    trusting,
+)
+from lifefold.core.fleet.board_promises import PROMISES as OF_TASKS
+from lifefold.core.fleet.nearby import on_board, whole_board
+from lifefold.core.fleet.work import (
+    Asked,
+    Place,
+    Work,
+    abilities,
+    fold,
+    is_at_work,
+    is_distrusting,
+    offer,
+    tasks_of,
+    whole_of,
+    work_of,
+)
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
-    Dispatch,
+    Entity,
     Property,
     Transition,
     View,
@@ -26,128 +54,39 @@ from lifefold.core.kernel import (
     rule,
     sometimes,
 )
+from lifefold.core.task import Stage
 from lifefold.effects import Tell
 
 NAME = "board"
 
 
-def brief_of(record: task.Task) -> task.Brief:
-    """Return what a worker gets to know of a task."""
-    return task.Brief(record.id, record.epoch, record.prompt, record.verify, record.failure, record.kept)
-
-
-def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Ready tasks go to seats that wait, whichever of the two has just come to be."""
-    if transition.entered not in {seat.State.WAITING, task.State.OPEN, task.State.CLOSED}:
-        return
-    work = work_of(board)
-    for (_priority, _place, name), waiting in zip(work.ready, work.waiting, strict=False):
-        yield Dispatch(f"task:{name}", task.Claimed(waiting.removeprefix("seat:")))
-
-
-@rule(on=task.in_fleet)
-def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """A claimed task is handed to its new owner."""
-    del board
-    if transition.entered is task.State.CLAIMED:
-        record: task.Task = transition.after.record
-        yield Dispatch(f"seat:{record.owner}", seat.Seated(record.id))
-        yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief_of(record)))
-
-
-@rule(on=task.in_fleet)
-def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
-    if transition.before is None or transition.before.state not in _CLAIM or transition.after.state in _KEPT:
-        return
-    before: task.Task = transition.before.record
-    worker = f"worker/{before.owner}"
-    owner = board.entities.get(f"seat:{before.owner}")
-    if owner is not None and owner.state is seat.State.WORKING and transition.actor != worker:
-        recalled = assignment.Recalled(before.id, before.epoch, transition.after.record.reason)
-        yield Tell(worker, "assignment", recalled)
-
-
-_CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
-"""While these hold, a task is its owner's to work on."""
-
-_KEPT = _CLAIM | {task.State.DONE}
-"""And in these it stays the owner's: what is done is still to be verified and merged."""
-
-
-@rule(on=task.in_fleet)
-def retry(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A failed task is opened again while it has retries (E5)."""
-    del board
-    record: task.Task = transition.after.record
-    if transition.entered is task.State.FAILED and not task.settled(record):
-        yield Dispatch(transition.entity, task.Retried())
-
-
-@rule(on=task.in_fleet)
-def block_dependents(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What depends on a task that will not be done is blocked, with the reason (E19)."""
-    record: task.Task = transition.after.record
-    if transition.entered is not None and is_lost(record):
-        for name in work_of(board).dependents.get(record.id, ()):
-            if board.entities[f"task:{name}"].state is task.State.OPEN:
-                yield _blocked(name, by=record)
-
-
-@rule(on=task.in_fleet)
-def block_opened(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A task that is opened while something it depends on will not be done is blocked at once: nobody could take it."""
-    record: task.Task = transition.after.record
-    if transition.entered is task.State.OPEN:
-        needed = (board.entities.get(f"task:{name}") for name in record.depends_on)
-        lost = [each.record for each in needed if each is not None and is_lost(each.record)]
-        if lost:
-            yield _blocked(record.id, by=lost[0])
-
-
-def _blocked(name: str, *, by: task.Task) -> Dispatch:
-    return Dispatch(f"task:{name}", task.Blocked(f"depends on {by.id}, which is {by.state}"))
-
-
-@rule(on=seat.machine)
-def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A task given to a worker that is gone does not stay with it (E11)."""
-    if transition.entered is not seat.State.GONE or transition.before is None or not transition.before.record.task:
-        return
-    ref = f"task:{transition.before.record.task}"
-    record: task.Task = board.record(ref)
-    if record.owner != transition.entity.removeprefix("seat:"):
-        return
-    reason = f"{record.owner} is gone"
-    if record.state is task.State.IN_PROGRESS:
-        yield Dispatch(ref, task.Orphaned(record.epoch))
-    if record.state is task.State.DONE:
-        yield Dispatch(ref, task.Rejected(record.epoch, reason))
-    elif record.state in {task.State.CLAIMED, task.State.IN_PROGRESS}:
-        yield Dispatch(ref, task.Released(record.epoch, reason))
-
-
-@rule(on=task.in_fleet)
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """When every task is settled, everybody may go."""
-    if work_of(board).unsettled == 0 and transition.before is not None and not task.settled(transition.before.record):
+    """When every task is settled and no more will come, everybody may go."""
+    if work_of(board).unsettled or doors.are_open(board) or transition.before is None:
+        return
+    if dependencies.gathered(board, transition) is not None or (
+        transition.machine == job.machine.name and trusting.frees(board, transition)
+    ):  # something is blocked, but goes on at once
+        return
+    if transition.machine == doors.machine.name or not task.settled(transition.before.record):
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
                 yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left"))
 
 
 def finished(board: Aggregate) -> bool:
-    """Nothing is left to do, or nobody to do it."""
+    """Nothing is left to do and no more will come, or nobody is left to do it."""
     work = work_of(board)
-    return work.unsettled == 0 or work.present == 0
+    return (work.unsettled == 0 and not doors.are_open(board)) or work.present == 0
 
 
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
     """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
-    owned = [each for each in tasks_of(board) if each.state in _KEPT]
-    seats = [board.entities[f"seat:{each.owner}"] for each in owned]
+    owned = [each for each in tasks_of(board) if each.state in claiming.KEPT and each.owner]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in owned]
     at_them = all(
-        sat.state is seat.State.WORKING and sat.record.task == each.id for each, sat in zip(owned, seats, strict=True)
+        sat is not None and sat.state is seat.State.WORKING and sat.record.task == each.id
+        for each, sat in zip(owned, seats, strict=True)
     )
     return at_them and len({each.owner for each in owned}) == len(owned)
 
@@ -155,7 +94,7 @@ def owners_sit_at_their_tasks(board: Aggregate) -> bool:
 def dependencies_are_closed(board: Aggregate) -> bool:
     """What is worked at depends on nothing that is not in the branch."""
     tasks = tasks_of(board)
-    needed = {name for each in tasks if each.state in _KEPT for name in each.depends_on}
+    needed = {name for each in tasks if each.state in claiming.KEPT for name in each.depends_on}
     return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
 
 
@@ -168,26 +107,118 @@ def view_agrees(board: Aggregate) -> bool:
         and sorted(work.waiting) == sorted(each.ref for each in seats if each.state is seat.State.WAITING)
         and work.unsettled == sum(not task.settled(each) for each in tasks)
         and work.present == sum(each.state is not seat.State.GONE for each in seats)
+        and set(work.dry) == _dry(board)
+        and {asked: count for asked, count in work.able.items() if count} == _able(seats)
+        and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
     )
 
 
-def _tasks_agree(work: Work, tasks: list[task.Task]) -> bool:
-    """Say whether which tasks are open, closed, ready, and what they wait for, is found again without the view."""
+def _dry(board: Aggregate) -> set[str]:
+    """Return the tasks whose purse has no share left."""
+    purses = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
+    return {name for name, entity in purses if name and entity.state not in purse.ADMITS}
+
+
+def _able(seats: list[Entity[seat.Seat]]) -> dict[Asked, int]:
+    """Return how many of those who are not gone have each role, or none, at each level."""
+    return Counter(asked for each in seats for asked in abilities(each.record))
+
+
+def _tasks_agree(work: Work, tasks: list[job.Job]) -> bool:
+    """Say whether which tasks are offered, closed, ready, and what they wait for, is found again without the view."""
     closed = {each.id for each in tasks if each.state is task.State.CLOSED}
-    places = {each.id: (each.priority, each.ordinal, each.id) for each in tasks if each.state is task.State.OPEN}
-    unmet = {each.id: len(set(each.depends_on) - closed) for each in tasks}
+    at_work = {each.id for each in tasks if is_at_work(each)}
+    offers = {each.id: found for each in tasks if (found := offer(each)) is not None}
+    filed = [each for each in tasks if each.files]
+    rivals = {
+        each.id: {other.id for other in filed if other is not each and overlap(each, other)}
+        if each.files
+        else set[str]()
+        for each in tasks
+    }
+    hindered = {
+        each.id: len(set(each.depends_on) - closed) + len(rivals[each.id] & at_work) + (whole_of(each.id) in work.dry)
+        for each in tasks
+    }
+    free = sorted(each.place for name, each in offers.items() if not (each.can_be_hindered and hindered[name]))
+    ready: dict[Asked, tuple[Place, ...]] = {}
+    for place in free:
+        asked = offers[place[2]].asked
+        ready[asked] = (*ready.get(asked, ()), place)
     awaited = sorted((name, each.id) for each in tasks for name in dict.fromkeys(each.depends_on))
     return (
-        (set(work.closed), dict(work.open), dict(work.unmet)) == (closed, places, unmet)
-        and list(work.ready) == sorted(place for name, place in places.items() if not unmet[name])
+        (set(work.closed), set(work.at_work), dict(work.offered), dict(work.hindered), dict(work.ready))
+        == (closed, at_work, offers, hindered, ready)
+        and {name: set(found) for name, found in work.rivals.items()} == {n: r for n, r in rivals.items() if r}
         and sorted((name, each) for name, waiting in work.dependents.items() for each in waiting) == awaited
     )
 
 
+def overlap(one: job.Job, other: job.Job) -> bool:
+    """Tell whether two tasks change the same file, or one of them something in a folder that the other changes."""
+    return any(
+        a == b or f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in one.files for b in other.files
+    )
+
+
+def rivals_take_turns(board: Aggregate) -> bool:
+    """No two tasks that change the same files are worked at together (E21)."""
+    busy = [each for each in tasks_of(board) if each.files and is_at_work(each)]
+    return not any(overlap(one, other) for place, one in enumerate(busy) for other in busy[:place])
+
+
+def roles_are_kept(board: Aggregate) -> bool:
+    """Who works at a task has the role that it asks for."""
+    asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in asking]
+    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, seats, strict=True))
+
+
+def trust_is_kept(board: Aggregate) -> bool:
+    """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
+    gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trusting.IN_HAND]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in gated]
+    return all(sat is None or trusting.is_allowed(each, sat.record) for each, sat in zip(gated, seats, strict=True))
+
+
+def successes_are_counted(board: Aggregate) -> bool:
+    """Who is there has a success for every task of its that is closed, and no other (E34)."""
+    closed = Counter(each.author for each in tasks_of(board) if each.author and each.state is task.State.CLOSED)
+    there = [each for ref, each in board.entities.items() if ref.startswith("seat:") and each.state in seat.PRESENT]
+    return all(
+        each.record.trust is None or each.record.trust.successes == closed[each.ref.removeprefix("seat:")]
+        for each in there
+    )
+
+
+def wholes_wait_for_their_parts(board: Aggregate) -> bool:
+    """A task that was split is not done before all its parts are closed (E7)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    gathered = [each for each in tasks.values() if each.stage is Stage.VERIFY]
+    parts = [tasks[name] for each in gathered for name in each.parts_of_it() if name in tasks]
+    return all(each.state is task.State.CLOSED for each in parts)
+
+
+def parts_go_with_their_whole(board: Aggregate) -> bool:
+    """Nobody works at a part of a task that nobody wants any more (E36)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    return not any(
+        each.parent in tasks and tasks[each.parent].state is task.State.CANCELLED
+        for each in tasks.values()
+        if each.state in {task.State.OPEN, task.State.CLAIMED, task.State.IN_PROGRESS}
+    )
+
+
 def nobody_waits_beside_work(board: Aggregate) -> bool:
-    """While somebody waits for work, no task is ready."""
-    work = work_of(board)
-    return not (work.ready and work.waiting)
+    """While somebody waits for work, no task is ready that he may take."""
+    return claiming.next_pair(board) is None
+
+
+def merges_what_was_agreed(step: Transition) -> bool:
+    """Work that a person has to agree to is closed only after he has (E2)."""
+    if step.machine != job.machine.name or step.entered is not task.State.CLOSED or step.before is None:
+        return True
+    return not step.after.record.asks or step.before.record.stage is Stage.MERGE
 
 
 def fails_by_its_worker(step: Transition) -> bool:
@@ -200,9 +231,18 @@ PROMISES: tuple[Property[Aggregate], ...] = (
         on_board,
         always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
         always("nobody works at what depends on something that is not merged", dependencies_are_closed),
-        always("nobody waits while a task is ready", nobody_waits_beside_work),
+        always("tasks that change the same files take turns", rivals_take_turns),
+        always("who works at a task has the role that it asks for", roles_are_kept),
+        always("who works at a task is trusted as far as it takes", trust_is_kept),
+        always("a task is verified as a whole when its parts are closed", wholes_wait_for_their_parts),
+        always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
+    always_step("what a person has to agree to is merged when he has", merges_what_was_agreed),
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
+    *OF_TASKS,
+    *budgets.PROMISES,
+    *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
+    always("a task that is closed is a success of whoever has done it", successes_are_counted),
     always("what is looked up is what the tasks and seats are", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
     sometimes("everybody is gone", lambda b: work_of(b).present == 0),
@@ -210,18 +250,53 @@ PROMISES: tuple[Property[Aggregate], ...] = (
 
 aggregate = AggregateType(
     NAME,
-    machines=(task.in_fleet, seat.machine),
+    machines=(job.machine, seat.machine, purse.machine, proposal.machine, doors.machine, permit.machine),
     rules=(
-        hand_over,
-        recall,
-        retry,
-        block_dependents,
-        block_opened,
-        release,
-        *(rule(on=each)(match) for each in (task.in_fleet, seat.machine)),
-        send_home,
+        *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
+        budgets.reopen,
+        budgets.reserve,
+        budgets.settle,
+        claiming.hand_over,
+        claiming.recall,
+        claiming.release,
+        dependencies.retry_granted,
+        dependencies.divide,
+        dependencies.gather,
+        dependencies.look_again,
+        dependencies.lose_role,
+        dependencies.block_waiting,
+        dependencies.free_waiting,
+        dependencies.cancel_parts,
+        trusting.earn,
+        trusting.trust_again,
+        trusting.withdraw,
+        proposal.decide,
+        proposal.decide_late,
+        budgets.go_without,
+        budgets.go_on_with_more,
+        restarts.grant,
+        restarts.spend,
+        restarts.give_back,
+        *(rule(on=each)(send_home) for each in (job.machine, doors.machine)),
     ),
     views={"work": View(Work(), fold)},
-    commands={"task": (task.Cancelled, task.Unblocked), "seat": ()},
+    commands={
+        job.machine.name: (
+            task.Approved,
+            task.Declined,
+            task.Cancelled,
+            task.Unblocked,
+            task.Retried,
+            job.RetryGranted,
+            job.Split,
+            approval.ApprovalGranted,
+            approval.ApprovalRefused,
+        ),
+        proposal.machine.name: (proposal.PlanApproved, proposal.PlanDeclined),
+        doors.machine.name: (doors.LastTaskIn,),
+        seat.machine.name: (seat.Promoted, seat.Demoted, seat.Violated),
+        purse.machine.name: (purse.Raise,),
+        permit.machine.name: (),
+    },
     properties=PROMISES,
 )

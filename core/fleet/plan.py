@@ -1,24 +1,92 @@
 """A fleet before it runs: who works, on what, within which limits; and the events that bring it to life."""
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, board, intent, mailbox, seat, worker
+from lifefold.core.approval import APPROVAL_TIMEOUT_MS
+from lifefold.core.budget.account import Account
+from lifefold.core.budget.amounts import Amounts, Caps, Resource
+from lifefold.core.fleet import (
+    assignment,
+    board,
+    budgets,
+    doors,
+    intent,
+    job,
+    mailbox,
+    meter,
+    permit,
+    proposal,
+    pulse,
+    purse,
+    restarts,
+    seat,
+    supervision,
+    worker,
+)
 from lifefold.core.kernel import Envelope, Opened, Record
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.session_profiles import SupervisedSession
+
+MOST_RETRIES: Final = 1_000
+"""How often a task may say at most that it is to be tried again."""
+
+RETRIED_AS_OFTEN_AS_THE_TASK_SAYS: Final = RetryPolicy(
+    max_retries=MOST_RETRIES, transient_retries=MOST_RETRIES, other_retries=MOST_RETRIES
+)
+"""What a fleet does unless it says otherwise: only a failure that cannot pass is not tried again (E5)."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What a fleet may spend: ``caps`` for all together, and what each claim is given of whatever is limited anywhere.
+
+    After ``period_ms`` all purses are filled anew; 0 is never. ``charges_the_silent``: a session that does not say what
+    it has cost is taken to have cost the money and the tokens of its share.
+    """
+
+    caps: Caps = Caps()
+    share: Amounts = Amounts(sessions=1)
+    period_ms: int = 0
+    charges_the_silent: bool = False
 
 
 class AgentPlan(msgspec.Struct, frozen=True):
-    """One agent: its name and the limits of its sessions."""
+    """One agent: its name, the limits of its sessions, the roles that tasks may ask for.
+
+    And how far it is trusted in the beginning, what it may spend, how long its sessions may be silent (without
+    ``stall`` they are not watched), and how it is restarted.
+    """
 
     name: str
     limits: session.Limits = session.Limits()
     verify_timeout_ms: int = 600_000
+    roles: tuple[str, ...] = ()
+    trust: AccessLevel = AccessLevel.UNTRUSTED
+    caps: Caps = Caps()
+    stall: pulse.Limits | None = None
+    restart: Restart = Restart()
+
+
+class GatePlan(msgspec.Struct, frozen=True):
+    """How far an agent must be trusted to claim a task, and to have its work merged unseen by a person (E34)."""
+
+    claim: AccessLevel = AccessLevel.UNTRUSTED
+    merge: AccessLevel = AccessLevel.UNTRUSTED
 
 
 class TaskPlan(msgspec.Struct, frozen=True):
-    """One task. ``verify`` holds the commands that must agree before it counts as done."""
+    """One task. ``verify`` holds the commands that must agree before it counts as done.
+
+    ``role`` is what an agent must have to take it; ``files`` are the paths that it will change, each a file or a folder
+    with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
+    trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
+    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts.
+    """
 
     id: str
     prompt: str
@@ -26,42 +94,120 @@ class TaskPlan(msgspec.Struct, frozen=True):
     depends_on: tuple[str, ...] = ()
     priority: int = 2
     max_retries: int = 3
+    role: str = ""
+    files: tuple[str, ...] = ()
+    asks: bool = False
+    most_subtasks: int = 0
+    subtasks_ms: int = job.SUBTASKS_MS
+    trust: AccessLevel = AccessLevel.UNTRUSTED
+    caps: Caps = Caps()
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A fleet's agents and tasks, in order."""
+    """A fleet's agents and tasks, in order.
+
+    ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
+    finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
+    when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
+    ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
+    together, than ``restarts`` says; with None not at all.
+    """
 
     name: str
     agents: tuple[AgentPlan, ...]
     tasks: tuple[TaskPlan, ...]
+    approve_plan: bool = False
+    approval_ms: int = APPROVAL_TIMEOUT_MS
+    watch: bool = False
+    retry: RetryPolicy = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
+    gates: GatePlan | None = None
+    budget: Budget = Budget()
+    restarts: Intensity | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, then the workers."""
-    tasks = {f"task:{each.id}": _task(each, ordinal) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{agent.name}": seat.Seat() for agent in plan.agents}
-    yield _opened(board.NAME, tasks | seats, at_ms)
+    tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
+    seats = {f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan)) for agent in plan.agents}
+    proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
+    watched = {doors.REF: doors.Doors()} if plan.watch else {}
+    purses = dict(_purses(plan))
+    yield _opened(board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan)}, at_ms)
+    keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
+    metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:
-        records = {
+        records: dict[str, Record] = {
             "intent": intent.Intent(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms),
-            "session": session.Session(name=agent.name, limits=agent.limits),
+            "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
         }
-        yield _opened(f"{worker.KIND}/{agent.name}", records, at_ms)
+        if agent.stall is not None:
+            records[pulse.REF] = pulse.Pulse(limits=agent.stall)
+        if _is_supervised(plan, agent):
+            records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
+        yield _opened(f"{worker.KIND}/{agent.name}", {**records, **metered}, at_ms)
 
 
-def _task(plan: TaskPlan, ordinal: int) -> Record:
-    return task.Task(
-        state=task.State.OPEN,
-        id=plan.id,
-        prompt=plan.prompt,
-        verify=plan.verify,
-        depends_on=plan.depends_on,
-        priority=plan.priority,
+def _purses(plan: Plan) -> Iterator[tuple[str, purse.Purse]]:
+    """Yield the purses that there are to be."""
+    yield from purse_of(budgets.FLEET, plan.budget.caps, plan.budget)
+    for agent in plan.agents:
+        yield from purse_of(budgets.of_agent(agent.name), agent.caps, plan.budget)
+    for each in plan.tasks:
+        yield from purse_of(budgets.of_task(each.id), each.caps, plan.budget)
+
+
+def purse_of(ref: str, caps: Caps, budget: Budget) -> Iterator[tuple[str, purse.Purse]]:
+    """Yield a purse with these caps; none if there is none."""
+    limited = ((resource, cap) for resource in Resource if (cap := caps.of(resource)) is not None)
+    lines = tuple(purse.Line(resource, budget.share.of(resource), Account(cap=cap)) for resource, cap in limited)
+    if lines:
+        yield ref, purse.Purse(lines=lines, period_ms=budget.period_ms, charges_the_silent=budget.charges_the_silent)
+
+
+def _permits(plan: Plan) -> dict[str, permit.Permit]:
+    """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
+    if plan.restarts is None:
+        return {}
+    own = [restarts.permits(each.name, each.restart) for each in plan.agents if _is_supervised(plan, each)]
+    return {
+        ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
+    }
+
+
+def _is_supervised(plan: Plan, agent: AgentPlan) -> bool:
+    return plan.restarts is not None and agent.restart.max_restarts > 0
+
+
+def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
+    """Return a task of the plan as the board begins with it; ``ordinal`` is its place."""
+    gates = plan.gates or GatePlan()
+    return job.Job(
+        state=task.State.PLANNED if plan.approve_plan else task.State.OPEN,
+        id=each.id,
+        prompt=each.prompt,
+        verify=each.verify,
+        depends_on=each.depends_on,
+        priority=each.priority,
         ordinal=ordinal,
-        max_retries=plan.max_retries,
+        max_retries=each.max_retries,
+        limit=each.max_retries,
+        role=each.role,
+        files=each.files,
+        asks=each.asks,
+        most_subtasks=each.most_subtasks,
+        subtasks_ms=each.subtasks_ms,
+        approval_ms=plan.approval_ms,
+        retry=plan.retry,
+        level=max(gates.claim, each.trust),
+        merges=gates.merge,
+        always_asks=each.asks,
     )
+
+
+def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:
+    return None if plan.gates is None else Trust(agent.trust)
 
 
 def _opened(aggregate: str, records: Mapping[str, Record], at_ms: int) -> tuple[str, Envelope]:

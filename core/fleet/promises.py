@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, board, intent, seat, worker
+from lifefold.core.fleet import assignment, board, claiming, doors, intent, job, proposal, restarts, seat, worker
 from lifefold.core.fleet.nearby import around, part
 from lifefold.core.fleet.work import is_lost, tasks_of, work_of
 from lifefold.core.kernel import (
@@ -23,39 +23,42 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.session.model import SUCCESS
-from lifefold.effects import CheckOutWork, MergeWork, PrepareWorktree, RunSession, VerifyWork
+from lifefold.effects import CheckOutWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
 
 WORK_ENDS = (
-    *weakly(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, MergeWork, intent.RunWanted),
+    *weakly(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, ParkWork, MergeWork),
+    *weakly(intent.RunWanted, intent.ResumeWanted, proposal.PlanApproved, doors.LastTaskIn),
     *strongly(SUCCESS),
 )
-"""That everything which is begun ends, that who is held is let go on, and that a session may succeed at last.
+"""What is relied on: everything that is begun ends, and people do what only they can.
 
-The last is needed as long as sessions may suspend themselves because somebody has asked them to (D28).
+They let go on whom they hold or pause, approve a plan, and say at last that no more tasks come. And a session may
+succeed at last: sessions may suspend themselves as long as somebody asks them to (D28).
 """
-
-
-_KEPT = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE})
-"""While a task is in one of these, its owner is to go on with it."""
 
 
 class Hand(msgspec.Struct, frozen=True):
     """What is looked at of a worker: the claim in its hand, as task and epoch, and what is being done about it.
 
     While it is worked at, a session has run at it or has not (``was_begun``); then it is merged (``is_merging``).
-    ``has_stopped`` is said of the agent.
+    ``has_stopped`` is said of the agent, and ``known`` is what it knows of the task.
     """
 
     claim: tuple[str, int] | None
     has_stopped: bool
     was_begun: bool | None
     is_merging: bool
+    known: "Known"
+
+
+Known = tuple[bool, task.Stage, tuple[tuple[str, ...], ...]]
+"""Whether a person has to agree to a task, what is left to be done of it, and by which commands it is verified."""
 
 
 class Office(msgspec.Struct, frozen=True):
     """What is looked at of the board: the tasks' last claims, those that are begun and that are closed, who owns what.
 
-    And who is gone.
+    And who is gone, and what is to be known of the tasks.
     """
 
     epochs: tuple[tuple[str, int], ...]
@@ -63,6 +66,7 @@ class Office(msgspec.Struct, frozen=True):
     closed: frozenset[str]
     owners: tuple[tuple[str, str], ...]
     gone: frozenset[str]
+    known: tuple[tuple[str, Known], ...]
 
 
 def in_hand(of: Aggregate) -> Hand | Office:
@@ -76,16 +80,21 @@ def in_hand(of: Aggregate) -> Hand | Office:
         begun = agent is session.State.RUNNING or not is_first
         was_begun = begun if work.state is assignment.State.WORKING else None
         is_merging = work.state is assignment.State.MERGING
-        return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging)
+        return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
     tasks = tasks_of(of)
     seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
     return Office(
         tuple((each.id, each.epoch) for each in tasks),
         frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
         frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
-        tuple((each.id, each.owner) for each in tasks if each.state in _KEPT),
+        tuple((each.id, each.owner) for each in tasks if each.state in claiming.KEPT and each.owner),
         frozenset(each.ref.removeprefix("seat:") for each in seats if each.state is seat.State.GONE),
+        tuple((each.id, _known(each)) for each in tasks),
     )
+
+
+def _known(of: job.Job | task.Brief) -> Known:
+    return of.asks, of.stage, of.verify
 
 
 def _office(fleet: Overview) -> Office:
@@ -147,6 +156,14 @@ def owners_work(fleet: Overview) -> bool:
     return all(owners.get(of, name) == name for name, of, epoch in claims if last[of] == epoch)
 
 
+def owners_know_their_task(fleet: Overview) -> bool:
+    """Whoever owns a task knows what is left to be done of it, how it is verified, and whether a person has a word."""
+    office = _office(fleet)
+    last, known, hands = dict(office.epochs), dict(office.known), _hands(fleet)
+    owned = [(of, hands[name]) for of, name in office.owners if name in hands]
+    return all(hand.known == known[of] for of, hand in owned if hand.claim == (of, last[of]))
+
+
 def has_lost_work(fleet: Overview) -> bool:
     """Tell whether somebody has a task in hand that was taken from him (E20)."""
     office = _office(fleet)
@@ -187,7 +204,7 @@ class Course(msgspec.Struct, frozen=True):
 def course(of: Aggregate) -> Course:
     """Return what is looked at to see whether the fleet comes to its end."""
     if of.kind == worker.KIND:
-        return Course(worker.settled(of), is_held=of.record("intent").state is intent.State.HOLD)
+        return Course(worker.settled(of), is_held=of.record("intent").state in intent.RESTS)
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
     return Course(work_of(of).present == 0, board.finished(of), closed)
 
@@ -277,6 +294,7 @@ PROMISES: tuple[Property[Scene], ...] = (
             always("whoever is gone has nothing in hand", gone_is_gone),
             always("nobody works at a closed task under the claim that has closed it", closed_is_left),
             always("nobody works at what another one has claimed", owners_work),
+            always("whoever owns a task knows what is to be done of it", owners_know_their_task),
         ),
         *seeing(
             awaits_what_may_come,
@@ -310,4 +328,5 @@ PROMISES: tuple[Property[Scene], ...] = (
         sometimes("a fleet closes all its tasks and goes home", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
+    *restarts.OF_FLEETS,
 )

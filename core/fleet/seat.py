@@ -1,9 +1,27 @@
-"""What the board knows of a worker: whether it wants work, has work, or is gone. One seat per worker, on the board."""
+"""What the board knows of a worker: whether it wants work, has work, or is gone. One seat per worker, on the board.
 
-from typing import Any, ClassVar, Final, Never
+In a fleet that gates what its agents may do (E34), a seat has the track record of its agent, too: a success for every
+task of its that was closed, and what people say of it. The formula stands in ``core.policy.access``.
+"""
 
-from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, replace, row
+from typing import Any, ClassVar, Final, Never, Self
+
+from lifefold.core.budget.amounts import Amounts
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    replace,
+    row,
+    takes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.access import SUCCESSES, AccessLevel, Trust, demoted, promoted, succeeded, violated
 from lifefold.core.policy.promises import is_over_with, leads_where
 
 
@@ -17,7 +35,13 @@ class State(AnyLifecycleState):
 
 
 class WorkWanted(Event, frozen=True):
-    """The worker has nothing to do."""
+    """The worker has nothing to do. Its sessions have ``spent`` so much since it has said so last.
+
+    That is what is known of; ``silent``: one of them has not said what it has cost.
+    """
+
+    spent: Amounts = Amounts()
+    silent: bool = False
 
 
 class Seated(Event, frozen=True):
@@ -27,21 +51,79 @@ class Seated(Event, frozen=True):
 
 
 class WorkerGone(Event, frozen=True):
-    """The worker has stopped for good."""
+    """The worker has stopped for good. Its sessions have ``spent`` so much since it has said so last, or more."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
+    spent: Amounts = Amounts()
+    silent: bool = False
+
+
+class Succeeded(Event, frozen=True):
+    """A task that the agent has done was closed."""
+
+
+class Judged(Event, frozen=True):
+    """Base of what a person says of an agent's trust, and why."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
 
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
+        """Return one where trust counts."""
+        return () if record.trust is None else (cls(),)
+
+
+class Promoted(Judged, frozen=True):
+    """A person promotes the agent by one level, and forgives its violations (E35)."""
+
+
+class Demoted(Judged, frozen=True):
+    """A person demotes the agent by one level."""
+
+
+class Violated(Judged, frozen=True):
+    """A person has found that the agent did what it must not: that demotes it, and stays on record (E35)."""
+
+
+class RestartWanted(Event, frozen=True):
+    """The worker's agent has stopped by its errors, and would be begun anew."""
+
+
+class RestartDone(Event, frozen=True):
+    """It was begun anew."""
+
 
 class Seat(Record, frozen=True):
-    """A worker, as the board sees it. ``task`` is the one it was given last."""
+    """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
+
+    ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything.
+    """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     state: State = State.AWAY
     task: str = ""
     reason: str = ""
+    roles: tuple[str, ...] = ()
+    trust: Trust | None = None
+
+    @property
+    def level(self) -> AccessLevel:
+        """How far it is trusted; as far as can be where that does not count."""
+        return AccessLevel.ELEVATED if self.trust is None else self.trust.level
+
+    def may_take(self, role: str, level: AccessLevel = AccessLevel.UNTRUSTED) -> bool:
+        """Tell whether the worker may take a task that asks for this role, or for none, and for this level."""
+        return (not role or role in self.roles) and self.level >= level
+
+
+def has_trust(s: Seat, _e: Succeeded | Judged) -> bool:
+    """The fleet gates what its agents may do."""
+    return s.trust is not None
 
 
 def give(s: Seat, e: Seated) -> Step[Seat, Never]:
@@ -59,6 +141,26 @@ def leave(s: Seat, e: WorkerGone) -> Step[Seat, Never]:
     return Step(replace(s, task="", reason=e.reason))
 
 
+def earn(s: Seat, _e: Succeeded) -> Step[Seat, Never]:
+    """Record a success."""
+    return Step(replace(s, trust=succeeded(s.trust or Trust())))
+
+
+def promote(s: Seat, _e: Promoted) -> Step[Seat, Never]:
+    """Trust it by one level more."""
+    return Step(replace(s, trust=promoted(s.trust or Trust())))
+
+
+def demote(s: Seat, _e: Demoted) -> Step[Seat, Never]:
+    """Trust it by one level less."""
+    return Step(replace(s, trust=demoted(s.trust or Trust())))
+
+
+def blame(s: Seat, _e: Violated) -> Step[Seat, Never]:
+    """Record a violation."""
+    return Step(replace(s, trust=violated(s.trust or Trust())))
+
+
 def knows_the_task(step: Transition) -> bool:
     """A seat has the task that was given to its worker as long as the worker is at it, and why the worker has gone."""
     s: Seat = step.after.record
@@ -67,20 +169,56 @@ def knows_the_task(step: Transition) -> bool:
             return s.task == task
         case WorkerGone(reason=reason):
             return (s.task, s.reason) == ("", reason)
+        case Succeeded() | Judged():
+            return step.before is not None and s.task == step.before.record.task
+        case RestartWanted() | RestartDone():
+            return step.before is None or s == step.before.record
         case _:
             return not s.task
 
 
+def moves_by_the_formula(step: Transition) -> bool:
+    """A level rises and falls by one: by enough successes without a violation, or by a person's word (E34, E35)."""
+    if step.before is None or step.before.record.trust is None:
+        return True
+    before: Trust = step.before.record.trust
+    now: Trust = step.after.record.trust
+    moved = now.level - before.level
+    match step.event:
+        case Succeeded():
+            earned = not before.violations and now.successes >= SUCCESSES[now.level]
+            return now.successes == before.successes + 1 and moved in (0, 1) and (not moved or earned)
+        case Promoted():
+            return now.violations == 0 and now.level == min(before.level + 1, AccessLevel.ELEVATED)
+        case Demoted() | Violated():
+            violations = before.violations + isinstance(step.event, Violated)
+            return now.violations == violations and now.level == max(before.level - 1, AccessLevel.UNTRUSTED)
+        case _:
+            return now == before
+
+
+def stays_where_it_is(step: Transition) -> bool:
+    """What is said of an agent's trust, or of its restarts, changes nothing of where it is."""
+    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone)
+    return step.before is None or not is_said or step.after.state is step.before.state
+
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
+    always_step("an agent's level moves by its formula only", moves_by_the_formula),
+    always_step("nobody goes anywhere by what is said of its trust, or of its restarts", stays_where_it_is),
     leads_where(
         "whoever wants work waits, whoever has a task works, and whoever goes is gone",
         {WorkWanted: (State.WAITING,), Seated: (State.WORKING,), WorkerGone: (State.GONE,)},
     ),
+    takes("an agent that fell is heard", {State.WORKING: (RestartWanted, RestartDone)}),
     *is_over_with(State.AWAY, WorkWanted, WorkerGone),
     *is_over_with(State.WAITING, Seated, WorkerGone),
     *is_over_with(State.WORKING, WorkWanted, WorkerGone),
 )
+
+PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
+"""In these a worker is there."""
 
 machine = Machine(
     "seat",
@@ -90,7 +228,13 @@ machine = Machine(
         row(State.AWAY, WorkWanted, State.WAITING),
         row(State.WAITING, Seated, State.WORKING, give),
         row(State.WORKING, WorkWanted, State.WAITING, empty),
-        row((State.AWAY, State.WAITING, State.WORKING), WorkerGone, State.GONE, leave),
+        row(State.WORKING, RestartWanted, STAY),
+        row(State.WORKING, RestartDone, STAY),
+        row(PRESENT, WorkerGone, State.GONE, leave),
+        row(PRESENT, Succeeded, STAY, earn, when=has_trust),
+        row(PRESENT, Promoted, STAY, promote, when=has_trust),
+        row(PRESENT, Demoted, STAY, demote, when=has_trust),
+        row(PRESENT, Violated, STAY, blame, when=has_trust),
     ),
     final={State.GONE},
     properties=PROMISES,

@@ -2,15 +2,22 @@
 
 It is belief. Whether a process is really there is evidence, which has to be fetched from outside and stands in fields
 of its own; and what was asked for is intent. The three are never mixed.
+
+What waits for a person is said here, too: a fleet in which nothing goes on before somebody says a word looks like one
+that is stuck, unless it is plain which word, and of what.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
 
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import board, worker
-from lifefold.core.kernel import Aggregate, Entity, Phase
+from lifefold.core.fleet import board, budgets, doors, intent, job, proposal, pulse, purse, supervision, worker
+from lifefold.core.fleet.job import Job
+from lifefold.core.fleet.work import tasks_of, work_of
+from lifefold.core.kernel import Aggregate, Entity, Phase, replace
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -24,7 +31,11 @@ class AgentStatus(msgspec.Struct, frozen=True):
     """An agent. ``intent`` is what was asked of it, everything else what the log says; ``since_ms`` is Unix time.
 
     ``doing`` is what happens to its task (the assignment's state), ``letters`` counts those that no session has
-    succeeded with yet, ``processes`` sessions that run or are ending.
+    succeeded with yet, ``processes`` sessions that run or are ending. ``level`` is how far it is trusted, with what it
+    has come by that; empty in a fleet that gates nothing. ``pulse`` is whether its session moves, and
+    ``silent_since_ms`` about when it last did, if it is on the ladder: empty and 0 if it is not watched.
+    ``supervision`` says whether an agent that stops by its errors comes back, empty if that is never so; ``reason`` is
+    then why it is quarantined.
     """
 
     name: str
@@ -41,10 +52,22 @@ class AgentStatus(msgspec.Struct, frozen=True):
     processes: int
     timer: Timer | None
     reason: str
+    level: str = ""
+    successes: int = 0
+    violations: int = 0
+    pulse: str = ""
+    silent_since_ms: int = 0
+    supervision: str = ""
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
-    """A task, as the board has it. ``reason`` says why it failed, is blocked, or was given back."""
+    """A task, as the board has it. ``reason`` says why it failed, is blocked, or was given back.
+
+    ``timer`` is what time brings next: a retry, or the end of patience with people or with subtasks. ``parent`` is the
+    task that it is a part of, ``lacks`` the one because of which it is blocked. ``level`` is how far an agent must be
+    trusted to take it, empty if not at all; ``merges`` the same, to have it merged unseen; ``asks``, that a person has
+    to agree.
+    """
 
     id: str
     state: str
@@ -58,17 +81,26 @@ class TaskStatus(msgspec.Struct, frozen=True):
     reason: str
     commit: str
     since_ms: int
+    timer: Timer | None
+    parent: str
+    lacks: str
+    role: str
+    files: tuple[str, ...]
+    level: str
+    merges: str
+    asks: bool
 
 
 def agent_status(of: Aggregate) -> AgentStatus:
     """Return the status of a worker's agent."""
     record: session.Session = of.record("session")
-    assigned, intent = of.record("assignment"), of.record("intent")
+    assigned, wanted = of.record("assignment"), of.record("intent")
     entity = of.entities["session"]
+    supervised = of.entities.get(supervision.REF)
     in_hand = assigned.state not in {"Idle", "Wanting"}
     return AgentStatus(
         name=of.key,
-        intent=intent.state,
+        intent=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
         task=assigned.brief.task if in_hand else "",
@@ -79,21 +111,41 @@ def agent_status(of: Aggregate) -> AgentStatus:
         total_errors=record.total_errors,
         letters=len(of.record("mailbox").letters),
         processes=sum(1 for part in entity.running if part.slot == "RunSession" and part.phase is not Phase.WAITING),
-        timer=_timer(entity),
-        reason=intent.reason,
+        timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
+        reason=_why_quarantined(supervised) or wanted.reason,
+        pulse=of.record(pulse.REF).state if pulse.REF in of.entities else "",
+        silent_since_ms=_silent_since_ms(of.entities.get(pulse.REF)),
+        supervision=supervised.state if supervised else "",
     )
 
 
-def _timer(entity: Entity[session.Session]) -> Timer | None:
+def _silent_since_ms(entity: Entity[pulse.Pulse] | None) -> int:
+    """Return when a session fell silent that is on the ladder, as far as the log knows; otherwise 0."""
+    if entity is None or entity.state not in {pulse.State.WARNED, pulse.State.NUDGED}:
+        return 0
+    return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
+
+
+def _why_quarantined(of: Entity[supervision.Supervision] | None) -> str:
+    is_so = of is not None and of.state is supervision.State.QUARANTINED
+    return of.record.reason if of is not None and is_so else ""
+
+
+def _session_timer(entity: Entity[session.Session]) -> Timer | None:
     """Return the next thing that time brings: a timer of the lifecycle, or a session's time-out."""
-    timers = [Timer(part.slot, part.deadline_ms) for part in entity.running if part.deadline_ms]
     record = entity.record
     if record.state is session.State.RUNNING and record.limits.session_timeout_ms is not None:
-        timers.append(Timer("SessionTimeout", entity.entered_ms + record.limits.session_timeout_ms))
-    return min(timers, key=lambda timer: timer.deadline_ms, default=None)
+        return _timer(entity, Timer("SessionTimeout", entity.entered_ms + record.limits.session_timeout_ms))
+    return _timer(entity)
 
 
-def task_status(entity: Entity[task.Task]) -> TaskStatus:
+def _timer(entity: Entity[Any], *more: Timer) -> Timer | None:
+    """Return the first of an entity's timers, and of more."""
+    timers = [Timer(part.slot, part.deadline_ms) for part in entity.running if part.deadline_ms]
+    return min((*timers, *more), key=lambda timer: timer.deadline_ms, default=None)
+
+
+def task_status(entity: Entity[Job]) -> TaskStatus:
     """Return the status of a task."""
     record = entity.record
     return TaskStatus(
@@ -109,15 +161,110 @@ def task_status(entity: Entity[task.Task]) -> TaskStatus:
         reason=record.reason,
         commit=record.commit,
         since_ms=entity.entered_ms,
+        timer=_timer(entity),
+        parent=record.parent,
+        lacks=record.lacks,
+        role=record.role,
+        files=record.files,
+        level=record.level.word if record.level else "",
+        merges=record.merges.word if record.merges else "",
+        asks=record.asks,
     )
 
 
 def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
     """Return the status of every agent, by name."""
-    return tuple(agent_status(aggregates[name]) for name in sorted(aggregates) if aggregates[name].kind == worker.KIND)
+    workers = (aggregates[name] for name in sorted(aggregates) if aggregates[name].kind == worker.KIND)
+    return tuple(_with_trust(agent_status(each), aggregates[board.NAME]) for each in workers)
+
+
+def _with_trust(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
+    trust = desk.record(f"seat:{agent.name}").trust
+    if trust is None:
+        return agent
+    return replace(agent, level=trust.level.word, successes=trust.successes, violations=trust.violations)
 
 
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     """Return the status of every task, in the order of the plan."""
     entities = [each for ref, each in aggregates[board.NAME].entities.items() if ref.startswith("task:")]
     return tuple(task_status(each) for each in sorted(entities, key=lambda each: each.record.ordinal))
+
+
+class Awaited(StrEnum):
+    """About what a person is waited for."""
+
+    PLAN = "plan"
+    TASK = "task"
+    AGENT = "agent"
+    BUDGET = "budget"
+    TRUST = "trust"
+    TASKS = "tasks"
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """What does not go on before a person says so; ``command`` is what lets it go on.
+
+    ``names`` are the tasks of a plan that nobody has decided about, the task that is to be approved, or the agent that
+    is paused, and why it is stands in ``reason``; those that are blocked because a budget is spent; or a task that
+    takes more trust than anybody has. None are named
+    where everything is done and more tasks may come. At ``until_ms`` silence becomes a refusal; with 0 it never does.
+    Times are Unix time in milliseconds.
+    """
+
+    about: Awaited
+    names: tuple[str, ...]
+    command: str
+    since_ms: int
+    until_ms: int = 0
+    reason: str = ""
+
+
+def waiting(aggregates: Mapping[str, Aggregate]) -> tuple[Waiting, ...]:
+    """Return what waits for a person: the plan, then tasks in its order, agents by name, and at last more tasks.
+
+    Where everybody has gone home nobody is waited for: no word changes anything any more.
+    """
+    if board.NAME not in aggregates or board.finished(aggregates[board.NAME]):
+        return ()
+    desk = aggregates[board.NAME]
+    return (*_to_be_approved(desk, tasks(aggregates)), *_out_of_money(desk), *_paused(aggregates), *_more_tasks(desk))
+
+
+def _to_be_approved(desk: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[Waiting]:
+    planned = [each for each in every if each.state == task.State.PLANNED]
+    plan = desk.entities.get(proposal.REF)
+    if planned and plan is not None and plan.state is proposal.State.PROPOSED:
+        yield Waiting(Awaited.PLAN, tuple(each.id for each in planned), "approve", plan.entered_ms)
+    for each in every:
+        if each.state == task.State.PENDING_APPROVAL:
+            until_ms = each.timer.deadline_ms if each.timer else 0
+            yield Waiting(Awaited.TASK, (each.id,), "approve", each.since_ms, until_ms)
+        if each.id in work_of(desk).distrusted:
+            yield Waiting(Awaited.TRUST, (each.id,), "trust", each.since_ms, reason=each.reason)
+
+
+def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
+    blocked = [each for each in tasks_of(desk) if each.state is task.State.BLOCKED]
+    for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(job.PURSE))):
+        names = tuple(each.id for each in blocked if each.lacks == ref)
+        entity: Entity[purse.Purse] = desk.entities[ref]
+        yield Waiting(Awaited.BUDGET, names, "budget", entity.entered_ms, reason=budgets.reason_of(entity))
+
+
+def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
+    for name in sorted(aggregates):
+        entity = aggregates[name].entities.get("intent")
+        if entity is not None and entity.state is intent.State.PAUSE:
+            agent = aggregates[name].key
+            yield Waiting(Awaited.AGENT, (agent,), "resume", entity.entered_ms, reason=entity.record.reason)
+
+
+def _more_tasks(desk: Aggregate) -> Iterator[Waiting]:
+    if doors.are_open(desk) and not work_of(desk).unsettled:
+        since_ms = max(each.entered_ms for ref, each in desk.entities.items() if not ref.startswith(_OF_WORKERS))
+        yield Waiting(Awaited.TASKS, (), "task add", since_ms)
+
+
+_OF_WORKERS = ("seat:", "permit:")
+"""What of a board is about workers, and not about tasks."""

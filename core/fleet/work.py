@@ -1,102 +1,265 @@
-"""What the board's rules look up, folded over its transitions: which tasks are ready, and who waits for one."""
+"""What the board's rules look up, folded over its transitions: which tasks are ready, and who waits for one.
+
+A task is *offered* when it is open and has no parts to wait for, or when it is done and in nobody's hand. It is *ready*
+when nothing hinders it: what it depends on is closed, and no *rival*, a task that changes the same files, is at work.
+What is done already is hindered by nothing. What a transition changes here is found by what its task has to do with,
+never by looking at all.
+"""
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core import task
-from lifefold.core.fleet import seat
+from lifefold.core.fleet import purse, seat
+from lifefold.core.fleet.job import LEVEL, Job
 from lifefold.core.kernel import Aggregate, Transition, replace
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.task import Stage
 
 Place = tuple[int, int, str]
 """Where a task stands among those that could be next: its priority, its place in the plan, its id."""
 
+Asked = tuple[str, AccessLevel]
+"""What a task asks of whoever takes it: a role, which may be empty, and how far it is trusted."""
+
+FIRST = 0
+"""The priority of what is done and only has to be brought home."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """That a task is to be had: where it stands, what it asks for, and whether anything can hinder it."""
+
+    place: Place
+    asked: Asked
+    can_be_hindered: bool
+
 
 class Work(msgspec.Struct, frozen=True):
-    """What the rules look up. ``ready`` has the tasks to give out and ``waiting`` the seats to take them, in order.
+    """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the seats.
 
-    ``open`` has all open tasks: a fold sees transitions and no entities. ``unmet`` counts, for each task, the
-    dependencies that are not closed yet; ``dependents`` is the other direction.
+    ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
+    task, the dependencies that are not closed and the rivals that are ``at_work``; ``dependents`` and ``rivals`` say
+    who hinders whom. ``owners`` has by path the tasks that change it, ``below`` those that change what is in it.
+    ``present`` counts those who are not gone, ``able`` how many of them have each role, or none, at each level.
+    ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
+    by task all its parts and theirs, and ``dry`` the tasks whose purse has no share left: neither they nor their parts
+    are ready.
     """
 
-    ready: tuple[Place, ...] = ()
+    ready: PMap[Asked, tuple[Place, ...]] = pmap()
     waiting: tuple[str, ...] = ()
-    open: PMap[str, Place] = pmap()
-    unmet: PMap[str, int] = pmap()
+    offered: PMap[str, Offer] = pmap()
+    hindered: PMap[str, int] = pmap()
     dependents: PMap[str, PVector[str]] = pmap()
+    rivals: PMap[str, PVector[str]] = pmap()
+    owners: PMap[str, PVector[str]] = pmap()
+    below: PMap[str, PVector[str]] = pmap()
+    at_work: PSet[str] = pset()
     closed: PSet[str] = pset()
     unsettled: int = 0
     present: int = 0
+    able: PMap[Asked, int] = pmap()
+    distrusted: PMap[str, Asked] = pmap()
+    parts: PMap[str, PVector[str]] = pmap()
+    dry: PSet[str] = pset()
+
+
+_NOBODY: PVector[str] = pvector()
 
 
 def fold(work: Work, transition: Transition) -> Work:
     """Take a transition of a task or a seat into account."""
     if transition.machine == "seat":
         return _fold_seat(work, transition)
+    if transition.machine == purse.machine.name:
+        return _fold_purse(work, transition)
     return _fold_task(work, transition) if transition.machine == "task" else work
 
 
 def _fold_seat(work: Work, transition: Transition) -> Work:
     ref, entered = transition.entity, transition.entered
-    waiting = tuple(each for each in work.waiting if each != ref)
+    waiting = work.waiting if entered is None else _without(work.waiting, ref)
     if entered is seat.State.WAITING:
         waiting = (*waiting, ref)
     arrived = 1 if transition.before is None else 0
     gone = 1 if entered is seat.State.GONE else 0
-    return replace(work, waiting=waiting, present=work.present + arrived - gone)
+    before = () if transition.before is None else abilities(transition.before.record)
+    now, able = abilities(transition.after.record), work.able
+    for each, by in (*((each, -1) for each in before), *((each, 1) for each in now)) if before != now else ():
+        able = able.set(each, able.get(each, 0) + by)
+    return replace(work, waiting=waiting, present=work.present + arrived - gone, able=able)
+
+
+def abilities(of: seat.Seat) -> tuple[Asked, ...]:
+    """Return every role that a worker has, and none, with its level; nothing of one who is gone."""
+    roles = () if of.state is seat.State.GONE else dict.fromkeys(("", *of.roles))
+    return tuple((role, of.level) for role in roles)
+
+
+def somebody_may(work: Work, role: str, level: AccessLevel) -> bool:
+    """Tell whether anybody who is not gone has this role, or any if it is empty, and is trusted so far."""
+    return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
+
+
+def _fold_purse(work: Work, transition: Transition) -> Work:
+    name = transition.entity.partition("task/")[2]
+    is_dry = transition.after.state not in purse.ADMITS
+    if not name or is_dry is (name in work.dry):
+        return work
+    dry = work.dry.add(name) if is_dry else work.dry.remove(name)
+    family = [each for each in (name, *work.parts.get(name, _NOBODY)) if each in work.hindered]
+    return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
+
+
+def whole_of(name: str) -> str:
+    """Return the id of the task that this one is a part of, or a part of a part; its own if it is none."""
+    return name.partition("+")[0]
 
 
 def _fold_task(work: Work, transition: Transition) -> Work:
-    record: task.Task = transition.after.record
-    if transition.before is None:
-        work = _introduce(work, record)
-    was_settled = transition.before is None or task.settled(transition.before.record)
-    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(record))
-    if transition.entered is task.State.OPEN:
-        return _open(work, record)
-    if record.id in work.open:
-        work = _take(work, record.id)
-    return _close(work, record.id) if transition.entered is task.State.CLOSED else work
+    now: Job = transition.after.record
+    before: Job | None = None if transition.before is None else transition.before.record
+    if before is None:
+        work = _introduce(work, now)
+    was_settled = before is None or task.settled(before)
+    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(now))
+    if now.owner and (before is None or before.owner != now.owner):
+        work = replace(work, waiting=_without(work.waiting, f"seat:{now.owner}"))
+    work = _distrust(_offer(work, now.id, offer(now)), now)
+    if is_at_work(now) is not (now.id in work.at_work):
+        work = _at_work(work, now.id, is_at_work(now))
+    return _close(work, now.id) if transition.entered is task.State.CLOSED else work
 
 
-def _introduce(work: Work, record: task.Task) -> Work:
+def offer(record: Job) -> Offer | None:
+    """Return how a task is offered; None if it is not."""
+    if record.state is task.State.OPEN and not record.waits:
+        return Offer((record.priority, record.ordinal, record.id), (record.role, record.level), can_be_hindered=True)
+    if record.state is task.State.DONE and not record.owner:
+        return Offer((FIRST, record.ordinal, record.id), ("", AccessLevel.UNTRUSTED), can_be_hindered=False)
+    return None
+
+
+def is_distrusting(record: Job) -> bool:
+    """Tell whether a task is blocked because nobody is trusted enough."""
+    return record.state is task.State.BLOCKED and record.lacks.startswith(LEVEL)
+
+
+def _distrust(work: Work, record: Job) -> Work:
+    """Take in whether a task is blocked because nobody is trusted enough."""
+    name, distrusted = record.id, work.distrusted
+    if is_distrusting(record) is (name in distrusted):
+        return work
+    asked = (record.role, record.level)
+    return replace(work, distrusted=distrusted.remove(name) if name in distrusted else distrusted.set(name, asked))
+
+
+def is_at_work(record: Job) -> bool:
+    """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
+    in_hand = record.state in {task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE}
+    return in_hand and bool(record.owner) and record.stage is Stage.WORK
+
+
+def _introduce(work: Work, record: Job) -> Work:
     """Take in a new task: what it waits for, and that it does."""
     needed, dependents = dict.fromkeys(record.depends_on), work.dependents
     for each in needed:
         dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
+    work = _own(replace(work, dependents=dependents), record)
     unmet = sum(1 for each in needed if each not in work.closed)
-    return replace(work, unmet=work.unmet.set(record.id, unmet), dependents=dependents)
+    busy = sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+    whole = whole_of(record.id)
+    parts = work.parts
+    if whole != record.id:
+        parts = parts.set(whole, parts.get(whole, _NOBODY).append(record.id))
+    return replace(work, parts=parts, hindered=work.hindered.set(record.id, unmet + busy + (whole in work.dry)))
 
 
-_NOBODY: PVector[str] = pvector()
+def _own(work: Work, record: Job) -> Work:
+    """Take in which files a new task changes, and who changes the same."""
+    rivals, owners, below = work.rivals, work.owners, work.below
+    found = dict.fromkeys(other for path in record.files for other in _overlapping(work, path) if other != record.id)
+    for other in found:
+        rivals = rivals.set(other, rivals.get(other, _NOBODY).append(record.id))
+    if found:
+        rivals = rivals.set(record.id, pvector(found))
+    for path in record.files:
+        owners = owners.set(path, owners.get(path, _NOBODY).append(record.id))
+        for folder in folders(path):
+            below = below.set(folder, below.get(folder, _NOBODY).append(record.id))
+    return replace(work, rivals=rivals, owners=owners, below=below)
 
 
-def _open(work: Work, record: task.Task) -> Work:
-    """Take in that a task is open; it is ready if it waits for nothing."""
-    place = (record.priority, record.ordinal, record.id)
-    at, ready = bisect_left(work.ready, place), work.ready
-    if not work.unmet[record.id]:
-        ready = ready[:at] + (place,) + ready[at:]  # noqa: RUF005 - unpacking copies three times as much
-    return replace(work, open=work.open.set(record.id, place), ready=ready)
+def _overlapping(work: Work, path: str) -> Iterator[str]:
+    """Yield the tasks that change this path, a folder that it is in, or something in it."""
+    for each in (path, *folders(path)):
+        yield from work.owners.get(each, _NOBODY)
+    yield from work.below.get(path, _NOBODY)
 
 
-def _take(work: Work, name: str) -> Work:
-    """Take in that a task is open no more."""
-    at = bisect_left(work.ready, work.open[name])
-    ready = work.ready if work.unmet[name] else work.ready[:at] + work.ready[at + 1 :]
-    return replace(work, open=work.open.remove(name), ready=ready)
+def folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _offer(work: Work, name: str, now: Offer | None) -> Work:
+    """Take in that a task is offered so, or is not."""
+    before = work.offered.get(name)
+    if now == before:
+        return work
+    free = not work.hindered[name]
+    if before is not None:
+        ready = _withdrawn(work.ready, before) if free or not before.can_be_hindered else work.ready
+        work = replace(work, offered=work.offered.remove(name), ready=ready)
+    if now is not None:
+        ready = _put(work.ready, now) if free or not now.can_be_hindered else work.ready
+        work = replace(work, offered=work.offered.set(name, now), ready=ready)
+    return work
+
+
+def _put(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+    places = ready.get(of.asked, ())
+    at = bisect_left(places, of.place)
+    return ready.set(of.asked, places[:at] + (of.place,) + places[at:])  # noqa: RUF005 - unpacking copies three times as much
+
+
+def _withdrawn(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+    places = ready[of.asked]
+    at = bisect_left(places, of.place)
+    left = places[:at] + places[at + 1 :]
+    return ready.set(of.asked, left) if left else ready.remove(of.asked)
+
+
+def _at_work(work: Work, name: str, now: bool) -> Work:  # noqa: FBT001 - the one thing that has changed
+    """Take in that somebody works at a task, or nobody does any more: its rivals are hindered as long."""
+    at_work = work.at_work.add(name) if now else work.at_work.remove(name)
+    return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NOBODY), 1 if now else -1)
 
 
 def _close(work: Work, name: str) -> Work:
-    """Take in that a task is closed: what waited for nothing else and is open is ready."""
-    unmet = work.unmet
-    dependents = work.dependents.get(name, _NOBODY)
-    for each in dependents:
-        unmet = unmet.set(each, unmet[each] - 1)
-    freed = [work.open[each] for each in dependents if not unmet[each] and each in work.open]
-    ready = tuple(sorted([*work.ready, *freed])) if freed else work.ready
-    return replace(work, closed=work.closed.add(name), unmet=unmet, ready=ready)
+    """Take in that a task is closed: who depends on it is hindered by one less."""
+    return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
+
+
+def _hinder(work: Work, names: Iterable[str], by: int) -> Work:
+    """Let so many more, or less, hinder each of these."""
+    hindered, ready = work.hindered, work.ready
+    for each in names:
+        before = hindered[each]
+        hindered = hindered.set(each, before + by)
+        offered = work.offered.get(each)
+        if offered is not None and offered.can_be_hindered and not (before and before + by):
+            ready = _withdrawn(ready, offered) if by > 0 else _put(ready, offered)
+    return replace(work, hindered=hindered, ready=ready)
+
+
+def _without(waiting: tuple[str, ...], ref: str) -> tuple[str, ...]:
+    return tuple(each for each in waiting if each != ref) if ref in waiting else waiting
 
 
 def work_of(board: Aggregate) -> Work:
@@ -105,7 +268,7 @@ def work_of(board: Aggregate) -> Work:
     return work
 
 
-def tasks_of(board: Aggregate) -> list[task.Task]:
+def tasks_of(board: Aggregate) -> list[Job]:
     """Return all tasks."""
     return [entity.record for ref, entity in board.entities.items() if ref.startswith("task:")]
 

@@ -9,7 +9,19 @@ backs off and gives up as after any other error of its own.
 from collections.abc import Iterator
 
 from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, intent, mailbox, seat
+from lifefold.core.fleet import (
+    assignment,
+    departure,
+    intent,
+    job,
+    mailbox,
+    meter,
+    metering,
+    pulse,
+    restarts,
+    seat,
+    supervision,
+)
 from lifefold.core.fleet.prompt import compose
 from lifefold.core.kernel import (
     Aggregate,
@@ -22,16 +34,18 @@ from lifefold.core.kernel import (
     leads_to,
     rule,
     sometimes,
+    strongly,
     weakly,
 )
-from lifefold.effects import MergeWork, Tell, VerifyWork
+from lifefold.core.session.model import SUCCESS
+from lifefold.effects import MergeWork, ParkWork, RunSession, Tell, VerifyWork
 
 KIND = "worker"
 
-agent = session_profiles.in_fleet.starting(session.Session(), session.machine.name).serving(
+agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(), session.machine.name).serving(
     "BuildPrompt", "RefreshWorktree"
 )
-"""The session as a worker runs it: its prompts can fail (D6), and it may suspend itself (D28)."""
+"""The session as a worker runs it: its prompts can fail (D6), it may suspend itself (D28), stall, and be begun anew."""
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -43,10 +57,13 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         )
         return
     waits = worker.record("session").state is session.State.BUILDING_PROMPT
-    if not waits or worker.record("intent").state is not intent.State.RUN:
+    wanted = worker.record("intent").state
+    if not waits or wanted not in intent.WORKS or metering.is_counting(worker):
         return
-    if work.state is assignment.State.IDLE and not _ending(worker):
+    if work.state is assignment.State.IDLE and wanted is intent.State.RUN and not _ending(worker):
         yield Dispatch("assignment", assignment.Asked())
+    elif work.state is assignment.State.WORKING and work.sessions and metering.is_used_up(worker):
+        yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
         prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
@@ -58,11 +75,25 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=intent.machine)
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Hold interrupts what runs, which is no error; stop stops."""
-    if transition.entered is intent.State.HOLD:
+    """Pause and hold interrupt what runs, which is no error; stop stops."""
+    if transition.entered in intent.RESTS:
         yield from _interrupt(worker)
+        yield from decline(worker)
     elif transition.entered is intent.State.STOP:
         yield Dispatch("session", session.OperatorStop())
+
+
+@rule(on=assignment.machine)
+def leave_to_others(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Who is given a task while it is paused gives it back."""
+    yield from decline(worker)
+
+
+def decline(worker: Aggregate) -> Iterator[Dispatch]:
+    """Give back what is not begun, if people have paused the agent: somebody else may be free."""
+    paused = worker.record("intent").state is intent.State.PAUSE
+    if paused and worker.record("assignment").state is assignment.State.PREPARING:
+        yield Dispatch("assignment", assignment.Dropped(f"{worker.key} is paused"))
 
 
 @rule(on=mailbox.machine)
@@ -106,11 +137,12 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
+    failed = pulse.told_with(worker, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
             yield Dispatch("assignment", assignment.WorkFinished())
-        case session.State.COOLING_DOWN | session.State.STOPPED if exited and working:
-            yield Dispatch("assignment", assignment.WorkFailed(session_profiles.failure(exited.outcome)))
+        case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
+            yield Dispatch("assignment", assignment.WorkFailed(failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
         case _:
@@ -131,20 +163,32 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     match transition.event:
         case assignment.WorkFinished():
             yield Tell("board", to, task.Completed(brief.epoch))
+        case assignment.Parked():
+            yield Tell("board", to, job.Parked(brief.epoch))
         case assignment.Merged(commit=commit):
             yield Tell("board", to, task.Verified(brief.epoch, commit))
-        case assignment.Rejected(reason=reason) | assignment.Conflicted(reason=reason):
+        case (
+            assignment.Rejected(reason=reason)
+            | assignment.ParkingFailed(reason=reason)
+            | assignment.Conflicted(reason=reason)
+        ):
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
         case assignment.WorkFailed(reason=reason):
             yield Tell("board", to, task.Failed(brief.epoch, reason))
         case assignment.CheckoutFailed(reason=reason):
-            yield Tell("board", to, task.Released(brief.epoch, f"{worker.key} could not make its place: {reason}"))
+            yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
         case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
-            yield Tell("board", to, task.Released(brief.epoch, reason))
+            yield Tell("board", to, _given_back(brief, reason))
         case assignment.Asked():
-            yield Tell("board", f"seat:{worker.key}", seat.WorkWanted())
+            yield Tell("board", f"seat:{worker.key}", seat.WorkWanted(*metering.spent(worker)))
         case _:
             pass
+
+
+def _given_back(brief: task.Brief, reason: str) -> task.Released | job.Returned:
+    """Return how a task is given back: to be worked at, or with what is left of it."""
+    is_work = brief.stage is task.Stage.WORK
+    return task.Released(brief.epoch, reason) if is_work else job.Returned(brief.epoch, reason)
 
 
 @rule(on=assignment.machine)
@@ -162,27 +206,9 @@ def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("mailbox", mailbox.LettersDelivered())
 
 
-@rule(on=agent)
-def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Nobody reads what is sent to a stopped agent: senders are told so (D14)."""
-    del worker
-    if transition.entered is session.State.STOPPED:
-        yield Dispatch("mailbox", mailbox.MailboxClosed())
-
-
-def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """The board hears that the worker is gone, as soon as it has stopped and has nothing in hand any more."""
-    stopped = worker.record("session").state is session.State.STOPPED
-    idle = worker.record("assignment").state is assignment.State.IDLE
-    if stopped and idle and transition.entered in {session.State.STOPPED, assignment.State.IDLE}:
-        reason = worker.record("intent").reason or "its session has stopped"
-        yield Tell("board", f"seat:{worker.key}", seat.WorkerGone(reason))
-
-
 def settled(worker: Aggregate) -> bool:
     """The agent has stopped and nothing of it is left: no process, no verification, no merge."""
-    at_rest = worker.record("session").state is session.State.STOPPED
-    return at_rest and not any(entity.running for entity in worker.entities.values())
+    return departure.is_gone(worker) and not any(entity.running for entity in worker.entities.values())
 
 
 def quiet(worker: Aggregate) -> bool:
@@ -191,7 +217,7 @@ def quiet(worker: Aggregate) -> bool:
     A place may still be in the making, for a session or for a task: whoever goes on makes it again.
     """
     at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
-    on_its_way = worker.record("assignment").state in {assignment.State.VERIFYING, assignment.State.MERGING}
+    on_its_way = worker.record("assignment").state in assignment.ON_ITS_WAY
     return not at_work and not on_its_way and not _ending(worker)
 
 
@@ -209,7 +235,7 @@ def wishes_are_obeyed(worker: Aggregate) -> bool:
     match worker.record("intent").state:
         case intent.State.STOP:
             return agent_now.state is session.State.STOPPED
-        case intent.State.HOLD:
+        case intent.State.PAUSE | intent.State.HOLD:
             goes_on = agent_now.state is session.State.SPAWNING and not agent_now.postponed
             return agent_now.state is not session.State.RUNNING and not goes_on
         case _:
@@ -221,16 +247,17 @@ def stopped_has_no_work(worker: Aggregate) -> bool:
     return not _is_stopped(worker) or worker.record("assignment").state not in _GIVEN_UP
 
 
-def stopped_takes_no_letters(worker: Aggregate) -> bool:
-    """Whoever writes to an agent that has stopped is told so, and only then (D14)."""
-    return _is_stopped(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
-
-
 def sessions_have_a_task(worker: Aggregate) -> bool:
     """A session that is not being interrupted works at the task in hand."""
     at_work = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
     recalled = bool(worker.entities["session"].postponed)
     return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
+
+
+def paused_leaves_it_to_others(worker: Aggregate) -> bool:
+    """An agent that people have paused has nothing in hand that it has not begun."""
+    paused = worker.record("intent").state is intent.State.PAUSE
+    return not paused or worker.record("assignment").state is not assignment.State.PREPARING
 
 
 def completed_is_delivered(worker: Aggregate) -> bool:
@@ -247,56 +274,96 @@ def wants_when_all_is_over(worker: Aggregate) -> bool:
 
 def goes_on_when_home(worker: Aggregate) -> bool:
     """Whose work is verified or merged does not begin another round meanwhile."""
-    on_its_way = worker.record("assignment").state in {assignment.State.VERIFYING, assignment.State.MERGING}
-    waits = worker.record("session").state in {session.State.SESSION_COMPLETE, session.State.STOPPED}
-    return not on_its_way or waits
+    work: assignment.Assignment = worker.record("assignment")
+    waits = {session.State.SESSION_COMPLETE, session.State.STOPPED}
+    if work.brief.stage is not task.Stage.WORK:
+        waits.add(session.State.BUILDING_PROMPT)
+    return work.state not in assignment.ON_ITS_WAY or worker.record("session").state in waits
+
+
+def has_erred(s: session.Session) -> bool:
+    """Tell whether an agent has as many errors in a row as it may have."""
+    return s.consecutive_errors >= s.limits.max_consecutive_errors
 
 
 PROMISES: tuple[Property[Aggregate], ...] = (
+    *restarts.OF_WORKERS,
+    *departure.PROMISES,
     always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
     always("an agent that has stopped has no work to be done", stopped_has_no_work),
-    always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
     always("no session is without a task", sessions_have_a_task),
     always("no work is wanted while something of the last one is being ended", wants_when_all_is_over),
     always("an agent goes on when its work is home", goes_on_when_home),
+    always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
     always("a session that has completed has delivered its letters", completed_is_delivered),
+    *metering.PROMISES,
+    always("a session is watched exactly while it runs, if it is to be", pulse.watches_who_runs),
     leads_to(
-        "every wish to stop ends with nothing left, if work that is done is verified and merged at last",
-        lambda w: w.record("intent").state is intent.State.STOP,
-        settled,
-        given=weakly(VerifyWork, MergeWork),
+        "every wish to stop, or to drain, ends with nothing left, or with a hold, if what is begun ends",
+        lambda w: w.record("intent").state in {intent.State.STOP, intent.State.DRAIN},
+        lambda w: settled(w) or w.record("intent").state is intent.State.HOLD,
+        given=(*weakly(RunSession, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
     ),
     leads_to(
-        "whoever has stopped leaves nothing behind, if work that is done is verified and merged at last",
+        "whoever has stopped leaves nothing behind, or comes back, if work that is done is verified and merged at last",
         _is_stopped,
-        settled,
-        given=weakly(VerifyWork, MergeWork),
+        lambda w: settled(w) or not _is_stopped(w),
+        given=weakly(VerifyWork, ParkWork, MergeWork),
     ),
-    sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and w.record("session").consecutive_errors > 1),
+    sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and has_erred(w.record("session"))),
     sometimes("letters wait to be delivered", lambda w: w.record("mailbox").taken > 0),
 )
 
 aggregate = AggregateType(
     KIND,
-    machines=(agent, assignment.machine, mailbox.machine, intent.machine),
+    machines=(
+        agent,
+        assignment.machine,
+        mailbox.machine,
+        intent.machine,
+        meter.machine,
+        pulse.machine,
+        supervision.machine,
+    ),
     rules=(
+        metering.measuring(agent),
+        rule(on=agent)(pulse.keep_watch),
+        pulse.give_up,
         obey,
         interrupt,
         abandon,
+        leave_to_others,
         work_begins,
         deliver,
         work_ends,
         report,
+        metering.told,
         next_round,
-        *(rule(on=each)(go_on) for each in (agent, assignment.machine, intent.machine)),
-        close_mailbox,
-        *(rule(on=each)(leave) for each in (agent, assignment.machine)),
+        *(rule(on=each)(go_on) for each in (agent, assignment.machine, intent.machine, meter.machine, pulse.machine)),
+        *(rule(on=each)(departure.drained) for each in (assignment.machine, intent.machine)),
+        rule(on=agent)(restarts.fall),
+        restarts.dismiss,
+        restarts.ask,
+        restarts.begin_anew,
+        *(rule(on=each)(departure.close_mailbox) for each in (agent, supervision.machine)),
+        *(rule(on=each)(departure.leave) for each in (agent, assignment.machine, supervision.machine)),
     ),
     commands={
         agent.name: (),
         "assignment": (),
         "mailbox": (mailbox.LetterArrived,),
-        "intent": (intent.StopWanted, intent.HoldWanted, intent.RunWanted),
+        meter.machine.name: (),
+        supervision.REF: (),
+        "intent": (
+            intent.StopWanted,
+            intent.DrainWanted,
+            intent.KillWanted,
+            intent.PauseWanted,
+            intent.ResumeWanted,
+            intent.HoldWanted,
+            intent.RunWanted,
+        ),
+        pulse.machine.name: (),
     },
     properties=PROMISES,
 )

@@ -61,10 +61,16 @@ def _text(event: Event, name: str) -> str | None:
 
 def describe(event: Event) -> str:
     """Say what an event says, in a line: its fields; empty if it has none or is the kernel's own."""
-    fields = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS}
+    says = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS}
+    fields = {name: value for name, value in says.items() if not _is_left_out(event, value)}
     texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
     line = ", ".join(texts)
     return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
+
+
+def _is_left_out(event: Event, value: object) -> bool:
+    """Tell whether a value is a struct that the event has unless somebody says otherwise."""
+    return isinstance(value, msgspec.Struct) and value in event.__struct_defaults__
 
 
 def _texts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:

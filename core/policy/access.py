@@ -25,6 +25,11 @@ class AccessLevel(IntEnum):
     TRUSTED = 2
     ELEVATED = 3
 
+    @property
+    def word(self) -> str:
+        """Its name as people write it: ``probationary``."""
+        return self.name.lower()
+
 
 class Capabilities(msgspec.Struct, frozen=True):
     """What a level may touch. ``folders`` are those an agent may write to; None means any."""

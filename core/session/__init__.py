@@ -40,6 +40,7 @@ from lifefold.core.session.model import (
     Suspended,
     Timeout,
     UrgentMessage,
+    Usage,
     WorktreeReady,
 )
 from lifefold.core.session.rules import (
@@ -60,6 +61,6 @@ from lifefold.core.session.table import (
 __all__ = [
     "ROWS", "SESSION_LIVES", "BackoffElapsed", "Error", "FatalError", "GraceExceeded", "Limits", "OperatorStop",
     "Outcome", "PromptReady", "Session", "SessionExited", "SessionStarted", "State", "Success", "Suspended",
-    "Timeout", "UrgentMessage", "WorktreeReady", "backoff", "build_prompt", "count_error",
+    "Timeout", "UrgentMessage", "Usage", "WorktreeReady", "backoff", "build_prompt", "count_error",
     "counts_within_thresholds", "describe", "give_up", "is_expected", "machine", "threshold_reached",
 ]  # fmt: skip

@@ -52,6 +52,22 @@ class Suspended(Outcome, frozen=True):
     asked: bool = False
 
 
+class Usage(msgspec.Struct, frozen=True):
+    """What a session has cost, as far as it has said so: millionths of a dollar, and tokens read and written."""
+
+    cost_microusd: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Return both together."""
+        return Usage(
+            self.cost_microusd + other.cost_microusd,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
 class WorktreeReady(Event, frozen=True):
     """The place to work is there; also after a completed session, where nothing is made anew (D19)."""
 
@@ -84,9 +100,10 @@ class SessionStarted(Event, frozen=True):
 
 
 class SessionExited(Event, frozen=True):
-    """The process is gone, confirmed."""
+    """The process is gone, confirmed. What it has cost decides nothing here; it is for whoever adds it up."""
 
     outcome: Success | Error | Timeout | Suspended
+    usage: Usage = Usage()
 
     @classmethod
     def examples(cls) -> tuple["SessionExited", ...]:

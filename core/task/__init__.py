@@ -28,6 +28,7 @@ from lifefold.core.task.model import (
     Released,
     Retried,
     Salvaged,
+    Stage,
     Started,
     State,
     SubtasksCompleted,
@@ -57,15 +58,12 @@ from lifefold.core.task.rules import (
     retry,
     settled,
 )
-from lifefold.core.task.table import (
-    in_fleet,
-    machine,
-)
+from lifefold.core.task.table import machine
 
 __all__ = [
     "OWNED", "PROMISES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined", "Decomposed",
-    "Failed", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Started", "State",
+    "Failed", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Stage", "Started", "State",
     "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified", "claim", "close", "explain", "fail",
-    "failed", "give_back", "in_fleet", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience",
+    "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience",
     "machine", "rests", "resume", "retries_left", "retry", "settled",
 ]  # fmt: skip

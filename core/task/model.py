@@ -1,9 +1,11 @@
 """What a task is made of: its states, the events that reach it, its record, and what a worker gets to know of it."""
 
-from typing import Any, ClassVar
+from enum import StrEnum
+from typing import Any, ClassVar, Self
 
 import msgspec
 
+from lifefold.core.budget.amounts import Amounts
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.reasons import TransitionReason
@@ -29,9 +31,17 @@ class State(AnyLifecycleState):
 class Approved(Event, frozen=True):
     """A person approves the planned task."""
 
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
+
 
 class Declined(Event, frozen=True):
     """A person rejects the planned task."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
 
 
 class Claimed(Event, frozen=True):
@@ -187,7 +197,7 @@ class Task(Record, frozen=True):
     commit: str = ""
     kept: int = 0
 
-    def normal_form(self) -> "Task":
+    def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what only a further attempt would need."""
         if self.state in _OVER:
             return replace(self, owner="", reason="", failure="", commit="", kept=0)
@@ -203,13 +213,23 @@ class Task(Record, frozen=True):
 _OVER = frozenset({State.CLOSED, State.CANCELLED})
 
 
+class Stage(StrEnum):
+    """What is left to be done of a task: all of it; to verify it, its subtasks being closed; to merge it."""
+
+    WORK = "work"
+    VERIFY = "verify"
+    MERGE = "merge"
+
+
 class Brief(msgspec.Struct, frozen=True):
     """What a worker gets to know of its task.
 
     ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
+    ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
+    whose number the work is kept, if it only is to be merged. ``share`` is what its sessions may cost; 0 is no limit.
     """
 
-    opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result")
 
     task: str = ""
     epoch: int = 0
@@ -217,3 +237,7 @@ class Brief(msgspec.Struct, frozen=True):
     verify: tuple[tuple[str, ...], ...] = ()
     failure: str = ""
     kept: int = 0
+    asks: bool = False
+    stage: Stage = Stage.WORK
+    result: int = 0
+    share: Amounts = Amounts()

@@ -1,6 +1,6 @@
 """The guards and the actions of a task: what may be done, and what it makes of the record; and when it is settled."""
 
-from typing import Never
+from typing import Never, TypeVar
 
 from lifefold.core.kernel import Step, replace
 from lifefold.core.task.model import (
@@ -19,6 +19,8 @@ from lifefold.core.task.model import (
     Unblocked,
     Verified,
 )
+
+T = TypeVar("T", bound=Task)
 
 # Guards
 
@@ -46,48 +48,48 @@ def retries_left(t: Task, _e: Retried) -> bool:
 # Actions
 
 
-def claim(t: Task, e: Claimed) -> Step[Task, Never]:
+def claim(t: T, e: Claimed) -> Step[T, Never]:
     """Make the worker the owner, under a new epoch. Why an earlier claim ended is no reason of this one."""
     epoch = t.epoch + 1
     return Step(replace(t, owner=e.owner, epoch=epoch, reason="", kept=t.kept or epoch))
 
 
-def give_back(t: Task, e: Released) -> Step[Task, Never]:
+def give_back(t: T, e: Released) -> Step[T, Never]:
     """Leave the task without an owner; the epoch stays used. No attempt has failed by that."""
     return Step(replace(t, owner="", reason=e.reason))
 
 
-def fail(t: Task, e: Failed | Rejected) -> Step[Task, Never]:
+def fail(t: T, e: Failed | Rejected) -> Step[T, Never]:
     """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done."""
     return Step(failed(t, e.reason, kept=0 if isinstance(e, Rejected) else t.kept))
 
 
-def failed(t: Task, reason: str, *, kept: int) -> Task:
+def failed(t: T, reason: str, *, kept: int) -> T:
     """Return the task without an owner, the reason of its failure, and what the next claim may go on from."""
     return replace(t, owner="", reason=reason, failure=reason, kept=kept)
 
 
-def explain(t: Task, e: Blocked | Cancelled) -> Step[Task, Never]:
+def explain(t: T, e: Blocked | Cancelled) -> Step[T, Never]:
     """Keep the reason."""
     return Step(replace(t, owner="", reason=e.reason))
 
 
-def close(t: Task, e: Verified) -> Step[Task, Never]:
+def close(t: T, e: Verified) -> Step[T, Never]:
     """Keep the commit that the work was merged as."""
     return Step(replace(t, owner="", commit=e.commit, reason=""))
 
 
-def resume(t: Task, _e: Unblocked) -> Step[Task, Never]:
+def resume(t: T, _e: Unblocked) -> Step[T, Never]:
     """Forget what was not there: it is."""
     return Step(replace(t, reason=""))
 
 
-def lose_patience(t: Task, _e: SubtasksOverdue) -> Step[Task, Never]:
+def lose_patience(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
     """Say what the task is blocked by."""
     return Step(replace(t, owner="", reason="its subtasks take too long"))
 
 
-def retry(t: Task, _e: Retried) -> Step[Task, Never]:
+def retry(t: T, _e: Retried) -> Step[T, Never]:
     """Count the retry."""
     return Step(replace(t, retries=t.retries + 1))
 

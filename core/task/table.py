@@ -1,6 +1,6 @@
-"""The table of a task as the document writes it, line by line, and the profile for a fleet."""
+"""The table of a task as the document writes it, line by line."""
 
-from lifefold.core.kernel import Machine, row, takes
+from lifefold.core.kernel import Machine, row
 from lifefold.core.task.model import (
     Approved,
     Blocked,
@@ -81,8 +81,3 @@ machine = Machine(
     properties=PROMISES,
     rests=rests,
 )
-
-in_fleet = machine.with_rows(row(State.OPEN, Blocked, State.BLOCKED, explain, when=is_of_no_claim)).promising(
-    takes("a task that nobody has claimed can be blocked", {State.OPEN: (Blocked,)})
-)
-"""The profile for a fleet: a task that nobody has claimed is blocked when what it depends on fails (E19)."""

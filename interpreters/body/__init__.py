@@ -15,6 +15,7 @@ from lifefold.interpreters.body.identity import (
     signal_group_if_ours,
     signal_if_ours,
 )
+from lifefold.interpreters.body.progress import Silence, last_progress_ms
 from lifefold.interpreters.body.session_files import (
     LaunchError,
     Outcome,
@@ -29,7 +30,7 @@ from lifefold.interpreters.body.session_files import (
     read_exit,
     read_start,
 )
-from lifefold.interpreters.body.session_process import SessionProcess, adopt, launch, output_tail
+from lifefold.interpreters.body.session_process import SessionProcess, adopt, interrupt, launch, output_tail
 
 __all__ = [
     "LaunchError",
@@ -43,10 +44,13 @@ __all__ = [
     "SessionStart",
     "SessionUsage",
     "ShimUnresponsiveError",
+    "Silence",
     "SurvivorsError",
     "adopt",
     "identify",
+    "interrupt",
     "is_alive",
+    "last_progress_ms",
     "launch",
     "output_tail",
     "read_exit",

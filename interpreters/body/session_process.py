@@ -159,6 +159,17 @@ async def adopt(directory: Path) -> SessionProcess | SessionExit | None:
         await anyio.sleep(_LOCK_POLL_S)  # a shim between its first step and its record, or another who settles
 
 
+async def interrupt(directory: Path, wish: str) -> None:
+    """Have the session of a directory signalled, by its shim, with SIGINT: the agent's own process, and nobody else.
+
+    ``wish`` is what this is known by: the same wish comes to one signal, however often it is said. A session that is
+    over, or is being ended, is not signalled, and neither is one whose shim does not listen.
+    """
+    with contextlib.suppress(ShimUnresponsiveError):
+        _write_order(directory, {"interrupt": wish})
+    await lowlevel.checkpoint()
+
+
 async def output_tail(directory: Path, size_bytes: int) -> bytes:
     """Read the end of a session's output, whether it runs or is over."""
     return await to_thread.run_sync(output.tail, str(directory), size_bytes)

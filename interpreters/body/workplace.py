@@ -12,7 +12,8 @@ far it had come; nothing is remembered elsewhere. These references are what it r
 ====================================================  =================================================================
 
 *What was verified is what is merged*: the worktree as it stands, its HEAD and whatever is not committed. An agent may
-commit, and may switch to another branch or to none, as long as HEAD descends from where the claim began. If the
+commit, and may switch to another branch or to none, as long as HEAD descends from where the claim began. Once it is
+recorded as the result, that is merged and nothing that is written later: a person may have agreed to it. If the
 worktree does not belong to the claim any more, only a recorded result is merged, never a guess.
 
 *A merge touches no working tree* (see ``trunk``). Only where the branch is checked out, as a rule by the user, the
@@ -66,6 +67,13 @@ class Workplace(Protocol):
         """Make the place clean for this claim of the task; if that has been done already, leave it as it is."""
         ...
 
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
+        """Keep what was done, so that it can be merged later, by any agent; if that has been done already, do nothing.
+
+        Raises WorkplaceError if it never will come home as it is.
+        """
+        ...
+
     async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Bring home what was done; return the commit that the fleet's branch got, empty if nothing changed.
 
@@ -108,6 +116,9 @@ class FolderWorkplace:
     async def check_out(self, agent: str, task: str, epoch: int) -> None:  # noqa: ARG002 - it is kept between attempts
         """Make the task's folder, if there is none."""
         _make(self.folder(agent, task))
+
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
+        """Do nothing: what was done is where it belongs."""
 
     async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is merged
         """Return an empty text: what was done is where it belongs."""
@@ -190,6 +201,15 @@ class GitWorkplace:
             if not await self._vacate(worktree):
                 await self._replace(worktree)
             await self._enter(worktree, claim)
+
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
+        """Commit what the claim has changed, and record it as what is to be merged once a person has agreed.
+
+        Raises MergeConflict or WorkplaceError if it cannot be merged as it is.
+        """
+        claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
+        async with self._place(agent) as worktree:
+            await self._collect(worktree, claim, title)
 
     async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit what the claim has changed and merge it into the fleet's branch; return the merge commit, or "".
@@ -323,9 +343,14 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", _CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
-        """Commit what is in the worktree, record it as the claim's result, and return it."""
+        """Return the claim's result; if none is recorded, commit what is in the worktree, and record that."""
+        recorded = await self._home.commit_at(claim.result)
+        if recorded:
+            return recorded
         if await worktree.target_of(_CLAIM) != claim.branch:
-            return await self._recorded(claim)
+            what = f"The worktree that {claim.name} was worked on in has been taken away"
+            remedy = f"Try the task again; what was committed is on {claim.branch}."
+            raise WorkplaceError(what, self._home.folder, remedy)
         unmerged = await worktree.unmerged()
         if unmerged:
             what = f"The work holds a merge that is not resolved, in {shown(unmerged)}"
@@ -338,14 +363,6 @@ class GitWorkplace:
             what = f"The work holds repositories of its own, {shown(inner)}"
             raise WorkplaceError(what, worktree.folder, "Remove their .git, or ignore them.")
         await self._home.set_ref(claim.result, result)
-        return result
-
-    async def _recorded(self, claim: Claim) -> str:
-        result = await self._home.commit_at(claim.result)
-        if not result:
-            what = f"The worktree that {claim.name} was worked on in has been taken away"
-            remedy = f"Try the task again; what was committed is on {claim.branch}."
-            raise WorkplaceError(what, self._home.folder, remedy)
         return result
 
     async def _return_to_branch(self, worktree: Git, claim: Claim) -> None:

@@ -8,6 +8,7 @@ import ast
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +19,8 @@ from lifefold.interpreters.check.targets import Target
 
 OURS: Final = ("lifefold.core", "lifefold.effects")
 _ALWAYS: Final = ("lifefold.core.kernel", "lifefold.effects")
+_TEXTS: Final = 512
+"""Of how many texts it is remembered what stands in them: several targets are made of the same modules."""
 
 
 def code_of(target: Target) -> dict[str, str]:
@@ -67,10 +70,16 @@ def _has_rows(thing: Any, subject: Machine[Any]) -> bool:
 
 def _makes(name: str, word: str) -> bool:
     """Tell whether a module gives this name to something by itself, and does not only import it."""
-    top = ast.parse(_text(name) or "").body
+    return word in _assigned(_text(name) or "")
+
+
+@lru_cache(maxsize=_TEXTS)
+def _assigned(text: str) -> frozenset[str]:
+    """Return the names that a module gives to something at its top."""
+    top = ast.parse(text).body
     targets = [each for node in top if isinstance(node, ast.Assign) for each in node.targets]
     targets += [node.target for node in top if isinstance(node, ast.AnnAssign)]
-    return any(isinstance(each, ast.Name) and each.id == word for each in targets)
+    return frozenset(each.id for each in targets if isinstance(each, ast.Name))
 
 
 def _is_ours(name: str) -> bool:
@@ -142,10 +151,10 @@ def _imports(name: str, text: str) -> Iterator[str]:
     """Yield the modules that one imports. A package is only one if something of its own is imported from it."""
     module = sys.modules[name]
     package = name if hasattr(module, "__path__") else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(text)):
+    for node in _import_statements(text):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
@@ -153,3 +162,8 @@ def _imports(name: str, text: str) -> Iterator[str]:
             for alias in node.names:
                 inner = f"{base}.{alias.name}"
                 yield inner if inner in sys.modules else base
+
+
+@lru_cache(maxsize=_TEXTS)
+def _import_statements(text: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom))

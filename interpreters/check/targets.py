@@ -5,7 +5,7 @@ so that the search has an end.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -13,149 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core import agent, fleet, process, runtime, session
-from lifefold.core.budget import lease
-from lifefold.core.budget.account import Account
-from lifefold.core.fleet.mailbox import Mailbox
 from lifefold.core.kernel import Machine, Record, System
-from lifefold.core.policy.recovery import Retry
-from lifefold.core.session_profiles import WindowedSession
 from lifefold.interpreters import views
 from lifefold.interpreters.called import called
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.opening import Opening, opened
 from lifefold.interpreters.check.question import Bounds
-
-
-class Question(msgspec.Struct, frozen=True):
-    """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
-
-    ``promises`` are promises of a machine besides its own: where there are tuples of them, as module and name. ``of``
-    is the lifecycle or system, if the question has a name of its own.
-    """
-
-    record: Record | None = None
-    opening: Opening = ()
-    bounds: Bounds = Bounds()
-    promises: tuple[tuple[str, str], ...] = ()
-    crashes: CrashBounds = CRASHES
-    of: str = ""
-
-
-def one_section(a: runtime.Runtime) -> bool:
-    """Tell whether no more than one section is executed at a time, however often it was entered."""
-    return len({each.key for each in a.preemption.sections}) <= 1
-
-
-def little_money(x: lease.Lease) -> bool:
-    """Tell whether a lease has been granted, and has overrun, no more than a few micro-dollars."""
-    most_granted, most_overrun = 8, 100
-    return x.account.cap_microusd <= most_granted and x.account.overrun_microusd <= most_overrun
-
-
-def one_letter(box: Mailbox) -> bool:
-    """Tell whether a mailbox has no more than one letter."""
-    return len(box.letters) <= 1
-
-
-_ERRORS: Final = session.Limits(max_consecutive_errors=2, max_total_errors=3)
-_WINDOW: Final = session.Limits(
-    max_consecutive_errors=3,
-    max_total_errors=3,
-    total_errors_window_ms=2,
-    backoff_base_ms=1,
-    backoff_cap_ms=2,
-    grace_ms=1,
-)
-_AGENT: Final = agent.Agent(
-    limits=agent.Limits(
-        spawn_timeout_ms=5,
-        idle_ms=5,
-        silence_ms=(1, 2, 3, 4),
-        wall_clock_ms=6,
-        fresh_ms=3,
-        extension_ms=2,
-        longest_ms=9,
-    )
-)
-_RUNTIME: Final = runtime.Runtime(
-    limits=runtime.Limits(
-        init_timeout_ms=1,
-        resource_timeout_ms=1,
-        suspend_timeout_ms=1,
-        shutdown_timeout_ms=1,
-        recovery_timeout_ms=1,
-        stuck_after_ms=1,
-        preemption_timeout_ms=2,
-        preemption_grace_ms=1,
-        max_recoveries=1,
-        retry=Retry(base_ms=1, cap_ms=1, jitter=0),
-    )
-)
-_ONE_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=1)
-_PROCESS: Final = Question(
-    process.Process(
-        limits=process.Limits(
-            restart_policy="always",
-            max_restarts=1,
-            max_consecutive_failures=2,
-            idle_timeout_ms=1,
-            max_lifetime_ms=1,
-        )
-    ),
-    bounds=Bounds(compared=500),
-    promises=tuple(("lifefold.core.process.promises", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")),
-    crashes=_ONE_INPUT,
-)
-
-
-def _fleet(agents: int, tasks: int, *, retries: int) -> Opening:
-    """Return what opens a fleet of so many agents, who may err once, with tasks that are tried again so often."""
-    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
-    plan = fleet.Plan(
-        "small",
-        tuple(fleet.AgentPlan(name, limits) for name in ("ann", "ben")[:agents]),
-        tuple(fleet.TaskPlan(f"T{number}", "do it", max_retries=retries) for number in range(1, tasks + 1)),
-    )
-    return tuple(fleet.opening(plan, 0))
-
-
-def _runtime(name: str) -> Question:
-    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
-
-
-QUESTIONS: Final[Mapping[str, Question]] = {
-    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500), crashes=_ONE_INPUT),
-    "session-prompt-failures": Question(session.Session(limits=_ERRORS)),
-    "session-in-fleet": Question(session.Session(limits=_ERRORS)),
-    "process": _PROCESS,
-    "process-promptise-1.5": _PROCESS,
-    "runtime": _runtime("runtime"),
-    "runtime-sw4rm-agentpy": _runtime("runtime-sw4rm-agentpy"),
-    "runtime-graceful": _runtime("runtime-graceful"),
-    "runtime-supervised": _runtime("runtime-supervised"),
-    "runtime-watched": _runtime("runtime-watched"),
-    "lease": Question(
-        lease.Lease(holder="h", account=Account(cap_microusd=4)), bounds=Bounds(within={"lease": little_money})
-    ),
-    "task-governed": Question(crashes=_ONE_INPUT),
-    "agent": Question(_AGENT),
-    "agent-supervised": Question(_AGENT),
-    "fleet": Question(
-        opening=_fleet(1, 1, retries=1), bounds=Bounds(within={"mailbox": one_letter}), crashes=_ONE_INPUT
-    ),
-    "fleet-2x3": Question(
-        opening=_fleet(2, 3, retries=0),
-        bounds=Bounds(within={"mailbox": one_letter}, commands=1, states=20_000_000),
-        crashes=msgspec.structs.replace(_ONE_INPUT, states=1_000_000),
-        of="fleet",
-    ),
-}
-"""Of the shipped targets, those that need more than their own initial record and the usual bounds.
-
-Times and limits are near each other: only how they compare decides anything. Those that are ``of`` another one have
-that one's rules, and are larger: they take minutes.
-"""
+from lifefold.interpreters.check.questions import QUESTIONS, Question
 
 
 class UnusableTarget(ValueError):

@@ -93,8 +93,10 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_add_running, _add_asking, _add_telling, _add_check, _add_simulate, _add_showing):
+    acting = (_add_telling, _add_deciding, _add_budget, _add_giving)
+    for add in (_add_running, _add_asking, *acting, _add_check, _add_simulate, _add_showing):
         add(commands)
+    top.set_defaults(known=tuple(commands.choices))
     return top
 
 
@@ -103,6 +105,7 @@ def _add_running(commands: _Commands) -> None:
         commands, "run", "running:run", "run a fleet until every task is settled; run it again to go on after a crash"
     )
     run.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
+    run.add_argument("--watch", action="store_true", help="wait for more tasks, from lifefold task add, until finish")
     _log_option(run, "where the log is kept (default: .lifefold/NAME.db beside the fleet file)")
     _live_option(run)
 
@@ -112,6 +115,8 @@ def _add_running(commands: _Commands) -> None:
 
     init = _add(commands, "init", "making:init", "write a fleet file and a working example agent")
     init.add_argument("folder", nargs="?", default=".", help="where (default: here)")
+
+    _add(commands, "schema", "describing:schema", "print the JSON Schema of a fleet file, by which editors check one")
 
 
 def _add_asking(commands: _Commands) -> None:
@@ -123,6 +128,11 @@ def _add_asking(commands: _Commands) -> None:
         command = _add(commands, name, f"asking:{name}", about)
         _log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
+
+    why = _add(commands, "why", "explaining:why", "why a task is where it is, how it came there, and what moves it on")
+    why.add_argument("task", metavar="TASK", help="the task's id")
+    _log_option(why)
+    why.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_telling(commands: _Commands) -> None:
@@ -137,8 +147,95 @@ def _add_telling(commands: _Commands) -> None:
     stop = _add(
         commands, "stop", "telling:stop", "stop agents for good: their sessions end, and no run starts them again"
     )
-    stop.add_argument("agent", metavar="AGENT", nargs="?", default="all", help="the agent's name (default: all)")
-    _log_option(stop)
+    how = stop.add_mutually_exclusive_group()
+    how.add_argument("--drain", action="store_true", help="when what they have in hand is finished and brought home")
+    how.add_argument("--kill", action="store_true", help="at once: their sessions are killed, without any grace")
+    pause = _add(
+        commands, "pause", "telling:pause", "interrupt agents, and let them begin nothing until they are resumed"
+    )
+    pause.add_argument("--reason", metavar="TEXT", default="", help="why")
+    resume = _add(commands, "resume", "telling:resume", "let agents go on that were paused")
+    for command in (stop, pause, resume):
+        command.add_argument("agents", metavar="AGENT", nargs="*", help="the agents' names (default: all)")
+        _log_option(command)
+
+    trust = _add(commands, "trust", "trusting:trust", "say how far an agent is trusted, where the fleet file has gates")
+    trust.add_argument("agent", metavar="AGENT", help="the agent's name")
+    moves = trust.add_mutually_exclusive_group(required=True)
+    for move, about in (
+        ("promote", "by one level; its violations are forgiven"),
+        ("demote", "by one level"),
+        ("violation", "it did what it must not: it is demoted, and rises only when a person promotes it"),
+    ):
+        moves.add_argument(f"--{move}", dest="move", action="store_const", const=move, help=about)
+    trust.add_argument("--reason", metavar="TEXT", required=True, help="why")
+    _log_option(trust)
+
+
+def _add_deciding(commands: _Commands) -> None:
+    approve = _add(
+        commands, "approve", "deciding:approve", "approve tasks that wait for your word; without TASK, the plan"
+    )
+    approve.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids (default: the plan as a whole)")
+    reject = _add(commands, "reject", "deciding:reject", "reject tasks that wait for your word, or the plan")
+    reject.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids")
+    reject.add_argument("--plan", action="store_true", help="reject the plan as a whole")
+    cancel = _add(commands, "cancel", "deciding:cancel", "cancel tasks that nobody wants any more; their sessions end")
+    retry = _add(commands, "retry", "deciding:retry", "have tasks tried again that failed, or go on that are blocked")
+    for command in (cancel, retry):
+        command.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")
+    for command in (approve, cancel):
+        command.add_argument("--reason", metavar="TEXT", default="", help="why")
+    reject.add_argument("--reason", metavar="TEXT", required=True, help="why; whoever tries it again is told")
+    for command in (approve, reject, cancel, retry):
+        _log_option(command)
+
+
+def _add_budget(commands: _Commands) -> None:
+    budget = _add(commands, "budget", "budgeting:budget", "how budgets stand; with --add-..., let more be spent")
+    budget.add_argument("--agent", metavar="AGENT", help="that agent's budget is raised (default: the fleet's)")
+    budget.add_argument("--task", metavar="TASK", help="the budget for that task is raised")
+    budget.add_argument("--add-usd", metavar="X", help="so many dollars more")
+    budget.add_argument("--add-tokens", metavar="N", help="so many tokens more")
+    budget.add_argument("--add-time", metavar="D", help="so much more time, as 90m")
+    budget.add_argument("--add-sessions", metavar="N", help="so many sessions more")
+    budget.add_argument("--reason", metavar="TEXT", default="", help="why")
+    budget.add_argument("--json", action="store_true", help="print JSON")
+    _log_option(budget)
+
+
+def _add_giving(commands: _Commands) -> None:
+    tasks = commands.add_parser("task", help="put a task on a fleet's board: task add", description="Give work.")
+    add = _add(tasks.add_subparsers(metavar="add", required=True), "add", "adding:add", "put a task on a fleet's board")
+    add.add_argument("--id", metavar="ID", required=True, help="what it is called")
+    add.add_argument("--prompt", metavar="TEXT", required=True, help="what the agent is told")
+    add.add_argument(
+        "--depends-on", metavar="ID", nargs="+", action="extend", default=[], help="tasks that must be closed first"
+    )
+    add.add_argument("--priority", metavar="N", type=int, help="1 is the highest (default: 2)")
+    add.add_argument("--max-retries", metavar="N", type=int, help="how often it is tried again (default: 3)")
+    add.add_argument(
+        "--verify", metavar="COMMAND", action="append", default=[], help="a command that must exit 0; no shell reads it"
+    )
+    add.add_argument("--role", metavar="ROLE", default="", help="only an agent that has it is given the task")
+    add.add_argument(
+        "--file", metavar="PATH", action="append", default=[], help="what it will change: a file, or a folder"
+    )
+    add.add_argument("--trust", metavar="LEVEL", default="", help="only an agent that is trusted so far is given it")
+    add.add_argument("--approval", choices=("none", "merge"), default="none", help="merge: a person must agree before")
+    _log_option(add)
+
+    finish = _add(commands, "finish", "adding:finish", "tell a fleet that runs with --watch that no more tasks come")
+    finish.add_argument("--reason", metavar="TEXT", default="", help="why")
+    _log_option(finish)
+
+    split = _add(commands, "split", "adding:split", "split a task into parts: for the agent that has it in hand")
+    split.add_argument("task", metavar="TASK", nargs="?", help="the task's id (default: LIFEFOLD_TASK)")
+    split.add_argument("--claim", metavar="N", help="the claim under which it is in hand (default: LIFEFOLD_CLAIM)")
+    split.add_argument("--part", metavar="PROMPT", action="append", default=[], help="what a part's agent is told")
+    shape = '[{"prompt": ..., "verify": [[...]], "files": [...]}]'
+    split.add_argument("--json", metavar="FILE", help=f"the parts from a file, or - from the input, as {shape}")
+    _log_option(split, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")
 
 
 def _add_showing(commands: _Commands) -> None:

@@ -6,7 +6,10 @@ from typing import Final, Protocol
 
 import anyio
 
+from lifefold.core.fleet import status
 from lifefold.core.kernel import Reaction, Refusal
+from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.story import moves
 from lifefold.interpreters.cli.words import clock_time
@@ -33,23 +36,30 @@ class Display(Protocol):
 
 
 class Lines:
-    """Prints a line for every transition of a session or a task, and for every fatal message."""
+    """Prints a line for every transition of a session or a task, every fatal message, and what waits for a person."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, account: Account) -> None:
         """Begin to watch the runner."""
         self._runner = runner
+        self._account = account
+        self._log = logs.option(runner.folder.log)
         self._notices = 0
+        self._awaited: list[str] = []
+        self._has_moved = True
         runner.observers.append(self._observe)
 
     async def run(self) -> None:
-        """Print notices as they come; transitions are printed by the observer."""
+        """Print notices as they come, and what waits for a person; transitions are printed by the observer."""
         while True:
             self._print_notices()
+            self._print_awaited()
             await anyio.sleep(NOTICE_PAUSE_S)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
-        for happening in moves(aggregate, outcome) if isinstance(outcome, Reaction) else ():
-            print(happening.line())
+        if isinstance(outcome, Reaction):
+            self._has_moved = True
+            for happening in moves(aggregate, outcome):
+                print(happening.line())
         self._print_notices()
 
     def leaving(self, words: str) -> None:
@@ -62,13 +72,27 @@ class Lines:
     def _print_notices(self) -> None:
         for agent, message in self._runner.notices[self._notices :]:
             self._notices += 1
-            print(f"{clock_time(self._runner.engine.clock.now_ms() / 1_000)}  ! {agent}: {message}")
+            self._print_now(f"{agent}: {message}")
+
+    def _print_awaited(self) -> None:
+        """Print what has begun to wait for a person since this was last looked at."""
+        if self._has_moved and not self._runner.leaving:
+            self._has_moved = False
+            before = self._awaited
+            waiting = status.waiting(self._runner.aggregates)
+            self._awaited = list(awaited.lines(waiting, self._account.paused_by, self._log))
+            for line in self._awaited:
+                if line not in before:
+                    self._print_now(line)
+
+    def _print_now(self, words: str) -> None:
+        print(f"{clock_time(self._runner.engine.clock.now_ms() / 1_000)}  ! {words}")
 
 
-def display(runner: Runner, out: Outlet, *, live: bool) -> Display:
+def display(runner: Runner, account: Account, out: Outlet, *, live: bool) -> Display:
     """Watch a runner, live if that is wanted and the output is a terminal."""
     if live and out.isatty() and os.environ.get("TERM", "") not in {"", "dumb", "unknown"}:
         from lifefold.interpreters.cli.live import Live  # noqa: PLC0415 - slow to import, and only a terminal needs it
 
-        return Live(runner, out)
-    return Lines(runner)
+        return Live(runner, account, out)
+    return Lines(runner, account)

@@ -9,6 +9,7 @@ import anyio
 from rich.console import Console
 from rich.control import Control
 
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.run import Runner
@@ -22,9 +23,9 @@ GIVE_UP_S: Final = 0.2
 class Live:
     """Draws the agents and the tasks, again and again, on a terminal."""
 
-    def __init__(self, runner: Runner, out: Outlet) -> None:
+    def __init__(self, runner: Runner, account: Account, out: Outlet) -> None:
         """Begin to watch the runner."""
-        self._picture = Picture(runner)
+        self._picture = Picture(runner, account)
         self._out = out
         self._console = Console(file=out)
 

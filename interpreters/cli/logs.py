@@ -1,5 +1,6 @@
 """Find a log, and read a fleet out of it."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 import anyio
 
 from lifefold.core.fleet import system
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
@@ -33,6 +35,15 @@ def find_log(db: str | None) -> Path:
     raise BadInput(f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; name one: --db PATH")
 
 
+def option(log: Path) -> str:
+    """Return what a command typed here needs besides to find a log: nothing if it is found without."""
+    try:
+        is_found = find_log(None).resolve() == log.resolve()
+    except BadInput:
+        is_found = False
+    return "" if is_found else f" --db {shlex.quote(str(log))}"
+
+
 def peek(db: str | None) -> SqliteStore:
     """Open the log that is meant, for reading. Raises ``BadInput``."""
     try:
@@ -47,6 +58,14 @@ def fold(store: SqliteStore) -> Ledger:
     for _ in decisions(store, ledger):
         pass
     return ledger
+
+
+def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
+    """Return the fleet as its log has it, and what it has come to. Raises ``BadInput`` as ``fold`` does."""
+    ledger, account = Ledger(system), Account()
+    for decision in decisions(store, ledger):
+        account.observe(decision.entry.stream, decision.reaction)
+    return ledger, account
 
 
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:

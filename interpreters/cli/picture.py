@@ -1,10 +1,10 @@
 """A picture of a fleet: as much of it as fits a terminal, and of the rest how much it is.
 
-From the top: how far it is, what people must know, the agents, the tasks, what has happened. Notices are not cut;
-agents and tasks make room for each other, and what is left is for what has happened.
+From the top: how far it is, what waits for a person, what people must know, the agents, the tasks, what has happened.
+Notices are not cut; agents and tasks make room for each other, and what is left is for what has happened.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
@@ -16,8 +16,11 @@ from rich.text import Text
 from lifefold.core.fleet import status
 from lifefold.core.fleet.status import AgentStatus, TaskStatus
 from lifefold.core.kernel import Reaction, Refusal
+from lifefold.core.session import Usage
+from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, coming
+from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost
 from lifefold.interpreters.run import Runner
 
 STYLES: Final = {
@@ -33,6 +36,9 @@ STYLES: Final = {
     "CLAIMED": "cyan",
     "IN_PROGRESS": "cyan",
     "DONE": "blue",
+    "PLANNED": "yellow",
+    "PENDING_APPROVAL": "yellow",
+    "ORPHANED": "red",
 }
 
 COLUMNS: Final = ("AGENT", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")
@@ -51,9 +57,11 @@ NEWS_WANTED: Final = 4
 class Picture:
     """Watches a runner, and draws how things stand."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, account: Account) -> None:
         """Begin to watch the runner."""
         self._runner = runner
+        self._account = account
+        self._log = logs.option(runner.folder.log)
         self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
         runner.observers.append(self._observe)
 
@@ -69,17 +77,18 @@ class Picture:
         top = [
             *_wrapped(self._headline(tasks, width), width),
             *self._leaving(width),
+            *self._awaited(width, max(1, height // 4)),
             *self._notices(width, height // 2),
         ]
         room = height - len(top) - 3  # two empty lines, and one on which the cursor stands in the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
-        task_lines = _tasks(tasks, width, max(1, room // 4))
+        task_lines = _tasks(tasks, width, max(1, room // 4), self._runner.engine.clock.now_ms())
         agents = self._agents(width, max(2, room - news - len(task_lines)))
         left = max(0, room - len(task_lines) - agents.row_count - 1)
         return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(width, left))
 
     def _headline(self, tasks: Sequence[TaskStatus], width: int) -> Text:
-        counts = Counter(task.state for task in tasks)
+        counts = dict(by_state(tasks))
         closed = counts.pop("CLOSED", 0)
         cells = 24 if width >= WIDE_CHARACTERS else 8
         bar = "█" * round(cells * closed / len(tasks)) if tasks else ""
@@ -88,7 +97,8 @@ class Picture:
         )
         for state, count in counts.items():
             text.append(f" · {count} {_low(state)}", STYLES.get(state, ""))
-        return text
+        total = self._account.spending.total
+        return text.append(f" · {cost(total)} spent") if total != Usage() else text
 
     def _leaving(self, width: int) -> list[Text]:
         sessions = len(self._runner.handlers.live)
@@ -103,6 +113,18 @@ class Picture:
             case _:
                 words = "leaving at once"
         return _wrapped(Text(words, "bold yellow"), width)
+
+    def _awaited(self, width: int, lines: int) -> list[Text]:
+        """Return what waits for a person: as much as there are lines for, the first in any case, and how much more."""
+        if self._runner.leaving:
+            return []
+        waiting = status.waiting(self._runner.aggregates)
+        words = [f"! {line}" for line in awaited.lines(waiting, self._account.paused_by, self._log)]
+        wrapped = [_wrapped(Text(each, "bold yellow"), width) for each in words]
+        fitting = max(1, sum(end <= lines for end in accumulate(len(each) for each in wrapped)))
+        found = [line for each in wrapped[:fitting] for line in each]
+        more = len(wrapped) - fitting
+        return [*found, Text(f"! and {more} more: lifefold status", "bold yellow")] if more > 0 else found
 
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the last notices, whole: as many as there are lines for, and one in any case."""
@@ -146,9 +168,15 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
+    if agent.silent_since_ms:
+        doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
+    rests = _RESTS.get(agent.intent, "")
     yield Text(agent.name)
-    yield Text(doing + ending, STYLES.get(agent.state, ""))
+    if rests:
+        yield Text(f"{doing} · {rests}" if wide else rests, "yellow")
+    else:
+        yield Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
     yield Text(age(now_ms - agent.since_ms))
     yield Text(agent.task or "-")
     yield Text(str(agent.session_seq))
@@ -157,11 +185,15 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     yield Text(coming(agent.timer, now_ms))
 
 
-def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int) -> list[Text]:
+_RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
+"""What is said of agents that were asked to begin nothing new, by what was asked."""
+
+
+def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> list[Text]:
     """Return the tasks, each in the colour of its state; if they are too many, the closed ones are left out first."""
-    words = [_task(task) for task in tasks]
+    words = [_task(task, now_ms) for task in tasks]
     if _fitting(words, width, lines) < len(words):
-        words = [_task(task) for task in tasks if task.state != "CLOSED"]
+        words = [_task(task, now_ms) for task in tasks if task.state != "CLOSED"]
     fitting = _fitting(words, width, lines)
     while len(wrapped := _wrapped(_listed(words[:fitting], len(words) - fitting), width)) > lines and fitting:
         fitting -= 1
@@ -173,9 +205,10 @@ def _fitting(words: Sequence[Text], width: int, lines: int) -> int:
     return sum(end <= width * lines for end in accumulate(len(word) for word in words))
 
 
-def _task(task: TaskStatus) -> Text:
-    claims = f" ({task.claims} claims)" if task.claims > 1 else ""
-    return Text(f"{task.id}:{_low(task.state)}{claims}  ", STYLES.get(task.state, ""))
+def _task(task: TaskStatus, now_ms: int) -> Text:
+    claims = f"{task.claims} claims" if task.claims > 1 else ""
+    more = ", ".join(filter(None, (claims, coming(task.timer, now_ms) if task.timer else "")))
+    return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 
 def _listed(words: Sequence[Text], more: int) -> Text:

@@ -10,15 +10,18 @@ from typing import Final
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, mailbox
-from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, journal
+from lifefold.core.fleet import assignment, intent, job, mailbox
+from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli.words import clock_time
+from lifefold.interpreters.cli.words import clock_time, spent
 
 SHOWN: Final = ("session", "task")
 """The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
 
 LEAVING: Final = "asked to leave"
+
+PEOPLE: Final = "operator:"
+"""What the actors begin with who are people; their login names follow."""
 
 
 class Happening(msgspec.Struct, frozen=True):
@@ -34,7 +37,8 @@ class Happening(msgspec.Struct, frozen=True):
         event = self.event
         moved = f"{event.from_status or '(new)'} -> {event.to_status}"
         name = f"{event.entity_type} {event.entity_id}"
-        return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}".encode())
+        by = f" (by {event.actor})" if event.actor.startswith(PEOPLE) else ""
+        return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}{by}".encode())
 
     def short_line(self) -> str:
         """Return what matters most, first: when, who, in which state now, why."""
@@ -62,6 +66,8 @@ def _wish(event: Event, among: Aggregate) -> str:
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
     wanted: intent.Intent = among.record("intent")
+    if wanted.state is intent.State.PAUSE:
+        return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is intent.State.HOLD else wanted.reason
 
 
@@ -69,6 +75,10 @@ def _cause(event: Event, told: LifecycleEvent) -> str:
     match event:
         case assignment.Assigned(brief=brief):
             says = f"{brief.task}, claim {brief.epoch}"
+        case job.Split(epoch=epoch, tasks=tasks):
+            says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
+        case session.SessionExited(usage=used) if used != session.Usage():
+            says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.LetterArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case _:

@@ -1,15 +1,19 @@
-"""How things are put for people: ages, times of day, columns, states with their evidence, what comes next."""
+"""How things are put for people: ages, times, columns, states with their evidence, what comes next, costs."""
 
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from lifefold.core.fleet.status import AgentStatus, Timer
+from lifefold.core.fleet.status import AgentStatus, TaskStatus, Timer
+from lifefold.core.session import Usage
+from lifefold.core.task import State
+from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.run.evidence import Evidence
 
 _S, _MIN, _H, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -21,6 +25,10 @@ _COMING: Final = {
     "SessionTimeout": "times out",
     "BackoffElapsed": "next try",
     "GraceExceeded": "killed",
+    "Rested": "next try",
+    "ApprovalExpired": "refused",
+    "SubtasksOverdue": "blocked",
+    "RestartDue": "restart",
 }
 """What a timer brings, by the event's name."""
 
@@ -43,6 +51,56 @@ def coming(timer: Timer | None, now_ms: int) -> str:
         return "-"
     left_ms = timer.deadline_ms - now_ms
     return f"{_COMING.get(timer.event, timer.event)} {f'in {age(left_ms)}' if left_ms >= _S else 'now'}"
+
+
+def by_state(tasks: Iterable[TaskStatus]) -> Iterator[tuple[str, int]]:
+    """Yield the states that tasks are in, and how many are in each, in the order in which a task goes through them."""
+    counts = Counter(task.state for task in tasks)
+    return ((state, counts[state]) for state in _ORDER if counts[state])
+
+
+_ORDER: Final = (
+    State.CLOSED,
+    State.DONE,
+    State.IN_PROGRESS,
+    State.CLAIMED,
+    State.WAITING_FOR_SUBTASKS,
+    State.OPEN,
+    State.PLANNED,
+    State.PENDING_APPROVAL,
+    State.ORPHANED,
+    State.BLOCKED,
+    State.FAILED,
+    State.CANCELLED,
+)
+"""From what is finished to what is to come, and then what people should look at."""
+
+
+def money(microusd: int) -> str:
+    """Return an amount as ``$1.24``; what is less than a cent is not nothing."""
+    cents = (microusd + 5_000) // 10_000
+    return f"${cents // 100:,}.{cents % 100:02d}" if microusd >= _CENT else "<$0.01"
+
+
+_CENT: Final = 10_000
+
+
+def cost(usage: Usage) -> str:
+    """Return what was spent: the money, or the tokens where nobody has said what they cost; a hyphen for nothing."""
+    if usage.cost_microusd:
+        return money(usage.cost_microusd)
+    tokens = usage.input_tokens + usage.output_tokens
+    return f"{tokens:,} tokens" if tokens else "-"
+
+
+def spent(usage: Usage) -> str:
+    """Return all that is known to be spent: ``$0.12, 1,200 tokens in, 340 out``; empty if nothing is."""
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    known = (
+        money(usage.cost_microusd) if usage.cost_microusd else "",
+        tokens if usage.input_tokens or usage.output_tokens else "",
+    )
+    return ", ".join(filter(None, known))
 
 
 def clock_time(timestamp_s: float) -> str:
@@ -69,16 +127,31 @@ def asked(agent: AgentStatus) -> str:
     """Return what was asked of an agent, and why if somebody said so; in the end nobody asks, there is just no work."""
     if agent.reason == NO_WORK:
         return NO_WORK
-    return f"{agent.intent}: {agent.reason}" if agent.reason else agent.intent
+    wanted = _ASKED.get(agent.intent, agent.intent)
+    reason = plain(" ".join(agent.reason.split()).encode())
+    return f"{wanted}: {reason}" if reason else wanted
+
+
+_ASKED: Final = {"Drain": "draining"}
+"""How it is said what was asked of an agent, where that is not the name of it."""
 
 
 def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
-    """Return the state, with a doubt where the log says that a session lives and no process is there."""
+    """Return the state, with a doubt where the log says that a session lives and no process is there.
+
+    Of a session that was warned of it says for how long it has shown no sign of progress by now.
+    """
     if agent.processes and (evidence is None or not evidence.alive):
         return f"{agent.state}? no process"
     if agent.state == "Stopped" and agent.processes:
         return "Stopped, ending"
-    return agent.state
+    if agent.silent_since_ms and evidence is not None and evidence.silent_ms is not None:
+        return f"{agent.state}, silent for {age(evidence.silent_ms)}"
+    return _DOWN.get(agent.supervision, agent.state)
+
+
+_DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting", "Quarantined": "Quarantined"}
+"""How an agent is that was stopped by its errors, in a fleet that begins such agents anew."""
 
 
 def this_command() -> str:

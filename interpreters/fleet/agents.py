@@ -1,48 +1,185 @@
 """The ``[[agents]]`` of a fleet file."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
+from lifefold.core.fleet import Budget, Caps, pulse
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.intensity import Restart
+from lifefold.core.policy.recovery import Retry
 from lifefold.core.session import Limits
-from lifefold.interpreters.fleet import values
+from lifefold.interpreters.fleet import forms, values
+from lifefold.interpreters.fleet.budget import AgentBudgetKeys, check_caps, read_caps, with_time
 from lifefold.interpreters.fleet.command import (
-    parse_command,
+    COMMAND,
     placeholders,
     python_command,
     settled_command,
     what_is_wrong_with,
 )
+from lifefold.interpreters.fleet.gates import LEVEL
+from lifefold.interpreters.fleet.keys import Key, Section, heading
 from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
+from lifefold.interpreters.fleet.values import as_array, as_table
 
 MOST_AGENTS = 1_000
 MOST_ERRORS = 1_000_000
 LEAST_OUTPUT_BYTES = 1_000
+LEAST_SILENCE_MS = 1_000
 
 UNTOLD = (
     "neither {prompt} nor {prompt_file}: the agent has to read what to do from the file that LIFEFOLD_PROMPT_FILE names"
 )
 
+MOST_RESTARTS = 100
 
-def read_agents(root: Table, folder: Path) -> list[Agent]:
-    """Return all agents, those of a ``count`` numbered from 1; paths in commands are relative to ``folder``."""
+_LIMITS = Limits()
+_RESTART = Restart()
+
+
+class RestartKeys(Section, header="[agents.restart]"):
+    """How often an agent that has stopped by its errors is begun anew, in a fleet with `[fleet.restart]`."""
+
+    max_restarts = Key(
+        forms.integer(0, MOST_RESTARTS),
+        "it is restarted so often within `window`, and then quarantined; 0: never restarted",
+        _RESTART.max_restarts,
+    )
+    window = Key(forms.duration(1), "how long a restart counts", _RESTART.window_ms)
+    backoff_base = Key(
+        forms.duration(1),
+        "before the n-th restart within `window` it rests `min(base * 2^(n-1), cap)`",
+        _RESTART.pause.base_ms,
+    )
+    backoff_cap = Key(forms.duration(1), "the longest rest before a restart", _RESTART.pause.cap_ms)
+
+
+class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
+    """Who works."""
+
+    name = Key(forms.NAME, "what it is called", "", required=True)
+    count = Key(forms.integer(1, MOST_AGENTS), "how many of it there are; several are `name-1`, `name-2` and so on", 1)
+    kind = Key(forms.KIND, "a command, or an agent of your own in Python", "command")
+    command = Key[tuple[str, ...]](
+        COMMAND,
+        "the program and its arguments, never a shell; `{prompt}`, `{prompt_file}`, `{task}`, `{worktree}`,"
+        " `{fleet_dir}` are put in, `{{` is a brace",
+        (),
+        required=True,
+        when=("kind", "command"),
+    )
+    target = Key(
+        forms.TARGET,
+        "the class of your own, in a module beside the fleet file or installed",
+        "",
+        required=True,
+        when=("kind", "python"),
+    )
+    roles = Key[tuple[str, ...]](forms.NAMES, "what tasks may ask for with `role`", ())
+    trust = Key(
+        LEVEL,
+        "how far it is trusted to begin with, in a fleet that gates anything; it earns more",
+        AccessLevel.UNTRUSTED,
+    )
+    env = Key[dict[str, str]](forms.VARIABLES, "added to the runner's environment", {})
+    session_timeout = Key[int | None](
+        forms.duration(1),
+        "how long a session may take; without one a hung session hangs (a warning says so)",
+        _LIMITS.session_timeout_ms,
+    )
+    stall_timeout = Key[int | None](
+        forms.duration(LEAST_SILENCE_MS),
+        "a session that shows no sign of progress for so long is ended, which is an error; see below",
+        None,
+    )
+    stall_warn = Key[int | None](
+        forms.duration(LEAST_SILENCE_MS),
+        "after so much silence people are told",
+        None,
+        absent="half of `stall_timeout`",
+    )
+    stall_interrupt = Key[int | None](
+        forms.duration(LEAST_SILENCE_MS), "after so much of it the session is sent SIGINT, once", None
+    )
+    grace = Key(forms.duration(0), "between being asked to end and being killed", _LIMITS.grace_ms)
+    max_consecutive_errors = Key(
+        forms.integer(1, MOST_ERRORS),
+        "the agent stops when it has so many errors in a row",
+        _LIMITS.max_consecutive_errors,
+    )
+    max_total_errors = Key(
+        forms.integer(1, MOST_ERRORS), "the agent stops when it has so many errors", _LIMITS.max_total_errors
+    )
+    backoff_base = Key(
+        forms.duration(1),
+        "the pause after the n-th error in a row is `min(base * 2^(n-1), cap)`; mind `reset_errors_on`",
+        _LIMITS.backoff_base_ms,
+    )
+    backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms)
+    jitter = Key(
+        forms.FRACTION,
+        "shortens each pause by up to this share, so that agents do not come back together",
+        _LIMITS.jitter,
+    )
+    reset_errors_on = Key[Literal["start", "success"]](
+        forms.RESET_ERRORS_ON,
+        "what ends a row of errors: a session that starts, or only one that succeeds; see below",
+        _LIMITS.reset_errors_on,
+    )
+    output_limit = Key(
+        forms.size(LEAST_OUTPUT_BYTES),
+        "of each session's output, on disk; the middle is dropped",
+        DEFAULT_OUTPUT_LIMIT_BYTES,
+    )
+    budget = AgentBudgetKeys
+    restart = RestartKeys
+
+
+def read_agents(root: Table, folder: Path, budget: Budget) -> list[Agent]:
+    """Return all agents, those of a ``count`` numbered from 1; paths in commands are relative to ``folder``.
+
+    ``budget`` is the fleet's, which theirs have to fit to.
+    """
     names = Names()
-    return [
+    limited: list[tuple[Table, Caps]] = []
+    agents = [
         agent
-        for table in root.tables("agents", named_by="name")
-        for agent in _agents(table, folder)
+        for table in root.tables(AgentKeys)
+        for agent in _agents(table, folder, limited)
         if names.is_new(table, "name", agent.name)
     ]
+    share = with_time(budget, [each.limits for each in agents]).share
+    for table, caps in limited:
+        check_caps(table, caps, share)
+    return agents
 
 
-def _agents(table: Table, folder: Path) -> Iterator[Agent]:
-    name = table.required("name", values.name, "")
-    count = table.optional("count", values.integer(1, MOST_AGENTS), 1)
+def written_roles(root: Table) -> list[str]:
+    """Return all roles that are written: who asks for that of an agent that is refused has made no mistake."""
+    agents = as_array(root.values.get(heading(AgentKeys).key)) or []
+    tables = [table for agent in agents if (table := as_table(agent)) is not None]
+    roles = [role for table in tables for role in as_array(table.get(AgentKeys.roles.name)) or []]
+    return [role for role in roles if isinstance(role, str)]
+
+
+def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> Iterator[Agent]:
+    name = table.read(AgentKeys.name)
+    count = table.read(AgentKeys.count)
     written, target = _runs(table)
-    env: dict[str, str] = table.optional("env", values.variables, {})
+    roles = tuple(dict.fromkeys(table.read(AgentKeys.roles)))
+    trust = table.read(AgentKeys.trust)
+    env = dict(table.read(AgentKeys.env))
     limits = _limits(table)
-    output_limit_bytes = table.optional("output_limit", values.size(LEAST_OUTPUT_BYTES), DEFAULT_OUTPUT_LIMIT_BYTES)
+    stall = _stall(table)
+    restart = _restart(table.table(RestartKeys))
+    output_limit_bytes = table.read(AgentKeys.output_limit)
+    purse = table.table(AgentBudgetKeys)
+    caps = read_caps(purse)
+    limited.append((purse, caps))
     place = table.place("target") if target else ""
     table.finish()
     command = python_command(target, folder) if target else settled_command(written, folder) if written else ()
@@ -50,36 +187,85 @@ def _agents(table: Table, folder: Path) -> Iterator[Agent]:
         _check_command(table, written, command, env)
     for number in range(1, count + 1) if name else ():
         numbered = name if count == 1 else f"{name}-{number}"
-        yield Agent(numbered, command, written, env, limits, output_limit_bytes, target, place)
+        yield Agent(
+            numbered,
+            command,
+            written,
+            env,
+            limits,
+            output_limit_bytes,
+            target,
+            place,
+            roles,
+            trust,
+            caps,
+            stall,
+            restart,
+        )
 
 
 def _runs(table: Table) -> tuple[tuple[str, ...], str]:
     """Return the command, or the target of an agent of kind ``python``; what is not there is empty."""
-    if table.optional("kind", values.kind, "command") == "python":
-        return (), table.required("target", values.target, "")
-    return table.required("command", parse_command, ()), ""
+    if table.read(AgentKeys.kind) == "python":
+        return (), table.read(AgentKeys.target)
+    return table.read(AgentKeys.command), ""
 
 
 def _limits(table: Table) -> Limits:
-    default = Limits()
     limits = Limits(
-        max_consecutive_errors=table.optional(
-            "max_consecutive_errors", values.integer(1, MOST_ERRORS), default.max_consecutive_errors
-        ),
-        max_total_errors=table.optional("max_total_errors", values.integer(1, MOST_ERRORS), default.max_total_errors),
-        backoff_base_ms=table.optional("backoff_base", values.duration(1), default.backoff_base_ms),
-        backoff_cap_ms=table.optional("backoff_cap", values.duration(1), default.backoff_cap_ms),
-        jitter=table.optional("jitter", values.fraction, default.jitter),
-        grace_ms=table.optional("grace", values.duration(0), default.grace_ms),
-        session_timeout_ms=table.optional("session_timeout", values.duration(1), default.session_timeout_ms),
-        reset_errors_on=table.optional("reset_errors_on", values.start_or_success, default.reset_errors_on),
+        max_consecutive_errors=table.read(AgentKeys.max_consecutive_errors),
+        max_total_errors=table.read(AgentKeys.max_total_errors),
+        backoff_base_ms=table.read(AgentKeys.backoff_base),
+        backoff_cap_ms=table.read(AgentKeys.backoff_cap),
+        jitter=table.read(AgentKeys.jitter),
+        grace_ms=table.read(AgentKeys.grace),
+        session_timeout_ms=table.read(AgentKeys.session_timeout),
+        reset_errors_on=table.read(AgentKeys.reset_errors_on),
     )
-    if "session_timeout" not in table:
+    if "session_timeout" not in table and "stall_timeout" not in table:
         table.warn("session_timeout", "no session_timeout: a session that hangs is never ended")
-    if limits.backoff_base_ms > limits.backoff_cap_ms:
-        cap = format_duration(limits.backoff_cap_ms)
-        table.warn("backoff_base", f"longer than backoff_cap, so every pause lasts {cap}")
+    warn_of_a_long_base(table, limits.backoff_base_ms, limits.backoff_cap_ms)
     return limits
+
+
+def _stall(table: Table) -> pulse.Limits | None:
+    """Return what silence an agent may keep; None if it is not watched."""
+    end_ms = table.read(AgentKeys.stall_timeout)
+    written = {key.name: table.read(key) for key in (AgentKeys.stall_warn, AgentKeys.stall_interrupt)}
+    if end_ms is None:
+        for name in [name for name in written if name in table]:
+            table.warn(name, "no stall_timeout: nobody watches whether its sessions move")
+        return None
+    warn_ms, nudge_ms = written["stall_warn"] or end_ms // 2, written["stall_interrupt"]
+    steps = {"stall_warn": warn_ms, "stall_interrupt": nudge_ms, "stall_timeout": end_ms}
+    for (name, ms), (later, later_ms) in pairwise([(name, ms) for name, ms in steps.items() if ms is not None]):
+        if later_ms <= ms:
+            shorter, longer = format_duration(ms), format_duration(later_ms)
+            if name in table:
+                table.problem(name, f"found {shorter}; accepted: less than {later}, {longer}")
+            else:
+                table.problem(later, f"found {longer}; accepted: more than {name}, {shorter}")
+            return None
+    return pulse.Limits(warn_ms, nudge_ms, end_ms)
+
+
+def _restart(table: Table) -> Restart:
+    """Return how often an agent is begun anew."""
+    base_ms, cap_ms = table.read(RestartKeys.backoff_base), table.read(RestartKeys.backoff_cap)
+    restart = Restart(
+        max_restarts=table.read(RestartKeys.max_restarts),
+        window_ms=table.read(RestartKeys.window),
+        pause=Retry(base_ms=base_ms, cap_ms=cap_ms),
+    )
+    table.finish()
+    warn_of_a_long_base(table, base_ms, cap_ms)
+    return restart
+
+
+def warn_of_a_long_base(table: Table, base_ms: int, cap_ms: int) -> None:
+    """Warn if pauses cannot grow."""
+    if base_ms > cap_ms:
+        table.warn("backoff_base", f"longer than backoff_cap, so every pause lasts {format_duration(cap_ms)}")
 
 
 def _check_command(table: Table, written: tuple[str, ...], command: tuple[str, ...], env: dict[str, str]) -> None:

@@ -16,7 +16,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lifefold.interpreters.fleet.values import RefusedError, words
+from lifefold.interpreters.fleet.forms import WORDS, Form
+from lifefold.interpreters.fleet.values import RefusedError
 
 SESSION_PLACEHOLDERS = ("prompt", "prompt_file", "task", "worktree")
 FLEET_PLACEHOLDER = "fleet_dir"
@@ -48,12 +49,24 @@ def literal(text: str) -> str:
 
 def parse_command(value: object) -> tuple[str, ...]:
     """Accept a command whose placeholders are all known."""
-    command = words(value)
+    command = WORDS.parse(value)
     for index, argument in enumerate(command):
         for name in placeholders(argument):
             if name not in SESSION_PLACEHOLDERS and name != FLEET_PLACEHOLDER:
                 raise RefusedError(name if name in {"{", "}"} else f"{{{name}}}", PLACEHOLDER_FORM, index)
     return command
+
+
+_ARGUMENT = rf"^(?:[^{{}}]|\{{\{{|\}}\}}|\{{(?:{'|'.join((*SESSION_PLACEHOLDERS, FLEET_PLACEHOLDER))})\}})*$"
+
+COMMAND = Form(
+    WORDS.accepted,
+    WORDS.brief,
+    {"type": "array", "minItems": 1, "items": {"type": "string", "pattern": _ARGUMENT}},
+    parse_command,
+    list,
+)
+"""An agent's command, with placeholders."""
 
 
 def settled_command(command: Sequence[str], folder: Path) -> tuple[str, ...]:

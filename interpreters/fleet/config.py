@@ -3,65 +3,230 @@
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lifefold.interpreters.fleet import values
-from lifefold.interpreters.fleet.agents import read_agents
+from msgspec.structs import replace
+
+from lifefold.core.approval import APPROVAL_TIMEOUT_MS
+from lifefold.core.fleet import GatePlan, TaskPlan
+from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
+from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.interpreters.fleet import forms, values
+from lifefold.interpreters.fleet.agents import MOST_RESTARTS, AgentKeys, read_agents, warn_of_a_long_base, written_roles
+from lifefold.interpreters.fleet.budget import FleetBudgetKeys, check_caps, read_budget, said_budget, with_time
 from lifefold.interpreters.fleet.command import placeholders
 from lifefold.interpreters.fleet.files import read_text
-from lifefold.interpreters.fleet.interpreters import performs_effects_alone, read_interpreters
+from lifefold.interpreters.fleet.gates import CLAIM, GATES, MERGE
+from lifefold.interpreters.fleet.interpreters import InterpreterKeys, performs_effects_alone, read_interpreters
+from lifefold.interpreters.fleet.keys import Key, Section, said, said_but_defaults
 from lifefold.interpreters.fleet.meaning import meaning
-from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
+from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Agent, Fleet
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, Report
 from lifefold.interpreters.fleet.table import Table
-from lifefold.interpreters.fleet.tasks import read_tasks
-from lifefold.interpreters.fleet.units import format_duration
+from lifefold.interpreters.fleet.tasks import Crew, TaskKeys, read_tasks
 
 LEAST_LEASE_MS = 1_000
+RESTART = "restart"
+"""The key of a table that is not there unless agents are to be begun anew."""
+
+_RESTARTS = Intensity()
+_RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 
 _LINE = re.compile(r"\bat line (\d+)")
 
 
-def load(path: Path | str) -> Fleet:
+class RetryKeys(Section, header="[fleet.retry]"):
+    """When a task that failed is tried again."""
+
+    backoff_base = Key(
+        forms.duration(1),
+        "before its n-th retry a task rests `min(base * 2^(n-1), cap)`",
+        _RETRY.backoff_base_ms,
+    )
+    backoff_cap = Key(forms.duration(1), "the longest rest before a retry", _RETRY.backoff_cap_ms)
+    fatal_retries = Key(
+        forms.integer(0, MOST_RETRIES),
+        "how often a failure that cannot pass is tried again: an agent that is not logged in, or has no credit left",
+        _RETRY.fatal_retries,
+    )
+
+
+class RestartKeys(Section, header="[fleet.restart]"):
+    """Has agents that have stopped by their errors begun anew, each as often as its `[agents.restart]` says."""
+
+    max_restarts = Key(
+        forms.integer(1, MOST_RESTARTS),
+        "agents are restarted so often within `window`, all of them together; who needs one more is quarantined",
+        _RESTARTS.max_restarts,
+    )
+    window = Key(forms.duration(1), "how long a restart counts", _RESTARTS.window_ms)
+
+
+class FleetKeys(Section, header="[fleet]"):
+    """The fleet as a whole."""
+
+    name = Key(forms.NAME, "what it is called; its log is `.lifefold/NAME.db`", "", required=True)
+    repository = Key(
+        forms.TEXT,
+        "the git repository the agents work on, or a folder in it; without it each task has a plain folder and nothing"
+        " is merged",
+        "",
+    )
+    lease = Key(
+        forms.duration(LEAST_LEASE_MS),
+        "how long sessions go on when their runner is gone; a new run within that time adopts them",
+        DEFAULT_LEASE_MS,
+    )
+    verify_timeout = Key(forms.duration(1), "how long one verification command may take", DEFAULT_VERIFY_TIMEOUT_MS)
+    approve_plan = Key(forms.BOOLEAN, "whether a person must approve the tasks before any is given out", default=False)
+    approval_timeout = Key(
+        forms.duration(1),
+        "how long a person is waited for who has to agree to a merge; silence is a refusal",
+        APPROVAL_TIMEOUT_MS,
+    )
+    gates = Key[GatePlan | None](
+        GATES,
+        f"how far an agent must be trusted for which transition of a task: `{CLAIM}` is to take it, `{MERGE}` to have"
+        " its work merged without a person's approval; without any, and without `trust`, trust does not count",
+        None,
+    )
+    retry = RetryKeys
+    budget = FleetBudgetKeys
+    restart = RestartKeys
+
+
+class FileKeys(Section):
+    """Who works, on what, within which limits: a fleet of lifefold."""
+
+    fleet = FleetKeys
+    agents = AgentKeys
+    tasks = TaskKeys
+    interpreters = InterpreterKeys
+
+
+def load(path: Path | str, *, watch: bool = False) -> Fleet:
     """Return the fleet that a file describes. Raises ``FleetFileError`` with everything that is wrong with the file.
 
+    One that is to ``watch`` for more tasks need have none to begin with.
     Paths in the file are relative to the folder it lies in. Nothing is looked at but the file, its prompt files,
     whether the repository is a folder, and whether the programs are there.
     """
     file, source = str(path), Path(path).absolute()
     content = _content(source, file)
     root = Table(Report(file, content), _document(content, file))
-    fleet = root.table("fleet")
-    name = fleet.required("name", values.name, "")
-    repository = _repository(fleet, source.parent)
-    lease_ms = fleet.optional("lease", values.duration(LEAST_LEASE_MS), DEFAULT_LEASE_MS)
-    verify_timeout_ms = fleet.optional("verify_timeout", values.duration(1), DEFAULT_VERIFY_TIMEOUT_MS)
-    fleet.finish()
-    agents = read_agents(root, source.parent)
+    table = root.table(FleetKeys)
+    fleet = _fleet(table, source)
+    agents = read_agents(root, source.parent, fleet.budget)
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
-    tasks = read_tasks(root, source.parent, prompt_is_argument="prompt" in used)
+    share = with_time(fleet.budget, [agent.limits for agent in agents]).share
+    check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
+    crew = Crew("prompt" in used, written_roles(root), share)
+    tasks = read_tasks(root, source.parent, crew, may_be_none=watch)
+    if fleet.restarts is None and any(each.restart != Restart() for each in agents):
+        table.warn(RESTART, "nobody is restarted without [fleet.restart], whatever [agents.restart] says")
+    if "approval_timeout" in table and not any(task.asks for task in tasks) and not fleet.gates:
+        table.warn("approval_timeout", 'no task has approval = "merge": nobody is waited for')
+    gates = fleet.gates
+    if gates is None and (any(each.trust for each in agents) or any(each.trust for each in tasks)):
+        gates = GatePlan()
+    if gates is not None and agents and tasks and not watch and not any(_may_begin(agents, gates, t) for t in tasks):
+        accepted = "an agent that may take a task that waits for no other, or lifefold run --watch, and promote one"
+        table.problem("gates", f"nobody is trusted to begin with anything; accepted: {accepted}")
     interpreters = list(read_interpreters(root))
     root.finish()
     root.report.raise_problems()
-    written = {
-        "name": name,
-        "repository": None if repository is None else Path(str(fleet.values["repository"])).as_posix(),
-        "lease": format_duration(lease_ms),
-        "verify_timeout": format_duration(verify_timeout_ms),
-    }
-    return Fleet(
-        name=name,
-        repository=repository,
-        lease_ms=lease_ms,
-        verify_timeout_ms=verify_timeout_ms,
+    kept = [each for each in interpreters if not performs_effects_alone(each)]
+    return replace(
+        fleet,
         agents=tuple(agents),
         tasks=tuple(tasks),
+        watch=watch,
+        gates=gates,
         warnings=tuple(root.report.warnings),
-        source=source,
-        meaning=meaning(written, agents, tasks, [each for each in interpreters if not performs_effects_alone(each)]),
         interpreters=tuple(interpreters),
+        meaning=meaning(_written(fleet, table), agents, tasks, kept),
     )
+
+
+def _may_begin(agents: Sequence[Agent], gates: GatePlan, task: TaskPlan) -> bool:
+    """Tell whether somebody may take a task as they are in the beginning, and nothing has to be done before."""
+    least = max(gates.claim, task.trust)
+    able = [each for each in agents if each.trust >= least and (not task.role or task.role in each.roles)]
+    return bool(able) and not task.depends_on
+
+
+def _fleet(table: Table, source: Path) -> Fleet:
+    """Return what the table of that name says, with nobody in it yet."""
+    fleet = Fleet(
+        name=table.read(FleetKeys.name),
+        repository=_repository(table, source.parent),
+        lease_ms=table.read(FleetKeys.lease),
+        verify_timeout_ms=table.read(FleetKeys.verify_timeout),
+        source=source,
+        approve_plan=table.read(FleetKeys.approve_plan),
+        approval_ms=table.read(FleetKeys.approval_timeout),
+        retry=_retry(table.table(RetryKeys)),
+        budget=read_budget(table.table(FleetBudgetKeys)),
+        gates=table.read(FleetKeys.gates),
+        restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
+    )
+    table.finish()
+    return fleet
+
+
+def _retry(table: Table) -> RetryPolicy:
+    """Return when a task is tried again; how often, each task says itself."""
+    policy = replace(
+        _RETRY,
+        fatal_retries=table.read(RetryKeys.fatal_retries),
+        backoff_base_ms=table.read(RetryKeys.backoff_base),
+        backoff_cap_ms=table.read(RetryKeys.backoff_cap),
+    )
+    table.finish()
+    warn_of_a_long_base(table, policy.backoff_base_ms, policy.backoff_cap_ms)
+    return policy
+
+
+def _restarts(table: Table) -> Intensity:
+    """Return how often agents are begun anew, all of them together."""
+    intensity = Intensity(table.read(RestartKeys.max_restarts), table.read(RestartKeys.window))
+    table.finish()
+    return intensity
+
+
+def _written(fleet: Fleet, table: Table) -> dict[str, object]:
+    """Return what the tables [fleet] and [fleet.retry] mean, as a file would write it."""
+    written = said({FleetKeys.name: fleet.name, FleetKeys.lease: fleet.lease_ms})
+    written |= said({FleetKeys.verify_timeout: fleet.verify_timeout_ms})
+    if fleet.repository is not None:
+        written |= said({FleetKeys.repository: Path(table.read(FleetKeys.repository)).as_posix()})
+    written |= said_but_defaults(
+        {
+            FleetKeys.approve_plan: fleet.approve_plan,
+            FleetKeys.approval_timeout: fleet.approval_ms,
+            FleetKeys.gates: fleet.gates,
+        }
+    )
+    retry = said_but_defaults(
+        {
+            RetryKeys.backoff_base: fleet.retry.backoff_base_ms,
+            RetryKeys.backoff_cap: fleet.retry.backoff_cap_ms,
+            RetryKeys.fatal_retries: fleet.retry.fatal_retries,
+        }
+    )
+    restart = (
+        {
+            RestartKeys.max_restarts: fleet.restarts.max_restarts,
+            RestartKeys.window: fleet.restarts.window_ms,
+        }
+        if fleet.restarts
+        else {}
+    )
+    tables = {"retry": retry, RESTART: said(restart)}
+    return written | {name: each for name, each in tables.items() if each} | said_budget(fleet.budget)
 
 
 def _content(source: Path, file: str) -> str:
@@ -86,12 +251,12 @@ def _unreadable(file: str, message: str, line: int | None = None) -> FleetFileEr
     return FleetFileError((Problem(file, "", line, message),))
 
 
-def _repository(fleet: Table, folder: Path) -> Path | None:
-    written = fleet.optional("repository", values.text, "")
+def _repository(table: Table, folder: Path) -> Path | None:
+    written = table.read(FleetKeys.repository)
     if not written:
         return None
     repository = Path(os.path.realpath(folder / written))
     if not os.path.isdir(repository):  # noqa: PTH112 - never raises
         accepted = "a folder, from the fleet file's folder; leave it out for plain folders"
-        fleet.problem("repository", f"found {values.shown(written)}, which is no folder; accepted: {accepted}")
+        table.problem("repository", f"found {values.shown(written)}, which is no folder; accepted: {accepted}")
     return repository

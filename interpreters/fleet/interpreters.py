@@ -1,12 +1,12 @@
 """The ``[[interpreters]]`` of a fleet file: what goes before the standard one, in their order."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Final
 
 from lifefold.core import fleet
 from lifefold.effects import Activity, Effect
-from lifefold.interpreters.fleet import values
+from lifefold.interpreters.fleet import forms
+from lifefold.interpreters.fleet.keys import Key, Section, keys_of
 from lifefold.interpreters.fleet.model import InterpreterEntry
 from lifefold.interpreters.fleet.table import Table
 from lifefold.interpreters.missing import wanted
@@ -17,32 +17,39 @@ KINDS: Final[Mapping[str, type[Effect] | type[Activity]]] = {
 }
 """All that a fleet asks an interpreter for, by name."""
 
-OWN_KEYS: Final = ("use", "for")
-"""What a table says of the interpreter; every other key is an option of the interpreter's own."""
+
+class InterpreterKeys(Section, header="[[interpreters]]", named_by="use", others="an option of the interpreter's own"):
+    """Who performs what the fleet asks for, before the standard interpreter."""
+
+    use = Key(
+        forms.INTERPRETER,
+        "the interpreter, in a module beside the fleet file or installed; or the name of an entry point of the group"
+        " `lifefold.interpreters`",
+        "",
+        required=True,
+    )
+    for_ = Key[tuple[str, ...]](
+        forms.one_or_several(tuple(KINDS)),
+        "the effects and activities it is used for",
+        (),
+        absent="all that it has handlers for",
+    )
 
 
 def read_interpreters(root: Table) -> Iterator[InterpreterEntry]:
     """Yield what a fleet file puts before the standard interpreter; usually nothing."""
     first: dict[str, int | None] = {}
-    for table in root.tables("interpreters", named_by="use", least=0):
-        use = table.required("use", values.interpreter, "")
-        kinds: tuple[str, ...] = table.optional("for", values.one_or_several, ())
-        for number, kind in enumerate(kinds):
-            if kind not in KINDS:
-                at = () if isinstance(table.values["for"], str) else (number,)
-                table.problem("for", f"found {values.shown(kind)}; accepted: {_accepted(kind)}", *at)
-        options = {key: value for key, value in table.values.items() if key not in OWN_KEYS}
-        places = {key: table.place(key) for key in (*OWN_KEYS, *options)}
+    own = keys_of(InterpreterKeys)
+    for table in root.tables(InterpreterKeys):
+        use = table.read(InterpreterKeys.use)
+        kinds = table.read(InterpreterKeys.for_)
+        options = {key: value for key, value in table.values.items() if key not in own}
+        places = {key: table.place(key) for key in (*own, *options)}
         entry = InterpreterEntry(use, kinds, options, places)
         if use and entry.name in first:
             table.problem("use", f"{entry.name} is there twice; first in line {first[entry.name]}")
         first.setdefault(entry.name, table.report.line(table.path))
         yield entry
-
-
-def _accepted(kind: str) -> str:
-    close = get_close_matches(kind, KINDS, n=1)
-    return ", ".join(KINDS) + (f'; did you mean "{close[0]}"?' if close else "")
 
 
 def performs_effects_alone(entry: InterpreterEntry) -> bool:

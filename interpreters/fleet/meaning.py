@@ -8,25 +8,28 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
+from typing import Any
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.core.session import Limits
+from lifefold.interpreters.fleet.agents import AgentKeys, RestartKeys
+from lifefold.interpreters.fleet.budget import said_caps
+from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet.model import Agent, InterpreterEntry
-from lifefold.interpreters.fleet.units import format_duration, format_size
+from lifefold.interpreters.fleet.tasks import TaskKeys
 from lifefold.interpreters.fleet.values import as_table, shortened
 
 _DIGEST = "digest "
 
 
 def meaning(
-    fleet: Mapping[str, str | None],
+    fleet: Mapping[str, object],
     agents: Sequence[Agent],
     tasks: Sequence[TaskPlan],
     interpreters: Sequence[InterpreterEntry] = (),
 ) -> str:
-    """Return the canonical JSON text of a fleet; ``fleet`` has the keys of the table of that name."""
+    """Return the canonical JSON text of a fleet; ``fleet`` is what the table of that name means."""
     document: dict[str, object] = {
-        "fleet": {key: value for key, value in fleet.items() if value is not None},
+        "fleet": fleet,
         "agents": {agent.name: _agent(agent) for agent in agents},
         "tasks": {task.id: _task(task) for task in tasks},
         # Who comes first is given work first, and a JSON object has no order.
@@ -66,34 +69,56 @@ def _digest(text: str) -> str:
 
 
 def _agent(agent: Agent) -> dict[str, object]:
-    env = {name: _digest(value) for name, value in agent.env.items()}
-    output_limit = format_size(agent.output_limit_bytes)
-    runs = {"target": agent.target} if agent.target else {"command": list(agent.written_command)}
-    return {**runs, "env": env, "output_limit": output_limit} | _limits(agent.limits)
-
-
-def _limits(limits: Limits) -> dict[str, object]:
-    timeout_ms = limits.session_timeout_ms
-    return {
-        "session_timeout": None if timeout_ms is None else format_duration(timeout_ms),
-        "grace": format_duration(limits.grace_ms),
-        "max_consecutive_errors": limits.max_consecutive_errors,
-        "max_total_errors": limits.max_total_errors,
-        "backoff_base": format_duration(limits.backoff_base_ms),
-        "backoff_cap": format_duration(limits.backoff_cap_ms),
-        "jitter": limits.jitter,
-        "reset_errors_on": limits.reset_errors_on,
+    limits = agent.limits
+    runs = {AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command}
+    meanings = {
+        AgentKeys.env: {name: _digest(value) for name, value in agent.env.items()},
+        AgentKeys.output_limit: agent.output_limit_bytes,
+        AgentKeys.session_timeout: limits.session_timeout_ms,
+        AgentKeys.grace: limits.grace_ms,
+        AgentKeys.max_consecutive_errors: limits.max_consecutive_errors,
+        AgentKeys.max_total_errors: limits.max_total_errors,
+        AgentKeys.backoff_base: limits.backoff_base_ms,
+        AgentKeys.backoff_cap: limits.backoff_cap_ms,
+        AgentKeys.jitter: limits.jitter,
+        AgentKeys.reset_errors_on: limits.reset_errors_on,
     }
+    newer: dict[Key[Any], object] = {AgentKeys.roles: agent.roles, AgentKeys.trust: agent.trust}
+    if agent.stall is not None:
+        newer |= {
+            AgentKeys.stall_timeout: agent.stall.end_ms,
+            AgentKeys.stall_warn: agent.stall.warn_ms,
+            AgentKeys.stall_interrupt: agent.stall.nudge_ms,
+        }
+    restart = said_but_defaults(
+        {
+            RestartKeys.max_restarts: agent.restart.max_restarts,
+            RestartKeys.window: agent.restart.window_ms,
+            RestartKeys.backoff_base: agent.restart.pause.base_ms,
+            RestartKeys.backoff_cap: agent.restart.pause.cap_ms,
+        }
+    )
+    tables = said_caps(agent.caps) | ({"restart": restart} if restart else {})
+    return said(runs) | said(meanings) | said_but_defaults(newer) | tables
 
 
 def _task(task: TaskPlan) -> dict[str, object]:
-    return {
-        "prompt": task.prompt,
-        "verify": [list(command) for command in task.verify],
-        "depends_on": sorted(task.depends_on),
-        "priority": task.priority,
-        "max_retries": task.max_retries,
+    meanings = {
+        TaskKeys.prompt: task.prompt,
+        TaskKeys.verify: task.verify,
+        TaskKeys.depends_on: sorted(task.depends_on),
+        TaskKeys.priority: task.priority,
+        TaskKeys.max_retries: task.max_retries,
     }
+    newer = {
+        TaskKeys.role: task.role,
+        TaskKeys.trust: task.trust,
+        TaskKeys.files: tuple(sorted(task.files)),
+        TaskKeys.approval: "merge" if task.asks else "none",
+        TaskKeys.max_subtasks: task.most_subtasks,
+        TaskKeys.subtasks_timeout: task.subtasks_ms,
+    }
+    return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 
 
 def _differences(key: str, old: object, new: object) -> Iterator[str]:

@@ -6,7 +6,11 @@ from pathlib import Path
 import msgspec
 
 from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, TaskPlan, pulse
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.interpreters.fleet.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
 DEFAULT_VERIFY_TIMEOUT_MS = 600_000
@@ -18,7 +22,8 @@ class Agent(msgspec.Struct, frozen=True):
 
     ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
     ``target`` there instead, which ``target_place`` says where it stands. ``env`` is added to the environment that the
-    runner itself has. ``output_limit_bytes`` is for each session, on disk.
+    runner itself has. ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its
+    sessions move.
     """
 
     name: str
@@ -29,6 +34,11 @@ class Agent(msgspec.Struct, frozen=True):
     output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
     target: str = ""
     target_place: str = ""
+    roles: tuple[str, ...] = ()
+    trust: AccessLevel = AccessLevel.UNTRUSTED
+    caps: Caps = Caps()
+    stall: pulse.Limits | None = None
+    restart: Restart = Restart()
 
 
 class InterpreterEntry(msgspec.Struct, frozen=True):
@@ -52,6 +62,9 @@ class InterpreterEntry(msgspec.Struct, frozen=True):
 class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
+    One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
+    trust does not count.
+
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
     and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
     """
@@ -60,12 +73,19 @@ class Fleet(msgspec.Struct, frozen=True):
     repository: Path | None
     lease_ms: int
     verify_timeout_ms: int
-    agents: tuple[Agent, ...]
-    tasks: tuple[TaskPlan, ...]
-    warnings: tuple[str, ...]
     source: Path
-    meaning: str
+    approve_plan: bool
+    approval_ms: int
+    retry: RetryPolicy
+    budget: Budget = Budget()
+    restarts: Intensity | None = None
+    agents: tuple[Agent, ...] = ()
+    tasks: tuple[TaskPlan, ...] = ()
     interpreters: tuple[InterpreterEntry, ...] = ()
+    watch: bool = False
+    gates: GatePlan | None = None
+    warnings: tuple[str, ...] = ()
+    meaning: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -75,5 +95,28 @@ class Fleet(msgspec.Struct, frozen=True):
     @property
     def plan(self) -> Plan:
         """Return what the core needs to open the fleet."""
-        agents = tuple(AgentPlan(agent.name, agent.limits, self.verify_timeout_ms) for agent in self.agents)
-        return Plan(self.name, agents, self.tasks)
+        agents = tuple(
+            AgentPlan(
+                each.name,
+                each.limits,
+                self.verify_timeout_ms,
+                each.roles,
+                each.trust,
+                each.caps,
+                each.stall,
+                each.restart,
+            )
+            for each in self.agents
+        )
+        return Plan(
+            self.name,
+            agents,
+            self.tasks,
+            self.approve_plan,
+            self.approval_ms,
+            self.watch,
+            self.retry,
+            self.gates,
+            with_time(self.budget, [each.limits for each in self.agents]),
+            self.restarts,
+        )

@@ -1,11 +1,12 @@
 """A table of a fleet file, read key by key: what is wrong goes into a report, and reading goes on."""
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 
+from lifefold.interpreters.fleet.forms import T, meant
+from lifefold.interpreters.fleet.keys import Key, Section, heading
 from lifefold.interpreters.fleet.places import KeyPath
 from lifefold.interpreters.fleet.problems import Report
-from lifefold.interpreters.fleet.values import Parser, RefusedError, T, as_array, as_table, shown
+from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table, shown
 
 
 class Table:
@@ -27,22 +28,18 @@ class Table:
     def __contains__(self, key: object) -> bool:
         return key in self.values
 
-    def optional(self, key: str, parse: Parser[T], default: T) -> T:
-        """Return what a key means; the default if it is absent, or if it is wrong, which is then reported."""
-        self._known[key] = None
-        if key not in self.values:
-            return default
+    def read(self, key: Key[T]) -> T:
+        """Return what a key means; its default if it is wrong, or absent: what of that is a mistake is reported."""
+        self._known[key.name] = None
+        if key.name not in self.values:
+            if key.required:
+                self.missing(key.name)
+            return key.default
         try:
-            return parse(self.values[key])
+            return key.form.parse(self.values[key.name])
         except RefusedError as refused:
-            self.problem(key, str(refused), *refused.at)
-            return default
-
-    def required(self, key: str, parse: Parser[T], otherwise: T) -> T:
-        """Return what a key means; ``otherwise`` if it is absent or wrong, which is then reported."""
-        if key not in self.values:
-            self.missing(key)
-        return self.optional(key, parse, otherwise)
+            self.problem(key.name, str(refused), *refused.at)
+            return key.default
 
     def missing(self, *keys: str) -> None:
         """Report that a key is absent, or all of several of which one is needed."""
@@ -68,43 +65,47 @@ class Table:
         inner = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in at)
         return f"{self.label}.{key}{inner}" if self.label else f"{key}{inner}"
 
-    def table(self, key: str) -> "Table":
-        """Return the table under a key, an empty one if there is none; report anything else."""
+    def table(self, section: type[Section]) -> "Table":
+        """Return the table of a section, an empty one if there is none; report anything else."""
+        head = heading(section)
+        key = head.key
         self._known[key] = None
         value = self.values.get(key, {})
         table = as_table(value)
         if table is None:
-            self.problem(key, f"found {shown(value)}; accepted: a table, [{key}]")
+            self.problem(key, f"found {shown(value)}; accepted: a table, {head.header}")
         return Table(self.report, table, (*self.path, key), self.key(key))
 
-    def tables(self, key: str, named_by: str, *, least: int = 1) -> Iterator["Table"]:
+    def tables(self, section: type[Section], *, may_be_none: bool = False) -> Iterator["Table"]:
         """Yield the tables of an array, each called by its name if it has one; report anything else, and too few."""
+        head = heading(section)
+        least = 0 if may_be_none else head.least
+        key = head.key
         self._known[key] = None
         value = self.values.get(key, [])
         elements = as_array(value)
         if elements is None:
-            self.problem(key, f"found {shown(value)}; accepted: an array of tables, each under its own [[{key}]]")
+            self.problem(key, f"found {shown(value)}; accepted: an array of tables, each under its own {head.header}")
         elif len(elements) < least:
-            self.report.problem((*self.path, key), self.key(key), f"there are none; write at least one [[{key}]]")
+            self.report.problem((*self.path, key), self.key(key), f"there are none; write at least one {head.header}")
         for index, element in enumerate(elements or ()):
             table = as_table(element)
             if table is None:
-                self.problem(key, f"found {shown(element)}; accepted: a table, [[{key}]]", index)
+                self.problem(key, f"found {shown(element)}; accepted: a table, {head.header}", index)
             else:
-                label = self._label(key, index, table.get(named_by))
+                label = self._label(key, index, table.get(head.named_by))
                 yield Table(self.report, table, (*self.path, key, index), label)
 
     def _label(self, key: str, index: int, name: object) -> str:
-        usable = isinstance(name, str) and 0 < len(name) <= 64 and name.isprintable()  # noqa: PLR2004 - as values.NAME_FORM
+        usable = isinstance(name, str) and 0 < len(name) <= 64 and name.isprintable()  # noqa: PLR2004 - as forms.NAME
         return self.key(f"{key}.{name}") if usable else self.key(key, index)
 
     def finish(self) -> None:
         """Report every key that nobody has asked for."""
         for key in self.values:
             if key not in self._known:
-                close = get_close_matches(key, self._known, n=1)
-                hint = f'did you mean "{close[0]}"?' if close else f"accepted: {', '.join(self._known)}"
-                self.problem(key, f"unknown key; {hint}")
+                hint = meant(key, self._known) or f"; accepted: {', '.join(self._known)}"
+                self.problem(key, f"unknown key{hint}")
 
 
 class Names:

@@ -3,61 +3,130 @@
 import os
 import shutil
 from collections.abc import Sequence
-from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.fleet import values
+import msgspec
+
+from lifefold.core.budget.amounts import Amounts
+from lifefold.core.fleet import TaskPlan, job
+from lifefold.core.fleet.plan import MOST_RETRIES
+from lifefold.core.policy.access import AccessLevel
+from lifefold.interpreters.fleet import forms, values
+from lifefold.interpreters.fleet.budget import TaskBudgetKeys, check_caps, read_caps
 from lifefold.interpreters.fleet.files import read_text
+from lifefold.interpreters.fleet.gates import LEVEL
+from lifefold.interpreters.fleet.keys import Key, Section
 from lifefold.interpreters.fleet.table import Names, Table
 
 LONGEST_ARGUMENT_BYTES = 100_000
 """The longest prompt that is handed over as an argument. Linux allows 131072 bytes, and a retry's prompt is longer."""
 
 LOWEST_PRIORITY = 1_000
-MOST_RETRIES = 1_000
 
 
-def read_tasks(root: Table, folder: Path, *, prompt_is_argument: bool) -> list[TaskPlan]:
-    """Return all tasks; prompt files are relative to ``folder``.
+class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "prompt_file"), least=1):
+    """What is to be done."""
 
-    ``prompt_is_argument`` if an agent's command has ``{prompt}``, which limits a prompt's length.
+    id = Key(forms.TASK_ID, "what it is called", "", required=True)
+    prompt = Key(forms.TEXT, "what the agent is told: at most 100,000 bytes if any agent's command has `{prompt}`", "")
+    prompt_file = Key(forms.TEXT, "the same, from a file", "")
+    verify = Key[tuple[tuple[str, ...], ...]](
+        forms.COMMANDS,
+        "commands that must all exit 0, in the task's worktree, before the work is merged; each a program on PATH, or a"
+        " path in the worktree",
+        (),
+    )
+    depends_on = Key[tuple[str, ...]](
+        forms.TASK_IDS, "tasks that must be closed, that is verified and merged, before this one is given out", ()
+    )
+    priority = Key(forms.integer(1, LOWEST_PRIORITY), "1 is the highest", 2)
+    max_retries = Key(forms.integer(0, MOST_RETRIES), "how often it is opened again after a failure", 3)
+    role = Key(forms.NAME, "only an agent that has this role in its `roles` is given it", "", absent="any agent")
+    trust = Key(LEVEL, "only an agent that is trusted so far is given it", AccessLevel.UNTRUSTED)
+    files = Key[tuple[str, ...]](
+        forms.WORK_PATHS,
+        "what it will change, a folder for all that is in it: of tasks that change the same one is worked at at a time",
+        (),
+    )
+    approval = Key(forms.NONE_OR_MERGE, '`"merge"`: a person must agree before its work is merged', "none")
+    max_subtasks = Key(
+        forms.integer(0, job.MOST_SUBTASKS), "into how many tasks its agents may split it, over all its attempts", 0
+    )
+    subtasks_timeout = Key(
+        forms.duration(1),
+        "how long it waits for the tasks that it was split into",
+        job.SUBTASKS_MS,
+    )
+    budget = TaskBudgetKeys
+
+
+class Crew(msgspec.Struct, frozen=True):
+    """What of a fleet's agents its tasks have to fit to.
+
+    ``prompt_is_argument`` if an agent's command has ``{prompt}``, which limits a prompt's length. ``roles`` are those
+    that agents have, and ``share`` is what a claim is given of what is limited.
     """
+
+    prompt_is_argument: bool
+    roles: Sequence[str]
+    share: Amounts
+
+
+def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = False) -> list[TaskPlan]:
+    """Return all tasks; prompt files are relative to ``folder``."""
     names = Names()
-    tables = list(root.tables("tasks", named_by="id"))
-    tasks = [_task(table, folder) for table in tables]
+    tables = list(root.tables(TaskKeys, may_be_none=may_be_none))
+    tasks = [_task(table, folder, crew.share) for table in tables]
     for table, task in zip(tables, tasks, strict=True):
         names.is_new(table, "id", task.id)
-        if prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
+        if crew.prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
             accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {{prompt}}; give your agents {{prompt_file}} instead"
             key = "prompt" if "prompt" in table else "prompt_file"
             table.problem(key, f"found {len(task.prompt.encode())} bytes; accepted: {accepted}")
+        if task.role and task.role not in crew.roles:
+            accepted = f"roles of agents in this file{forms.meant(task.role, crew.roles)}"
+            table.problem("role", f"found {values.shown(task.role)}, which no agent has; accepted: {accepted}")
     _check_dependencies(tables, tasks)
     return tasks
 
 
-def _task(table: Table, folder: Path) -> TaskPlan:
-    task_id = table.required("id", values.task_id, "")
-    prompt = _prompt(table, folder)
-    verify: tuple[tuple[str, ...], ...] = table.optional("verify", values.commands, ())
-    depends_on: tuple[str, ...] = table.optional("depends_on", values.strings, ())
+def _task(table: Table, folder: Path, share: Amounts) -> TaskPlan:
+    purse = table.table(TaskBudgetKeys)
     task = TaskPlan(
-        id=task_id,
-        prompt=prompt,
-        verify=verify,
-        depends_on=tuple(dict.fromkeys(depends_on)),
-        priority=table.optional("priority", values.integer(1, LOWEST_PRIORITY), 2),
-        max_retries=table.optional("max_retries", values.integer(0, MOST_RETRIES), 3),
+        id=table.read(TaskKeys.id),
+        prompt=_prompt(table, folder),
+        verify=table.read(TaskKeys.verify),
+        depends_on=tuple(dict.fromkeys(table.read(TaskKeys.depends_on))),
+        priority=table.read(TaskKeys.priority),
+        max_retries=table.read(TaskKeys.max_retries),
+        role=table.read(TaskKeys.role),
+        files=tuple(dict.fromkeys(table.read(TaskKeys.files))),
+        asks=table.read(TaskKeys.approval) == "merge",
+        most_subtasks=table.read(TaskKeys.max_subtasks),
+        subtasks_ms=table.read(TaskKeys.subtasks_timeout),
+        caps=read_caps(purse),
+        trust=table.read(TaskKeys.trust),
     )
+    check_caps(purse, task.caps, share)
     table.finish()
-    for index, (program, *_) in enumerate(verify):
+    _check_programs(table, task)
+    for path in task.files:
+        if set(path) & set("*?["):
+            found = f"{values.shown(path)} is taken for a name, not for a pattern"
+            table.warn("files", f"{found}; a folder stands for all that is in it")
+    if "subtasks_timeout" in table and not task.most_subtasks:
+        table.warn("subtasks_timeout", "no max_subtasks: the task is never split, so it waits for nothing")
+    return task
+
+
+def _check_programs(table: Table, task: TaskPlan) -> None:
+    for index, (program, *_) in enumerate(task.verify):
         # A path that is relative leads into the worktree, where the program may still be written.
         if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
             accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
             found = f"found {values.shown(program)}, which cannot be run"
             table.problem("verify", f"{found}; accepted: {accepted}", index, 0)
-    return task
 
 
 def _prompt(table: Table, folder: Path) -> str:
@@ -65,8 +134,8 @@ def _prompt(table: Table, folder: Path) -> str:
         table.problem("prompt_file", "found both prompt and prompt_file; accepted: exactly one of the two")
     elif "prompt" not in table and "prompt_file" not in table:
         table.missing("prompt", "prompt_file")
-    prompt = table.optional("prompt", values.text, "")
-    file = table.optional("prompt_file", values.text, "")
+    prompt = table.read(TaskKeys.prompt)
+    file = table.read(TaskKeys.prompt_file)
     return prompt if "prompt" in table or not file else _prompt_of(table, folder, file)
 
 
@@ -76,7 +145,7 @@ def _prompt_of(table: Table, folder: Path, file: str) -> str:
         table.problem("prompt_file", f"found {values.shown(file)}, which is no file; accepted: {accepted}")
         return ""
     try:
-        return values.text(read_text(folder / file))
+        return forms.TEXT.parse(read_text(folder / file))
     except values.RefusedError as refused:
         table.problem("prompt_file", f"{values.shown(file)}: {refused}")
     except (OSError, ValueError) as error:
@@ -90,10 +159,8 @@ def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan]) -> N
     for table, task in zip(tables, tasks, strict=True):
         for needed in task.depends_on:
             if needed not in known:
-                close = get_close_matches(needed, known, n=1)
-                hint = f'; did you mean "{close[0]}"?' if close else ""
-                accepted = "ids of tasks in this file"
-                table.problem("depends_on", f"found {values.shown(needed)}; accepted: {accepted}{hint}")
+                accepted = f"ids of tasks in this file{forms.meant(needed, known)}"
+                table.problem("depends_on", f"found {values.shown(needed)}; accepted: {accepted}")
     by_id = dict(zip((task.id for task in tasks), tables, strict=True))
     for cycle in _cycles({task.id: list(task.depends_on) for task in tasks}):
         by_id[cycle[0]].problem("depends_on", f"the tasks wait for each other: {' -> '.join((*cycle, cycle[0]))}")

@@ -11,10 +11,11 @@ LONGEST_MS = 365 * 24 * 3_600_000
 LARGEST_BYTES = 1 << 40
 """The largest size that is accepted: 1 TiB."""
 
-_DURATION = re.compile(r"(?:([0-9]{1,12})h)?(?:([0-9]{1,12})m)?(?:([0-9]{1,12})s)?(?:([0-9]{1,12})ms)?")
 _DURATION_UNITS_MS = {"h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_DURATION = re.compile("".join(f"(?:([0-9]{{1,12}}){unit})?" for unit in _DURATION_UNITS_MS))
+DURATION_PATTERN = f"^(?=.){_DURATION.pattern}$"
+"""What a JSON Schema can say of a duration, which is all but its bounds."""
 
-_SIZE = re.compile(r"([0-9]{1,13})(B|kB|KB|MB|GB|KiB|MiB|GiB)")
 _SIZE_UNITS = {
     "GiB": 1 << 30,
     "GB": 10**9,
@@ -25,6 +26,9 @@ _SIZE_UNITS = {
     "KB": 1000,
     "B": 1,
 }
+_SIZE = re.compile(f"([0-9]{{1,13}})({'|'.join(_SIZE_UNITS)})")
+SIZE_PATTERN = f"^{_SIZE.pattern}$"
+"""What a JSON Schema can say of a size, which is all but its bounds."""
 
 
 def parse_duration_ms(text: str) -> int:

@@ -5,22 +5,30 @@ import time
 import msgspec
 
 from lifefold.core.fleet.status import AgentStatus
-from lifefold.interpreters.body import SessionError, is_alive, read_start
+from lifefold.interpreters.body import SessionError, is_alive, last_progress_ms, read_start
 from lifefold.interpreters.run.folder import FleetFolder
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """A process that was looked for. ``observed_ms`` is Unix time."""
+    """A process that was looked for. ``observed_ms`` is Unix time.
+
+    ``silent_ms`` is how long ago its session last showed that it moves, if it lives: by output, or by its heartbeat.
+    """
 
     pid: int
     alive: bool
     observed_ms: int
+    silent_ms: int | None = None
 
 
 def look(folder: FleetFolder, agent: AgentStatus) -> Evidence | None:
     """Look for the process of an agent's last session; None if it never had one."""
     try:
-        start = read_start(folder.last_start(agent.name, agent.attempt))
+        directory = folder.last_start(agent.name, agent.attempt)
+        start, last_ms = read_start(directory), last_progress_ms(directory, folder.heartbeat(agent.name, agent.attempt))
     except SessionError:
         return None
-    return None if start is None else Evidence(start.pid, is_alive(start.agent), time.time_ns() // 1_000_000)
+    if start is None or last_ms is None:
+        return None
+    alive, now_ms = is_alive(start.agent), time.time_ns() // 1_000_000
+    return Evidence(start.pid, alive, now_ms, max(0, now_ms - last_ms) if alive else None)

@@ -10,6 +10,7 @@ class FleetFolder:
 
     def __init__(self, log: Path) -> None:
         """Name the folder after the log's path."""
+        self.log: Final = log.absolute()
         self.root: Final = log.with_name(log.name + ".files").absolute()
         self.worktrees: Final = self.root / "worktrees"
         self.refusals: Final = self.root / "refused.jsonl"
@@ -31,6 +32,10 @@ class FleetFolder:
     def prompt(self, agent: str, attempt: int) -> Path:
         """Return the file with the prompt of an agent's n-th session."""
         return self.session(agent, attempt) / "prompt.txt"
+
+    def heartbeat(self, agent: str, attempt: int) -> Path:
+        """Return the file that an agent's n-th session touches to show that it moves, if it has nothing to print."""
+        return self.session(agent, attempt) / "heartbeat"
 
     def state(self, task: str, kept: int) -> Path:
         """Return the file in which a session may keep what the next one with the task needs to go on."""

@@ -16,7 +16,7 @@ from typing import Final
 import anyio
 
 from lifefold.core import session
-from lifefold.core.fleet import assignment
+from lifefold.core.fleet import assignment, intent
 from lifefold.effects import (
     CancelSession,
     CheckOutWork,
@@ -24,6 +24,7 @@ from lifefold.effects import (
     IncrementSession,
     LogFatal,
     MergeWork,
+    ParkWork,
     PrepareWorktree,
     RunSession,
     StorePrompt,
@@ -43,9 +44,10 @@ from lifefold.interpreters.body.workplace import InTheWayError, Workplace, Workp
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
-from lifefold.interpreters.run.outcome import outcome
+from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.specs import session_spec, write_whole
+from lifefold.interpreters.run.stall import Watcher
 
 PLACE_LIMIT_S: Final = 600.0
 """How long a worktree that others are at work in is waited for."""
@@ -71,6 +73,7 @@ class Handlers:
         self._agents: Final = {agent.name: agent for agent in fleet.agents}
         self.folder: Final = folder
         self.workplace: Final = workplace
+        self._watcher: Final = Watcher(folder, self.tell)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""
@@ -78,6 +81,9 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
+        return Interpreter.of(self._watcher).over(self._standard())
+
+    def _standard(self) -> Interpreter:
         return Interpreter(
             effects={
                 StorePrompt: self.store_prompt,
@@ -91,6 +97,7 @@ class Handlers:
                 RunSession: self.run_session,
                 CheckOutWork: self.check_out,
                 VerifyWork: self.verify,
+                ParkWork: self.park,
                 MergeWork: self.merge,
             },
         )
@@ -110,10 +117,10 @@ class Handlers:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
         process = self._session_of(occasion)
         if process is not None:
-            await _end(process, occasion.entity.record.limits.grace_ms)
+            await _end(process, occasion.within.record("session").limits.grace_ms)
 
     async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
-        """Kill the session."""
+        """Kill the session: it has outlasted its grace, or is to have none."""
         process = self._session_of(occasion)
         if process is not None:
             await process.kill()
@@ -121,7 +128,7 @@ class Handlers:
     def _session_of(self, occasion: Occasion) -> SessionProcess | None:
         """Return the session that the effect means; after a crash the agent may be at a later one."""
         attempt, process = self.live.get(occasion.within.key, (0, None))
-        return process if attempt == occasion.entity.record.attempt else None
+        return process if attempt == occasion.within.record("session").attempt else None
 
     async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
         """Tell people."""
@@ -174,10 +181,24 @@ class Handlers:
             reason = str(error)
         await ongoing.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
+    async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
+        """Keep the work for whoever merges it."""
+        if ongoing.leftover:
+            return
+        agent = ongoing.occasion.within.key
+        keep = partial(self.workplace.park, agent, activity.task, activity.epoch, activity.title)
+        try:
+            await self._placed(agent, f"keep {activity.task}", keep)
+        except (WorkplaceError, OSError) as error:
+            await ongoing.report(assignment.ParkingFailed(str(error)))
+        else:
+            await ongoing.report(assignment.Parked())
+
     async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
         """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
         agent = ongoing.occasion.within.key
-        merge = partial(self.workplace.merge, agent, activity.task, activity.epoch, activity.title)
+        claim = activity.result or activity.epoch
+        merge = partial(self.workplace.merge, agent, activity.task, claim, activity.title)
         tell, rest = self._waits(agent, f"merge {activity.task}"), partial(self._put_off, agent)
         try:
             commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
@@ -215,7 +236,8 @@ class Handlers:
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
         cooperative = bool(self._agents[agent].target)
-        await ongoing.report(session.SessionExited(await outcome(ended, directory, cooperative=cooperative)))
+        called = await outcome(ended, directory, cooperative=cooperative)
+        await ongoing.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
         """Return the session that an earlier runner has started; if none has, launch it."""
@@ -249,8 +271,9 @@ class Handlers:
         agent = ongoing.occasion.within.key
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
+            wanted: intent.Intent = ongoing.occasion.within.record("intent")
             with self._alive(agent, activity.attempt, found):
-                await _finish(found, activity.grace_ms)
+                await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 
     async def _see_to_the_end(self, ongoing: Ongoing, end: Callable[[], Awaitable[object]]) -> None:
         """End what there may be of an activity, and return only when that is certain: its end is confirmed then.

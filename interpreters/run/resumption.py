@@ -16,7 +16,9 @@ def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
     states = Counter(each.state for each in status.tasks(aggregates))
     in_hand, done = states[task.State.CLAIMED] + states[task.State.IN_PROGRESS], states[task.State.DONE]
     told = f"continuing: {_many(adopted, 'session')} adopted, {_many(in_hand, 'task')} in progress"
-    return f"{told}, {done} to be verified or merged" if done else told
+    waiting = states[task.State.PENDING_APPROVAL]
+    told += f", {done} to be verified or merged" if done else ""
+    return f"{told}, {waiting} waiting for a person" if waiting else told
 
 
 def _runs(agent: status.AgentStatus, folder: FleetFolder) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from lifefold.core import task
-from lifefold.core.fleet import assignment, board, intent, opening, status, system, worker
+from lifefold.core.fleet import assignment, board, doors, intent, opening, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
@@ -23,7 +23,7 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
-from lifefold.interpreters.run.log_owner import must_belong, written_of
+from lifefold.interpreters.run.log_owner import OtherFleetError, must_belong, written_of
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
@@ -103,10 +103,18 @@ class Runner:
         await self.engine.load()
         run = self._store.meta("run") or ""
         if self.aggregates:
+            self._must_watch_if_it_is_to()
             await self._workplace.go_on(run)
         else:
             await self._workplace.take_over(run, self._store.path)
             self.folder.make()
+
+    def _must_watch_if_it_is_to(self) -> None:
+        """Raise ``OtherFleetError`` for a log that was begun to end with the tasks that there were."""
+        desk = self.aggregates.get(board.NAME)
+        if self.fleet.watch and desk is not None and doors.REF not in desk.entities:
+            message = f"{self._store.path}: was begun without --watch, and ends with its tasks; use another --db"
+            raise OtherFleetError(message)
 
     def close(self) -> None:
         """Let go of the log and of the repository."""
@@ -170,7 +178,8 @@ class Runner:
         self.leaving, self._asked_ms = self.leaving + 1, now_ms
         if self.leaving == 1:
             for name in self._workers():
-                self._say(name, "intent", intent.HoldWanted())
+                if self.aggregates[name].record("intent").state in intent.WORKS:
+                    self._say(name, "intent", intent.HoldWanted())
         else:
             workers = [self.aggregates[name] for name in self._workers()]
             self._cut_short = self._cut_short or any(
@@ -178,7 +187,7 @@ class Runner:
             )
             for _, process in self.handlers.live.values():
                 self.engine.spawn(process.kill)
-            self.engine.wake()
+        self.engine.wake()  # perhaps nothing is left to be waited for: of who is paused nothing comes any more
         return True
 
     def verdict(self) -> Verdict:
@@ -220,8 +229,15 @@ class Runner:
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
             self._keep(name, refusal)
+        if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
+            self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:
             observer(name, outcome)
+
+
+def _is_let_go_on(reaction: Reaction) -> bool:
+    """Tell whether a worker may go on since this: it was resumed by people, or begins."""
+    return any(each.entered in intent.WORKS for each in reaction.transitions)
 
 
 def _line(name: str, refusal: Refusal) -> str:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from lifefold.core.fleet import metering
 from lifefold.effects import RunSession
 from lifefold.interpreters.body import SessionSpec
 from lifefold.interpreters.body.workplace import Workplace
@@ -32,10 +33,14 @@ def session_spec(
     known = {
         "LIFEFOLD_AGENT": agent.name,
         "LIFEFOLD_TASK": task,
+        "LIFEFOLD_CLAIM": str(brief.epoch),
+        "LIFEFOLD_DB": str(folder.log),
         "LIFEFOLD_ATTEMPT": str(activity.attempt),
+        "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
         "LIFEFOLD_PROMPT_FILE": str(prompt_file),
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
         "LIFEFOLD_GRACE_MS": str(activity.grace_ms),
+        **_left(occasion),
     }
     return SessionSpec(
         argv=tuple(argv),
@@ -46,6 +51,14 @@ def session_spec(
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
     )
+
+
+def _left(occasion: Occasion) -> dict[str, str]:
+    """Return how much of its budget is left to a session, as far as it has one."""
+    left = metering.left(occasion.within)
+    dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}
+    tokens = {} if left.tokens is None else {"LIFEFOLD_BUDGET_TOKENS": str(left.tokens)}
+    return dollars | tokens
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -7,7 +7,17 @@ meanwhile. An activity that a runner ends is over, which is confirmed after a wh
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from lifefold.core.kernel import Aggregate, Asked, Ended, Envelope, Event, System, replace
+from lifefold.core.kernel import (
+    Aggregate,
+    Asked,
+    Ended,
+    Envelope,
+    Event,
+    IllegalTransition,
+    Machine,
+    System,
+    replace,
+)
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said, Span
 from lifefold.interpreters.simulate.inputs import Given, Taker
 from lifefold.interpreters.simulate.outside import Agenda, Part, Process, turn
@@ -72,6 +82,7 @@ class Activities:
         """Let those that have said all, and are not over, come to an end after all, if that is relied on.
 
         It is if their type is among these, or if one of their ends is due, which is then the one that they come to.
+        What they may say and go on is said, too, if it is due and somebody takes it.
         """
         for part, process in self._processes.items():
             name, ref, slot, generation = part
@@ -87,19 +98,33 @@ class Activities:
                 said = self._course(part, aggregate)
                 process.said += said if due_end is None else [*said[:-1], Said(1, due_end)]
                 self._continue(part, process)
+                continue
+            due = next((each for each in self._taken(part, entity.record) if is_due(each)), None)
+            if due is not None:
+                process.said.append(Said(1, due))
+                self._continue(part, process)
 
     def _last(self, part: Part) -> list[type[Event]]:
         """Return with what an activity may be over, in the order in which it is declared."""
-        name, ref, slot, _ = part
-        machine = self._system.type_of(name).machine_of(ref)
-        assert machine is not None  # noqa: S101 - it has begun there
+        slot, machine = part[2], self._machine_of(part)
         return [kind for kind in machine.spans[slot].during.yields if kind in machine.last[slot]]
+
+    def _taken(self, part: Part, record: Any) -> list[Event]:
+        """Return what an activity may say that its entity would take now."""
+        machine = self._machine_of(part)
+        kinds = machine.spans[part[2]].during.yields
+        said = [each for kind in kinds for each in kind.examples_for(record)]
+        return [each for each in said if not isinstance(machine.step(record, each), IllegalTransition)]
+
+    def _machine_of(self, part: Part) -> Machine[Any]:
+        machine = self._system.type_of(part[0]).machine_of(part[1])
+        assert machine is not None  # noqa: S101 - it has begun there
+        return machine
 
     def _course(self, part: Part, aggregate: Aggregate) -> list[Said]:
         """Return what an activity will say that begins now."""
-        name, ref, slot, generation = part
-        machine = self._system.type_of(name).machine_of(ref)
-        assert machine is not None  # noqa: S101 - it has begun there
+        _name, ref, slot, generation = part
+        machine = self._machine_of(part)
         return self._chance.course(machine, aggregate, aggregate.entities[ref], slot, generation)
 
     def _continue(self, part: Part, process: Process) -> None:

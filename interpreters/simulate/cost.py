@@ -146,7 +146,7 @@ def _microusd(system: System, entries: Iterable[Entry]) -> int | None:
             if isinstance(outcome, Reaction):
                 aggregates[name] = outcome.aggregate
     records = (entity.record for each in aggregates.values() for entity in each.entities.values())
-    return sum(account.cost_microusd for record in records for account in _accounts(record))
+    return sum(account.cost for record in records for account in _accounts(record))
 
 
 def _has_account(of: AggregateType) -> bool:

@@ -233,10 +233,12 @@ class _Simulation:
         relied_on = [each.of for each in self._vigil.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
         while owed in self._vigil.overdue():
-            self._runner.activities.relieve(relied_on, partial(_is_of, relied_on))
-            said = self._plead(relied_on)
+            is_late = self._agenda.now_ms >= until_ms
+            if not is_late:
+                self._runner.activities.relieve(relied_on, partial(_is_of, relied_on))
+            said = not is_late and self._plead(relied_on)
             is_idle = self._agenda.next_ms() is None and not said
-            if (has_waited and is_idle) or self._agenda.now_ms >= until_ms:
+            if is_late or (has_waited and is_idle):
                 raise Violation(owed.owner, owed.promise, f"{owed.of}, when everything was healed")
             has_waited = is_idle
             then_ms = min(until_ms, max(self._agenda.next_ms() or 0, self._latest_ms()) + patience_ms)

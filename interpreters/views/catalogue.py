@@ -1,7 +1,7 @@
 """The lifecycles and systems that are known by name: what ``lifefold machines`` lists and every command looks up.
 
 A name is a machine's own name wherever it has one to itself. The task of a fleet shares its name with the task of the
-document, because both write the same journal; here it is listed apart, since its table has a row more.
+document, because both write the same journal; here it is listed apart, since its table has more rows.
 """
 
 from difflib import get_close_matches
@@ -48,15 +48,20 @@ class UnknownNameError(LookupError):
         super().__init__(f"unknown {kind} {name!r};{meant} known are {', '.join(known)}")
 
 
-_FLEET_TASK = task.in_fleet.starting(task.in_fleet.initial, "task-in-fleet")
+_FLEET_TASK = fleet.job.machine.starting(fleet.job.machine.initial, "task-in-fleet")
 MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("session", session.machine.about, session.machine),
     Entry("session-windowed", "session, but errors of long ago are forgotten", session_profiles.windowed),
     Entry("session-prompt-failures", "session, but writing a prompt may fail", session_profiles.prompt_failures),
     Entry(
         "session-in-fleet",
-        "session, but writing a prompt may fail, and a session may suspend itself",
+        "session, but writing a prompt may fail, and a session may suspend itself, or stall",
         session_profiles.in_fleet,
+    ),
+    Entry(
+        "session-supervised",
+        session_profiles.supervised.about,
+        session_profiles.supervised,
     ),
     Entry("process", process.machine.about, process.machine),
     Entry("process-promptise-1.5", "process, but a failed one can be stopped", process.promptise_1_5),
@@ -79,10 +84,17 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("agent-supervised", "agent, but it keeps time by itself and may die in any state", agent.supervised),
     Entry("turn", turn.machine.about, turn.machine),
     Entry("turn-completing-fails", "turn, but a crash while COMPLETING fails it", turn.completing_fails),
-    Entry("task-in-fleet", "task, but an unclaimed one is blocked when what it depends on fails", _FLEET_TASK),
+    Entry("task-in-fleet", fleet.job.machine.about, _FLEET_TASK),
     Entry("seat", fleet.seat.machine.about, fleet.seat.machine),
     Entry("intent", fleet.intent.machine.about, fleet.intent.machine),
     Entry("mailbox", fleet.mailbox.machine.about, fleet.mailbox.machine),
+    Entry("pulse", fleet.pulse.machine.about, fleet.pulse.machine),
+    Entry("plan", fleet.proposal.machine.about, fleet.proposal.machine),
+    Entry("doors", fleet.doors.machine.about, fleet.doors.machine),
+    Entry("purse", fleet.purse.machine.about, fleet.purse.machine),
+    Entry("meter", fleet.meter.machine.about, fleet.meter.machine),
+    Entry("permit", fleet.permit.machine.about, fleet.permit.machine),
+    Entry("supervision", fleet.supervision.machine.about, fleet.supervision.machine),
     Entry("assignment", fleet.assignment.machine.about, fleet.assignment.machine),
 )
 """Every lifecycle, those of the documents first."""

@@ -54,7 +54,7 @@ def the_lease(agent: Aggregate, incarnation: int = 1) -> Lease:
 
 def test_an_agent_begins_with_a_lease_of_its_whole_budget() -> None:
     """For as long as its configuration says."""
-    assert the_lease(opened()).account.free_microusd == 100
+    assert the_lease(opened()).account.free == 100
     assert the_lease(opened()).limits.duration_ms == 1_000
     assert agent_budget.granted(Status(), 5).limits == lease.Limits()
 
@@ -74,7 +74,7 @@ def test_what_was_reserved_is_settled_after_a_failure_and_the_failed_agent_stays
     settled = after(("lease:1", Reserve("a", 30)), (STATUS, FatalError("boom")), ("lease:1", Settle("a", 20)))
     assert settled.entities[STATUS] == failed.entities[STATUS]
     assert settled.views[COST] == 20
-    assert the_lease(settled).account.returned_microusd == 80
+    assert the_lease(settled).account.returned == 80
 
 
 def test_a_restart_is_granted_what_is_left() -> None:
@@ -83,7 +83,7 @@ def test_a_restart_is_granted_what_is_left() -> None:
         ("lease:1", Reserve("a", 30)), ("lease:1", Reserve("b", 10)), ("lease:1", Settle("a", 25)),
         (STATUS, Stop()), (STATUS, Spawn()),
     )  # fmt: skip
-    assert the_lease(agent, 2).account.cap_microusd == 65
+    assert the_lease(agent, 2).account.cap == 65
     assert [each.ref for each in agent_budget.leases(agent)] == ["lease:2", "lease:1"]
     assert not agent_budget.is_settled(the_lease(agent, 1))
     assert not agent_budget.is_settled(the_lease(agent, 2))
@@ -100,7 +100,7 @@ def test_an_overrun_is_a_debt_of_the_next_incarnation() -> None:
     assert agent.views[COST] == 120
     assert agent_budget.is_settled(the_lease(agent))
     again = after(*inputs, (STATUS, Spawn()), ("lease:2", AddBudget(50)))
-    assert the_lease(again, 2).account.free_microusd == left_microusd(again) == 30
+    assert the_lease(again, 2).account.free == left_microusd(again) == 30
     assert again.views[COST] == 120
 
 
@@ -109,7 +109,7 @@ def test_what_an_earlier_lease_overruns_is_charged_to_the_present_one() -> None:
     agent = after(
         ("lease:1", Reserve("a", 50)), (STATUS, Stop()), (STATUS, Spawn()), ("lease:1", Settle("a", 90))
     )  # fmt: skip
-    assert the_lease(agent, 2).account.free_microusd == left_microusd(agent) == 10
+    assert the_lease(agent, 2).account.free == left_microusd(agent) == 10
     assert agent.views[COST] == 90
 
 
@@ -120,7 +120,7 @@ def test_what_is_added_outlives_a_restart() -> None:
         (STATUS, Stop()), (STATUS, Spawn()),
     )  # fmt: skip
     assert agent.views[ADDED] == 907
-    assert the_lease(agent, 2).account.cap_microusd == 977
+    assert the_lease(agent, 2).account.cap == 977
 
 
 def test_a_stop_does_not_close_a_lease_that_is_over() -> None:
@@ -133,7 +133,7 @@ def test_a_stop_does_not_close_a_lease_that_is_over() -> None:
         ("lease:1", Reserve("a", 50)), (STATUS, Stop()), (STATUS, Spawn()), ("lease:2", Close()),
         ("lease:1", Settle("a", 90)), (STATUS, Stop()), (STATUS, Spawn()),
     )  # fmt: skip
-    assert the_lease(late, 3).account.free_microusd == 10
+    assert the_lease(late, 3).account.free == 10
 
 
 def test_news_that_change_no_status_change_no_lease() -> None:
@@ -187,10 +187,8 @@ def test_money_is_reserved_only_while_running_and_no_restart_raises_the_ceiling(
         assert len(active) <= (agent.record(STATUS).state is status.State.RUNNING)
         granted = AGENT.budget_microusd + agent.views[ADDED]
         assert held(agent) <= held_before or agent.views[COST] + held(agent) <= granted
-        assert all(
-            each.account.free_microusd - each.account.overrun_microusd <= left_microusd(agent) for each in active
-        )
+        assert all(each.account.free - each.account.overrun <= left_microusd(agent) for each in active)
 
 
 def held(agent: Aggregate) -> int:
-    return sum(each.record.account.reserved_microusd for each in agent_budget.leases(agent))
+    return sum(each.record.account.reserved for each in agent_budget.leases(agent))

@@ -22,7 +22,7 @@ class Ledger(RuleBasedStateMachine):
     @initialize(cap=st.integers(0, 100))
     def open(self, cap: int) -> None:
         """Begin with a lease of so much."""
-        self.lease = Lease(holder="h", account=Account(cap_microusd=cap))
+        self.lease = Lease(holder="h", account=Account(cap=cap))
         self.granted, self.cost, self.back = cap, 0, 0
         self.open_work: dict[str, int] = {}
 
@@ -76,18 +76,18 @@ class Ledger(RuleBasedStateMachine):
     def the_cap_is_kept(self) -> None:
         """In every state that can be reached."""
         account = self.lease.account
-        assert account.spent_microusd + account.reserved_microusd <= account.cap_microusd
+        assert account.spent + account.reserved <= account.cap
 
     @invariant()
     def no_money_is_made_or_lost(self) -> None:
         """What was granted is spent, reserved, returned or free, and the amounts are those of the other books."""
         account = self.lease.account
-        parts = (account.spent_microusd, account.reserved_microusd, account.returned_microusd, account.free_microusd)
+        parts = (account.spent, account.reserved, account.returned, account.free)
         assert min(parts) >= 0
-        assert sum(parts) == account.cap_microusd == self.granted
-        assert account.reserved_microusd == sum(self.open_work.values())
-        assert account.cost_microusd == account.spent_microusd + account.overrun_microusd == self.cost
-        assert account.returned_microusd == self.back
+        assert sum(parts) == account.cap == self.granted
+        assert account.reserved == sum(self.open_work.values())
+        assert account.cost == account.spent + account.overrun == self.cost
+        assert account.returned == self.back
 
     @invariant()
     def the_machines_invariants_hold(self) -> None:
@@ -98,7 +98,7 @@ class Ledger(RuleBasedStateMachine):
     def what_is_over_keeps_nothing(self) -> None:
         """Neither free money nor an overrun that could be paid."""
         if self.lease.state in {State.CLOSED, State.REVOKED}:
-            assert self.lease.account.free_microusd == 0
+            assert self.lease.account.free == 0
 
 
 TestTheGateKeepsItsBooks = Ledger.TestCase
@@ -110,19 +110,19 @@ def test_what_is_admitted_and_costs_no_more_than_reserved_never_overshoots(cap: 
 
     QuintinShaw/pi-dynamic-workflows#71: gates that look later overshoot. github/app#2591: no limit for a session.
     """
-    account, admitted = Account(cap_microusd=cap), 0
+    account, admitted = Account(cap=cap), 0
     for number, cost in enumerate(costs):
         account = account.reserve(str(number), cost)
         admitted += cost if account.held(str(number)) else 0
     for number, cost in enumerate(costs):
         account = account.settle(str(number), cost)
-    assert account.spent_microusd == admitted <= cap
-    assert account.overrun_microusd == 0
+    assert account.spent == admitted <= cap
+    assert account.overrun == 0
 
 
 def test_the_same_reservation_twice_is_one() -> None:
     """Its name makes it so; with another amount it is another one, and refused."""
-    account = Account(cap_microusd=100).reserve("a", 30)
+    account = Account(cap=100).reserve("a", 30)
     assert account.verdict("a", 30) is Verdict.HELD
     assert account.reserve("a", 30) is account
     assert account.verdict("a", 31) is Verdict.DIFFERENT
@@ -133,7 +133,7 @@ def test_the_same_reservation_twice_is_one() -> None:
 
 def test_settling_twice_changes_nothing_and_the_name_is_not_used_again() -> None:
     """A request that is delivered again after its end is not work that is done again."""
-    account = Account(cap_microusd=100).reserve("a", 30).settle("a", 20)
+    account = Account(cap=100).reserve("a", 30).settle("a", 20)
     assert account.settle("a", 20) is account
     assert account.refund("a") is account
     assert account.verdict("a", 30) is Verdict.SETTLED
@@ -142,39 +142,39 @@ def test_settling_twice_changes_nothing_and_the_name_is_not_used_again() -> None
 
 def test_a_settlement_above_its_reservation_is_paid_from_what_is_free() -> None:
     """The cap is not touched by it, and the cost is told as it is."""
-    account = Account(cap_microusd=100).reserve("a", 30).settle("a", 50)
-    assert (account.spent_microusd, account.overrun_microusd, account.free_microusd) == (50, 0, 50)
+    account = Account(cap=100).reserve("a", 30).settle("a", 50)
+    assert (account.spent, account.overrun, account.free) == (50, 0, 50)
 
 
 @pytest.mark.parametrize("estimate", [2, 50, 98])
 def test_a_wrong_estimate_counts_only_until_the_cost_is_known(estimate: int) -> None:
     """A wrong price table neither uses a budget up nor hides a cost (calebevans/mulder#148)."""
-    account = Account(cap_microusd=100).reserve("a", estimate).settle("a", 30)
-    assert (account.cost_microusd, account.free_microusd) == (30, 70)
+    account = Account(cap=100).reserve("a", estimate).settle("a", 30)
+    assert (account.cost, account.free) == (30, 70)
 
 
 def test_what_is_not_covered_is_an_overrun_that_blocks_and_is_paid_first() -> None:
     """``spent`` stays within the cap, nothing new is admitted, and money that comes free pays the overrun."""
-    account = Account(cap_microusd=100).reserve("a", 60).reserve("b", 40).settle("a", 75)
-    assert (account.spent_microusd, account.overrun_microusd, account.free_microusd) == (60, 15, 0)
+    account = Account(cap=100).reserve("a", 60).reserve("b", 40).settle("a", 75)
+    assert (account.spent, account.overrun, account.free) == (60, 15, 0)
     assert account.verdict("c", 1) is Verdict.EXCEEDED
     paid = account.refund("b")
-    assert (paid.spent_microusd, paid.overrun_microusd, paid.free_microusd) == (75, 0, 25)
-    assert account.grant(10).overrun_microusd == 5
+    assert (paid.spent, paid.overrun, paid.free) == (75, 0, 25)
+    assert account.grant(10).overrun == 5
 
 
 def test_a_closed_account_admits_nothing_and_returns_what_comes_free() -> None:
     """After it has paid what was overrun."""
-    account = Account(cap_microusd=100).reserve("a", 60).reserve("b", 40).settle("a", 75).close()
+    account = Account(cap=100).reserve("a", 60).reserve("b", 40).settle("a", 75).close()
     assert account.verdict("c", 1) is Verdict.CLOSED
     assert account.verdict("b", 40) is Verdict.CLOSED
     settled = account.settle("b", 10)
-    assert (settled.spent_microusd, settled.returned_microusd, settled.overrun_microusd) == (85, 15, 0)
+    assert (settled.spent, settled.returned, settled.overrun) == (85, 15, 0)
 
 
 def test_amounts_below_one_are_refused() -> None:
     """No money is made by asking for less than nothing, and none is spent by having asked for nothing."""
-    account = Account(cap_microusd=100).reserve("a", 30)
+    account = Account(cap=100).reserve("a", 30)
     assert account.verdict("b", -1) is Verdict.TOO_LITTLE
     assert account.verdict("b", 0) is Verdict.TOO_LITTLE
     assert account.charge(0) is account
@@ -184,21 +184,21 @@ def test_amounts_below_one_are_refused() -> None:
 
 def test_what_an_account_keeps_has_limits() -> None:
     """So many reservations at a time, and so many names remembered."""
-    account = Account(cap_microusd=10**6)
+    account = Account(cap=10**6)
     for number in range(RESERVATIONS_LIMIT):
         account = account.reserve(str(number), 1)
     assert account.verdict("one more", 1) is Verdict.CROWDED
     for number in range(RESERVATIONS_LIMIT):
         account = account.settle(str(number), 1)
     assert len(account.settled) == SETTLED_LIMIT
-    assert account.spent_microusd == RESERVATIONS_LIMIT
+    assert account.spent == RESERVATIONS_LIMIT
 
 
 def test_soundness_notices_what_it_is_there_for() -> None:
     """More spent than there is, an overrun beside free money, a closed account that keeps something."""
-    sound = Account(cap_microusd=100)
+    sound = Account(cap=100)
     assert sound.sound
-    assert not replace(sound, spent_microusd=101).sound
-    assert not replace(sound, overrun_microusd=1).sound
+    assert not replace(sound, spent=101).sound
+    assert not replace(sound, overrun=1).sound
     assert not replace(sound, closed=True).sound
-    assert not replace(sound, returned_microusd=-1).sound
+    assert not replace(sound, returned=-1).sound

@@ -15,7 +15,9 @@ from returns.result import Failure, Success
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
 from lifefold.core import process, runtime, session, session_profiles
+from lifefold.core.fleet import job, pulse, seat
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
+from lifefold.core.policy import access
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
 from lifefold.interpreters.views import machines
@@ -28,6 +30,10 @@ NEAR: dict[str, Record] = {
     "session-windowed": session_profiles.WindowedSession(limits=SOON),
     "session-prompt-failures": session.Session(limits=SOON),
     "session-in-fleet": session.Session(limits=SOON),
+    "session-supervised": session_profiles.SupervisedSession(limits=SOON, supervised=True),
+    "task-in-fleet": job.Job(max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED),
+    "seat": seat.Seat(trust=access.Trust()),
+    "pulse": pulse.Pulse(limits=pulse.Limits(nudge_ms=90_000)),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{
@@ -41,7 +47,7 @@ NEAR: dict[str, Record] = {
 EXPLORED = 1_500
 """How many records of a machine are visited at most, nearest first."""
 
-EXAMPLES = settings().max_examples // 2
+EXAMPLES = settings().max_examples // 4
 """How many courses each machine is put through: there are many machines."""
 
 

@@ -23,7 +23,7 @@ from lifefold.effects import ReturnBudget
 
 def after(*events: Event) -> Lease:
     """Return a lease of 100 to which this has happened, each of it taken."""
-    record = Lease(holder="agent_1", account=Account(cap_microusd=100))
+    record = Lease(holder="agent_1", account=Account(cap=100))
     for event in events:
         step = machine.step(record, event)
         assert isinstance(step, Step), str(step)
@@ -60,13 +60,13 @@ def test_the_gate_says_the_same_of_a_held_reservation_as_the_table() -> None:
 
 def test_a_report_after_expiry_is_recorded() -> None:
     """The money is gone, whatever the clock says (B12; majiayu000/harness#1878: late reports are not dropped)."""
-    assert after(Reserve("a", 30), Expire(), Settle("a", 20)).account.spent_microusd == 20
+    assert after(Reserve("a", 30), Expire(), Settle("a", 20)).account.spent == 20
 
 
 def test_a_report_after_the_end_is_recorded_and_returns_the_rest() -> None:
     """So nothing that was granted is lost (B12, B19)."""
     closed = after(Reserve("a", 30), Close())
-    assert (closed.account.returned_microusd, closed.account.reserved_microusd) == (70, 30)
+    assert (closed.account.returned, closed.account.reserved) == (70, 30)
     assert returned_by(closed, Settle("a", 20)) == [10]
     assert returned_by(closed, Refund("a")) == [30]
     assert returned_by(closed, Settle("a", 30)) == []
@@ -110,8 +110,8 @@ def test_whatever_uses_up_the_last_of_the_money_expires_the_lease() -> None:
 def test_what_is_charged_is_paid_from_what_is_free_and_blocks_until_it_is_paid() -> None:
     """As an overrun of its own; what is over is charged with nothing (B7)."""
     charged = after(Reserve("a", 60), Charge(50)).account
-    assert (charged.spent_microusd, charged.overrun_microusd, charged.free_microusd) == (40, 10, 0)
-    assert after(Expire(), Charge(50)).account.free_microusd == 50
+    assert (charged.spent, charged.overrun, charged.free) == (40, 10, 0)
+    assert after(Expire(), Charge(50)).account.free == 50
     assert is_refused(after(), Charge(0))
     assert is_refused(after(Close()), Charge(1))
 

@@ -74,9 +74,9 @@ def a_lease(state: str) -> Lease:
     """Return a lease of 100, with 10 spent and 30 reserved, so 60 are free, or were returned if it is over."""
     over = state in {"CLOSED", "REVOKED"}
     account = Account(
-        cap_microusd=100,
-        spent_microusd=10,
-        returned_microusd=60 if over else 0,
+        cap=100,
+        spent=10,
+        returned=60 if over else 0,
         reservations=(Reservation("a", 30),),
         closed=over,
     )

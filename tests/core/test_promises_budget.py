@@ -1,5 +1,6 @@
 """What budgets promise holds in every state that they can reach, and finds mistakes in the rules."""
 
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -37,27 +38,26 @@ from lifefold.core.kernel import (
     rule,
 )
 from lifefold.interpreters.check import Bounds, Outcome, check
-from promised import COMPARED, Mutants, instead, is_found, proven, rebuilt
+from promised import COMPARED, Mutants, instead, is_broken, is_found, proven, rebuilt
 
-GRANTED: Final = lease.machine.starting(Lease(holder="h", account=Account(cap_microusd=4)))
+GRANTED: Final = lease.machine.starting(Lease(holder="h", account=Account(cap=4)))
 
 
-def little_money(x: Lease) -> bool:
+def little_money(x: Lease, overrun: int = 100) -> bool:
     """Tell whether a lease has been granted, and has overrun, no more than a few micro-dollars."""
-    return x.account.cap_microusd <= 8 and x.account.overrun_microusd <= 100
+    return x.account.cap <= 8 and x.account.overrun <= overrun
 
 
 def no_more_money(x: Lease) -> bool:
     """Tell whether a lease was granted nothing besides what it began with, and has not cost more."""
-    return x.account.cap_microusd <= 4 and not x.account.overrun_microusd
+    return x.account.cap <= 4 and not x.account.overrun
 
 
-LITTLE: Final = Bounds(within={"lease": little_money}, compared=COMPARED)
-
-
-def test_a_lease_keeps_all_its_promises() -> None:
+@pytest.mark.parametrize("overrun", [10, pytest.param(100, marks=pytest.mark.campaign)])
+def test_a_lease_keeps_all_its_promises(overrun: int) -> None:
     """In all of its states with a little money, every row and every guard used both ways."""
-    assert proven(GRANTED, LITTLE).missing == ()
+    bounds = Bounds(within={"lease": partial(little_money, overrun=overrun)}, compared=COMPARED)
+    assert proven(GRANTED, bounds).missing == ()
 
 
 def test_a_request_for_more_keeps_all_its_promises() -> None:
@@ -232,5 +232,4 @@ RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
 @pytest.mark.parametrize(("words", "rules"), RULES.values(), ids=RULES)
 def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_promise(words: str, rules: tuple[Rule, ...]) -> None:
     """Each of these was planted."""
-    report = check(budgeted(*rules), opening=OPENING, bounds=replace(FEW, states=3_000, compared=0))
-    assert any(words in each.name for each in report.broken()), report
+    is_broken(words, budgeted(*rules), replace(FEW, states=3_000), opening=OPENING)

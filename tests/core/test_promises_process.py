@@ -201,4 +201,4 @@ def test_a_mistake_in_the_rules_of_a_process_breaks_a_promise(mistake: str) -> N
     """The promise that is named is among those that do not hold any more."""
     machine, promise = MISTAKES[mistake]
     about_pauses = any(word in promise for word in ("pause binds", "suspended", "idleness", "wakes"))
-    assert promise in breaks(machine, within={} if about_pauses else {machine.name: is_not_to_be_suspended})
+    assert breaks(machine, promise, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

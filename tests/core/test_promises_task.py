@@ -19,7 +19,6 @@ from lifefold.core.task import (
     SubtasksOverdue,
     Task,
     Verified,
-    in_fleet,
     machine,
 )
 from lifefold.core.task_profiles import GovernedTask, LeaseExpired, bernstein_1_9, governed
@@ -27,10 +26,10 @@ from lifefold.interpreters.check import Bounds
 from promised import COMPARED, Mutants, instead, is_found, proven, rebuilt
 
 with_approval = approval.with_approval(machine, "task")
-TASKS: Final[tuple[Machine[Any], ...]] = (machine, in_fleet, bernstein_1_9, governed, approval.machine, with_approval)
+TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, approval.machine, with_approval)
 
 
-@pytest.mark.parametrize("of", TASKS, ids=["task", "in-fleet", "bernstein-1.9", "governed", "approval", "approved"])
+@pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
 def test_a_task_keeps_all_its_promises(of: Machine[Any]) -> None:
     """In all of its states, however often it is claimed, with every row and every guard used both ways."""
     assert proven(of).missing == ()

@@ -12,8 +12,9 @@ KERNEL = (
 ).split()
 
 FLEET = (
-    "AgentPlan Plan TaskPlan assignment board intent mailbox opening promises seat status system work worker".split()
-)
+    "AgentPlan Budget Caps GatePlan Plan TaskPlan assignment board budgets departure doors intent job mailbox meter"
+    " opening permit promises proposal pulse purse restarts seat status supervision system trusting work worker"
+).split()
 
 
 def test_the_kernel_exports_these_names_and_all_of_them_exist() -> None:
@@ -31,6 +32,6 @@ def test_the_fleet_exports_these_names_and_all_of_them_exist() -> None:
 def test_the_system_that_is_shipped_has_a_board_and_workers() -> None:
     """The kinds of aggregates and their machines are part of every log that was ever written."""
     assert {kind: list(of.machines) for kind, of in fleet.system.aggregates.items()} == {
-        "board": ["task", "seat"],
-        "worker": ["session", "assignment", "mailbox", "intent"],
+        "board": ["task", "seat", "purse", "plan", "doors", "permit"],
+        "worker": ["session", "assignment", "mailbox", "intent", "meter", "pulse", "supervision"],
     }

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core import task
+from lifefold.core.fleet import job
 from lifefold.core.kernel import Event, IllegalTransition, Record, Step, replace
 from lifefold.core.task import (
     Approved,
@@ -31,7 +32,6 @@ from lifefold.core.task import (
     Task,
     Unblocked,
     Verified,
-    in_fleet,
     machine,
 )
 
@@ -182,16 +182,16 @@ def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> No
 
 
 def test_everything_that_carries_an_epoch_is_fenced() -> None:
-    """In the fleet's profile, too (E12)."""
-    assert [row for row in in_fleet.rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
+    """On a fleet's board, too (E12)."""
+    rows = (*machine.rows, *job.machine.rows)
+    assert [row for row in rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
 
 
-@pytest.mark.parametrize("event", [Decomposed(1), Blocked("no key", 1)], ids=lambda event: type(event).__name__)
-def test_who_has_given_a_task_back_can_neither_split_nor_block_it(event: Decomposed | Blocked) -> None:
+def test_who_has_given_a_task_back_can_not_split_it() -> None:
     """Only who says it as no owner can: a planner, or whoever gives tasks out (E12)."""
     given_back = taken(taken(replace(Task(id="T1"), state=State.OPEN), Claimed("a")), Released(1, "slow"))
-    assert isinstance(in_fleet.step(given_back, event), IllegalTransition)
-    assert isinstance(in_fleet.step(given_back, replace(event, epoch=0)), Step)
+    assert isinstance(machine.step(given_back, Decomposed(1)), IllegalTransition)
+    assert isinstance(machine.step(given_back, Decomposed(0)), Step)
 
 
 @pytest.mark.parametrize("state", ["CLAIMED", "IN_PROGRESS"])
@@ -269,23 +269,12 @@ def test_settled_is_not_a_state(state: State) -> None:
     assert task.settled(replace(used, max_retries=4)) is always
 
 
-def test_in_a_fleet_a_task_that_nobody_claimed_can_be_blocked() -> None:
-    """One row more than the document (E19), ahead of the others."""
-    assert [str(row) for row in in_fleet.rows[:1]] == ["row(OPEN, Blocked(reason, epoch), BLOCKED when is_of_no_claim)"]
-    assert in_fleet.rows[1:] == machine.rows
-    assert (in_fleet.name, in_fleet.final) == (machine.name, machine.final)
-    step = in_fleet.step(in_state("OPEN"), Blocked("depends on T0"))
-    assert isinstance(step, Step)
-    assert (step.record.state, step.record.reason) == (State.BLOCKED, "depends on T0")
-    assert isinstance(machine.step(in_state("OPEN"), Blocked()), IllegalTransition)
-
-
-@given(st.lists(st.sampled_from([example for event in in_fleet.events for example in event.examples()]), max_size=40))
+@given(st.lists(st.sampled_from([example for event in machine.events for example in event.examples()]), max_size=40))
 def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: list[Event]) -> None:
     """Whatever is reported, by whomever."""
-    record = in_fleet.initial
+    record = machine.initial
     for event in events:
-        step = in_fleet.step(record, event)
+        step = machine.step(record, event)
         if isinstance(step, Step):
             assert step.record.epoch - record.epoch in {0, 1}
             assert step.record.retries <= step.record.max_retries
@@ -308,7 +297,8 @@ def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
 
 def test_a_brief_says_what_a_worker_needs_to_know() -> None:
     """Nothing about other tasks, nothing about other workers."""
-    assert Brief.__struct_fields__ == ("task", "epoch", "prompt", "verify", "failure", "kept")
+    known = ("task", "epoch", "prompt", "verify", "failure", "kept", "asks", "stage", "result", "share")
+    assert Brief.__struct_fields__ == known
     assert isinstance(machine.initial, Record)
 
 

@@ -13,10 +13,11 @@ from lifefold.core.kernel import encode
 
 EXPORTED = (
     "AbortSession Activity Begin BuildPrompt CallHook CancelSession CancelTimer CheckOutWork DrainProcess Effect"
-    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession KeepDeadLetter KillOverdue LogFailure"
-    " LogFatal MergeWork NotifyProcess PauseTriggers Postpone PrepareWorktree RefreshWorktree ReportStuck"
+    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession InterruptSession KeepDeadLetter"
+    " KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers Postpone PrepareWorktree"
+    " RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
-    " StartTimer StorePrompt Tell VerifyWork"
+    " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchOutput"
 ).split()
 
 EXAMPLES: tuple[tuple[effects.Effect, bytes], ...] = (
@@ -60,7 +61,7 @@ WORDS: tuple[type[effects.Effect | effects.Activity], ...] = tuple(
 def test_what_may_not_be_performed_twice_is_this() -> None:
     """All other effects say what is to be, or are news: a runner that dies before it has recorded them does no harm."""
     once = {word.__name__ for word in WORDS if issubclass(word, effects.Effect) and not word.idempotent}
-    assert once == {"Begin", "CallHook", "EscalateSilence", "Postpone", "ReturnBudget"}
+    assert once == {"Begin", "CallHook", "EscalateSilence", "InterruptSession", "Postpone", "ReturnBudget"}
 
 
 def test_what_is_exported_is_a_word_or_what_a_word_is_made_of() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from mutation_results import PAGE
 from rule_campaign import SOURCES, Campaign, Fate
-from rule_mutation import Mistake, elsewhere
+from rule_modules import elsewhere
+from rule_mutation import Mistake
 from rule_results import kept, reason, section, whole_page
 
 WHERE: Final = "one agent, one task after another"
@@ -16,8 +17,8 @@ WHERE: Final = "one agent, one task after another"
 
 FOUND: Final = {
     "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
-    "board: _close: `each in work.open` is compared otherwise": "what is looked up is what the tasks and seats are",
-    "worker: close_mailbox: `session.State.STOPPED` is INITIALIZING": "letters are taken exactly as long as an agent",
+    "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and seats are",
+    "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "letters are taken exactly as long",
     "worker: _GIVEN_UP: `assignment.State.WORKING` is VERIFYING": "an agent that has stopped has no work to be done",
     "worker: report: `task.Failed(brief.epoch, reason)` is Released": "a claim is taken for what came of it",
     "worker: _interrupt: `yield Dispatch('session', session.UrgentMessage())` is asked for twice": "interrupted once",
@@ -83,7 +84,8 @@ def test_the_page_is_what_the_campaigns_have_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ref", "other"), [("task:T0", "task:T1"), ("worker/a1", "worker/a0"), ("assignment", "assignment")]
+    ("ref", "other"),
+    [("task:T0", "task:T1"), ("task:T0+1", "task:T0+2"), ("worker/a1", "worker/a0"), ("assignment", "assignment")],
 )
 def test_who_stands_beside_somebody_is_another_one_of_his_kind(ref: str, other: str) -> None:
     """Who is one of a kind stands alone."""

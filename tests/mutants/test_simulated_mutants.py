@@ -48,7 +48,7 @@ def test_a_mistake_in_the_rules_is_found_by_a_seed_and_made_short(name: str) -> 
 
 def test_what_is_no_other_machine_is_not_tried() -> None:
     """And what is refused is not, either."""
-    simulated, campaign = Simulated("seat"), Campaign("seat")
+    simulated, campaign = Simulated("doors"), Campaign("doors")
     killed = [each.mutant.name for each in campaign.run() if each.fate == "killed"]
     assert [each.mistake for each in simulated.run(seeds=1)] == killed
 

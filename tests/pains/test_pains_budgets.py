@@ -47,7 +47,7 @@ def test_the_ceiling_is_no_advice() -> None:
 
 
 def _fits_what_is_spent(x: Lease, e: Reserve) -> bool:
-    return x.account.spent_microusd + e.amount_microusd <= x.account.cap_microusd
+    return x.account.spent + e.amount_microusd <= x.account.cap
 
 
 def _held_beside(x: Lease, e: Reserve) -> Step[Lease, Any]:
@@ -63,7 +63,7 @@ def test_what_is_under_way_counts() -> None:
 
 def _as_estimated(x: Lease, e: Settle) -> Step[Lease, Any]:
     held = x.account.held(e.name)
-    estimate = e.cost_microusd if held is None else held.amount_microusd
+    estimate = e.cost_microusd if held is None else held.amount
     return lease.settle(x, replace(e, cost_microusd=min(e.cost_microusd, estimate)))
 
 

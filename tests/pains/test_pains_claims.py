@@ -151,7 +151,7 @@ def test_an_approval_completes_no_task_that_is_somewhere_else() -> None:
     """sipyourdrink-ltd/bernstein#3081: to approve a task completes it, wherever it is."""
     forced = approval.with_approval(shipped("task"), "task").with_rows(row(OPEN, ApprovalGranted, DONE))
     way = way_to("nobody agrees to what was not asked", forced)
-    assert "ApprovalGranted()   OPEN → DONE" in way[-1]
+    assert "ApprovalGranted(reason='')   OPEN → DONE" in way[-1]
 
 
 def test_nobody_is_waited_for_without_end() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from lifefold.core import task
-from lifefold.core.fleet import board, intent
+from lifefold.core.fleet import claiming, dependencies, intent, job
 from lifefold.core.fleet.work import Work, _close, fold, is_lost
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Transition, replace, rule
 from lifefold.effects import Tell
@@ -25,7 +25,7 @@ def test_the_claim_of_who_is_gone_is_given_back() -> None:
 
 def test_what_nobody_can_do_is_said_to_be_blocked() -> None:
     """sipyourdrink-ltd/bernstein#5967: tasks that are only skipped keep the run from ending."""
-    way = way_through(SETTLED, CHAIN, board=without(BOARD, "block_dependents"), states=ALL)
+    way = way_through(SETTLED, CHAIN, board=without(BOARD, "block_waiting"), states=ALL)
     assert any("task:T0 CLAIMED → FAILED" in line for line in way)
     assert not any("task:T1" in line for line in way)
     assert way[-1] == STUCK
@@ -39,37 +39,37 @@ def _lost_is_done(work: Work, transition: Transition) -> Work:
 
 def test_what_depends_on_a_failure_is_not_queued_again() -> None:
     """sipyourdrink-ltd/bernstein#3621: the dependent of a failed task is given out, fails, and is given out again."""
-    queued = without(BOARD, "block_dependents")
+    queued = without(BOARD, "block_waiting")
     way = way_through("nobody works at what depends on something", CHAIN, board=queued, fold=_lost_is_done)
     assert any("task:T0 CLAIMED → FAILED" in line for line in way)
     assert "task:T1 OPEN → CLAIMED" in way[-1]
 
 
-@rule(on=task.in_fleet)
+@rule(on=job.machine)
 def _again_as_another(_of: Aggregate, transition: Transition) -> Iterator[Create]:
     """Try a task that has failed again under another id, so that what depends on it need not be blocked."""
-    record: task.Task = transition.after.record
+    record: job.Job = transition.after.record
     if transition.entered is task.State.FAILED and not record.id.endswith("-again"):
-        fresh = task.Task(task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries)
+        fresh = job.Job(task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries)
         yield Create(f"task:{fresh.id}", fresh)
 
 
 def test_what_waits_for_a_task_waits_for_its_retry() -> None:
     """sipyourdrink-ltd/bernstein#4376: the retry has a new id, and what waits for the old one waits for ever."""
-    way = way_through(AWAITED, CHAIN, board=without(BOARD, "block_dependents", _again_as_another))
+    way = way_through(AWAITED, CHAIN, board=without(BOARD, "block_waiting", _again_as_another))
     assert "task:T0 CLAIMED → FAILED; task:T0-again OPEN" in way[-1]
 
 
-@rule(on=task.in_fleet)
+@rule(on=job.machine)
 def _block_after_failures(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Block what depends on a failed task, and forget what depends on a cancelled one."""
     if transition.entered is task.State.FAILED:
-        yield from board.block_dependents.follow(of, transition)
+        yield from dependencies.block_waiting.follow(of, transition)
 
 
 def test_what_depends_on_a_cancelled_task_hears_of_it() -> None:
     """sipyourdrink-ltd/bernstein#2252: a task that is refused takes nothing along that depends on it."""
-    alone = without(BOARD, "block_dependents", _block_after_failures)
+    alone = without(BOARD, "block_waiting", _block_after_failures)
     way = way_through(SETTLED, CHAIN, {"task": (task.Cancelled,)}, board=alone, states=ALL)
     assert any("task:T0 OPEN → CANCELLED" in line for line in way)
     assert not any("task:T1" in line for line in way)
@@ -79,16 +79,16 @@ def test_what_depends_on_a_cancelled_task_hears_of_it() -> None:
 def test_what_a_task_depends_on_is_asked_whenever_it_is_opened() -> None:
     """777genius/agent-teams-ai#618: what a task waits for is asked when it is made, and not again."""
     people = {"task": (task.Cancelled, task.Unblocked)}
-    way = way_through(AWAITED, CHAIN, people, board=without(BOARD, "block_opened"))
+    way = way_through(AWAITED, CHAIN, people, board=without(BOARD, "look_again"))
     assert "Cancelled(" in way[-2]
     assert "task:T1 OPEN → BLOCKED" in way[-2]
     assert way[-1].endswith("Unblocked()   task:T1 BLOCKED → OPEN")
 
 
-@rule(on=task.in_fleet)
+@rule(on=job.machine)
 def _to_another(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Hand the task over to who has not claimed it."""
-    for wish in board.hand_over.follow(of, transition):
+    for wish in claiming.hand_over.follow(of, transition):
         yield replace(wish, aggregate="worker/a1") if isinstance(wish, Tell) else wish
 
 

@@ -26,13 +26,13 @@ class Hand:
     """Holds an aggregate and the reaction to the last input; every input must be accepted unless it is ``refuse``d."""
 
     def __init__(self, name: str, records: dict[str, Record]) -> None:
-        """Open the aggregate at time 0."""
+        """Open the aggregate at time 0. What its rules then ask for twice may be refused once."""
         self.of = system.type_of(name)
         self.now_ms = 0
         self.aggregate: Aggregate = self.of.start(name)
         self.reaction = Reaction(self.aggregate)
         self.heard: dict[str, int] = {}
-        self.give("", Opened(records))
+        assert isinstance(self.offer(Envelope("", Opened(records), 0, "operator")), Reaction)
 
     def offer(self, envelope: Envelope) -> Reaction | Refusal:
         """Offer an envelope, and keep what the aggregate becomes."""

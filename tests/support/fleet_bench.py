@@ -19,12 +19,15 @@ from lifefold.effects import (
     CheckOutWork,
     ForceStopSession,
     IncrementSession,
+    InterruptSession,
     LogFatal,
     MergeWork,
+    ParkWork,
     PrepareWorktree,
     RunSession,
     StorePrompt,
     VerifyWork,
+    WarnOfSilence,
 )
 from lifefold.interpreters.body.shim import proc
 from lifefold.interpreters.body.workplace import FolderWorkplace
@@ -100,9 +103,11 @@ class FleetBench:
                 "assignment",
                 under_way=self.under_way,
             ),
+            Example(ParkWork("T1", 1, "T1"), brief, "assignment", ends=True),
             Example(MergeWork("T1", 1, "T1"), brief, "assignment", ends=True),
             *(Example(each, brief, "session") for each in (StorePrompt("do it"), IncrementSession(1))),
             *(Example(each, brief, "session") for each in (CancelSession(), ForceStopSession())),
+            *(Example(each, brief, "session") for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000))),
             Example(LogFatal("no key"), brief, "session"),
         )
 

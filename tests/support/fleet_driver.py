@@ -10,8 +10,8 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from lifefold.core import session, task
-from lifefold.core.fleet import Plan, assignment, intent, mailbox, opening, system
+from lifefold.core import approval, session, task
+from lifefold.core.fleet import Plan, assignment, intent, job, mailbox, opening, proposal, system
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
@@ -25,6 +25,7 @@ from lifefold.core.kernel import (
     Reaction,
     Recovered,
     Refusal,
+    Transition,
     digest,
     encode,
     react,
@@ -38,6 +39,7 @@ from lifefold.effects import (
     Effect,
     End,
     MergeWork,
+    ParkWork,
     PrepareWorktree,
     RunSession,
     StartTimer,
@@ -122,6 +124,9 @@ class Driver:
         self.watch(name, answer)
         for asked in answer.effects:
             self.perform(name, asked)
+        for transition in answer.transitions:
+            if name == "board":
+                self.answer(transition)
         if self.people:
             self.step_in()
         for message in self.early.pop((envelope.sender, name), []):
@@ -183,6 +188,9 @@ class Driver:
             case VerifyWork():
                 proof = (assignment.Verified(), assignment.Verified(), assignment.Rejected("tests fail"))
                 self.say(part, proof[self.choose(3)], delay_ms)
+            case ParkWork():
+                kept = (assignment.Parked(), assignment.Parked(), assignment.ParkingFailed("no space left"))
+                self.say(part, kept[self.choose(3)], delay_ms)
             case MergeWork():
                 home = (assignment.Merged("c0ffee"), assignment.Merged(), assignment.Conflicted("both changed it"))
                 self.say(part, home[self.choose(3)], delay_ms)
@@ -217,39 +225,61 @@ class Driver:
 
     # What people do, and what happens to the runner
 
+    def answer(self, transition: Transition) -> None:
+        """Let a person answer what he is asked: about a plan always, about finished work if he likes."""
+        if transition.machine == proposal.machine.name and transition.before is None:
+            self.post("board", "plan", (proposal.PlanApproved(), proposal.PlanDeclined())[self.choose(8) // 7], 10)
+        if transition.entered is task.State.PENDING_APPROVAL:
+            said = (approval.ApprovalGranted(), approval.ApprovalRefused("no tests"), None)[self.choose(3)]
+            if said is not None:
+                self.post("board", transition.entity, said, self.delay_ms())
+
     def step_in(self) -> None:
-        """Choose whether somebody steps in. A hold and a block are over, some time."""
+        """Choose whether somebody steps in. A pause and a hold are over, some time."""
         agent = self.plan.agents[self.choose(len(self.plan.agents))].name
         worker = f"worker/{agent}"
         match self.choose(24):
             case 1 | 2:
                 letter = mailbox.LetterArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
                 self.post(worker, "mailbox", letter, self.delay_ms())
-            case 3 | 4:
+            case 3:
                 self.post(worker, "intent", intent.HoldWanted(), self.delay_ms())
                 self.post(worker, "intent", intent.RunWanted(), 80_000 + self.delay_ms())
+            case 4:
+                self.post(worker, "intent", intent.PauseWanted("lunch"), self.delay_ms())
+                self.post(worker, "intent", intent.ResumeWanted(), 80_000 + self.delay_ms())
             case 5:
                 self.post(worker, "intent", intent.StopWanted("enough"), self.delay_ms())
-            case 6:
-                self.post("board", self.some_task(), task.Cancelled("not any more"), self.delay_ms())
             case 7 | 8:
                 down_ms = self.delay_ms()
                 for name in self.aggregates:
                     self.put(name, Envelope("", Recovered(down_ms), 0, "runner"), down_ms)
-            case 9 | 10:
-                wanted = self.some_task()
-                self.post("board", wanted, task.Blocked("no key"), self.delay_ms())
-                self.post("board", wanted, task.Unblocked(), 80_000 + self.delay_ms())
-            case 11:
-                wanted = self.some_task()
-                epoch = self.record("board", wanted).epoch
-                self.post("board", wanted, task.Released(epoch, "taken away"), self.delay_ms())
+            case 6 | 9 | 10 | 11 | 12 | 13 | 14:
+                self.speak(self.some_task())
             case _:
                 pass
 
+    def speak(self, wanted: str) -> None:
+        """Choose what is said of a task. A block is over, some time."""
+        epoch = self.record("board", wanted).epoch
+        match self.choose(6):
+            case 0:
+                self.post("board", wanted, task.Blocked("no key"), self.delay_ms())
+                self.post("board", wanted, task.Unblocked(), 80_000 + self.delay_ms())
+            case 1:
+                self.post("board", wanted, task.Released(epoch, "taken away"), self.delay_ms())
+            case 2 | 3:
+                parts = (job.Subtask("a part"),) * (1 + self.choose(2))
+                self.post("board", wanted, job.Split(epoch, parts), self.delay_ms())
+            case 4:
+                self.post("board", wanted, job.RetryGranted("once more"), self.delay_ms())
+            case _:
+                self.post("board", wanted, task.Cancelled("not any more"), self.delay_ms())
+
     def some_task(self) -> str:
-        """Choose a task."""
-        return f"task:{self.plan.tasks[self.choose(len(self.plan.tasks))].id}"
+        """Choose a task, of the plan or a part of one."""
+        found = [ref for ref in self.aggregates["board"].entities if ref.startswith("task:")]
+        return sorted(found)[self.choose(len(found))]
 
     # What it came to
 

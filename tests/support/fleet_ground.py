@@ -12,6 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
+from lifefold.core.kernel import Envelope, Event, encode
+from lifefold.interpreters.store import SqliteStore
+
 LIFEFOLD = (sys.executable, "-m", "lifefold.interpreters.cli")
 
 AGENT = r"""
@@ -22,6 +27,7 @@ count = pathlib.Path(os.environ["COUNTS"]) / task
 with count.open("a") as file:
     file.write(f"{os.environ['LIFEFOLD_AGENT']} {attempt}\n")
 behaviour = task.partition("-")[0]
+began = time.monotonic_ns()
 prompt = pathlib.Path(sys.argv[1]).read_text()
 first = "failed" not in prompt and "interrupted" not in prompt
 if behaviour == "deaf" and first:
@@ -29,6 +35,8 @@ if behaviour == "deaf" and first:
 gate = count.with_name(f"{task}.gate")
 if gate.exists():
     gate.open().read()
+if behaviour == "both" and first:
+    count.with_name("meeting").open("w" if task.endswith("1") else "r").close()
 if behaviour == "crash" and first:
     sys.exit("I crash")
 if behaviour == "hang" and first:
@@ -44,13 +52,36 @@ if behaviour == "child" and first:
         if os.fork() == 0:
             time.sleep(600)
         os._exit(0)
+if behaviour == "split" and "+" not in task:
+    import anyio
+
+    from lifefold.core.fleet import job
+    from lifefold.core.kernel import Envelope, encode
+    from lifefold.interpreters.store import SqliteStore
+
+    parts = tuple(job.Subtask(f"Write {task}+{n}.txt", (("test", "-s", f"{task}+{n}.txt"),)) for n in (1, 2))
+    split = Envelope("task:" + task, job.Split(int(os.environ["LIFEFOLD_CLAIM"]), parts), time.time_ns() // 1_000_000)
+    with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
+        anyio.run(store.post, "board", encode(split))
+    time.sleep(600)
+if behaviour == "divide" and "+" not in task:
+    import subprocess
+
+    parts = [word for n in (1, 2) for word in ("--part", f"Write {task}+{n}.txt")]
+    subprocess.run([sys.executable, "-m", "lifefold.interpreters.cli", "split", *parts], check=True)
+    time.sleep(600)
 pathlib.Path(task + ".txt").write_text(prompt)
+with count.with_name(f"{task}.spans").open("a") as file:
+    file.write(f"{began} {time.monotonic_ns()}\n")
 """
 
 FLEET = """
 [fleet]
 name = "ground"
 {repository}
+
+[fleet.retry]
+backoff_base = "10ms"
 
 [[agents]]
 name = "agent"
@@ -135,6 +166,30 @@ class Ground:
         """Return the subjects of the merges into the fleet's branch."""
         return self.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
 
+    def demand(self, task: str, *lines: str) -> "Ground":
+        """Write more lines to a task of the fleet file; without a name, to the fleet."""
+        head = f'id = "{task}"\n' if task else 'name = "ground"\n'
+        text = self.fleet.read_text()
+        assert text.count(head) == 1
+        self.fleet.write_text(text.replace(head, head + "".join(f"{line}\n" for line in lines)))
+        return self
+
+    def agents_of(self, task: str) -> list[str]:
+        """Return who has worked at a task, session by session."""
+        return [line.split()[0] for line in (self.folder / "counts" / task).read_text().splitlines()]
+
+    def spans(self, *tasks: str) -> list[tuple[int, int]]:
+        """Return from when to when there were sessions at these tasks, the earliest first."""
+        files = [self.folder / "counts" / f"{task}.spans" for task in tasks]
+        lines = [line for file in files for line in file.read_text().splitlines()]
+        return sorted((int(began), int(ended)) for began, ended in map(str.split, lines))
+
+    def post(self, entity: str, event: Event) -> None:
+        """Say something to the board of a fleet at work, as commands do: by way of its log."""
+        envelope = Envelope(entity, event, time.time_ns() // 1_000_000, "operator")
+        with SqliteStore.peek(self.log) as store:
+            anyio.run(store.post, "board", encode(envelope))
+
     def sessions(self, task: str) -> int:
         """Return how many sessions have worked at a task."""
         counts = self.folder / "counts" / task
@@ -163,10 +218,10 @@ class Ground:
         return self.call("run", str(self.fleet), "--no-live", code=code, **env).stdout
 
     @contextmanager
-    def running(self) -> Generator["Run"]:
+    def running(self, *options: str) -> Generator["Run"]:
         """Start the fleet in a process group of its own; whatever is left of it is killed in the end."""
         process = subprocess.Popen(
-            [*LIFEFOLD, "run", str(self.fleet), "--no-live"],
+            [*LIFEFOLD, "run", str(self.fleet), "--no-live", *options],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

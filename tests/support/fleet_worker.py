@@ -1,7 +1,7 @@
 """One worker of a fleet, driven by hand to the moment that a test is about."""
 
 from aggregate_hand import Hand
-from lifefold.core import session, task
+from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import assignment, intent, mailbox
 from lifefold.core.kernel import Reaction
 from lifefold.effects import Begin, RunSession
@@ -18,7 +18,7 @@ def opened(limits: session.Limits | None = None) -> Hand:
             "intent": intent.Intent(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
-            "session": session.Session(name="ann", limits=limits or session.Limits()),
+            "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),
         },
     )
 

@@ -20,6 +20,7 @@ from engine_ground import TappedStore, VirtualClock
 from lifefold.core import session, task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, mailbox, opening, system, worker
 from lifefold.core.kernel import Asked, Envelope, Event, Reaction, Refusal, encode
+from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import (
     Begin,
     CancelSession,
@@ -29,14 +30,18 @@ from lifefold.effects import (
     End,
     ForceStopSession,
     IncrementSession,
+    InterruptSession,
     LogFatal,
     MergeWork,
+    ParkWork,
     PrepareWorktree,
     RunSession,
     StartTimer,
     StorePrompt,
     Tell,
     VerifyWork,
+    WarnOfSilence,
+    WatchOutput,
 )
 from lifefold.interpreters.engine import Engine, Interpreter, Ledger, Occasion, Ongoing
 from lifefold.interpreters.store import Batch, Entry, EventStore
@@ -54,6 +59,7 @@ PLAN: Final = Plan(
         TaskPlan("T3", "three"),
         TaskPlan("T4", "four", depends_on=("T1", "T2")),
     ),
+    retry=RetryPolicy(backoff_base_ms=1),
 )
 
 FAILING: Final = {("T1", "1"): "session", ("T2", "1"): "verification", ("T3", "1"): "merge"}
@@ -116,15 +122,20 @@ class Hands:
         self.engine: Engine
 
     def interpreter(self) -> Interpreter:
-        effects = (StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession)
+        effects = (
+            *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
+            *(WarnOfSilence, InterruptSession),
+        )
         return Interpreter(
             dict.fromkeys(effects, self.perform),
             {
                 PrepareWorktree: self.prepare,
                 CheckOutWork: self.check_out,
                 VerifyWork: self.verify,
+                ParkWork: self.park,
                 MergeWork: self.merge,
                 RunSession: self.run_session,
+                WatchOutput: self.watch,
             },
         )
 
@@ -142,6 +153,11 @@ class Hands:
             self.world.do("asked to end", occasion.within.key, str(occasion.entity.record.attempt))
         self.do("effect", *map(str, occasion.identity), encode(effect).decode())
 
+    async def watch(self, _activity: WatchOutput, ongoing: Ongoing) -> None:
+        """See whoever is watched move all the time."""
+        if not ongoing.leftover:
+            await anyio.sleep_forever()
+
     async def prepare(self, _activity: PrepareWorktree, ongoing: Ongoing) -> None:
         await self._once(ongoing, session.WorktreeReady(), "worktree", ongoing.occasion.within.key)
 
@@ -153,6 +169,9 @@ class Hands:
         rejected = FAILING.get(claim) == "verification"
         event = assignment.Rejected("no") if rejected else assignment.Verified()
         await self._once(ongoing, event, "verified", *claim)
+
+    async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
+        await self._once(ongoing, assignment.Parked(), "parked", activity.task, str(activity.epoch))
 
     async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
         claim = (activity.task, str(activity.epoch))

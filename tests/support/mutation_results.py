@@ -39,7 +39,13 @@ from the lifecycle that it is a profile of, all of whose promises it makes, too.
 """
 
 
-EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {}
+EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {
+    "task-in-fleet": {
+        "row(PENDING_APPROVAL, ApprovalExpired, FAILED): its action sees approval_ms one lower": (
+            "only a text for people is another one"
+        ),
+    },
+}
 """By lifecycle and mutant: why it survives although nothing is missing."""
 
 

@@ -6,6 +6,9 @@ from typing import Any, Final
 from lifefold.core.kernel import Machine, Property, Row, Temper, create, replace
 from lifefold.interpreters.check import Bounds, check
 
+NEAREST_STATES: Final = 100
+"""How many states are looked at first for a mistake: most break their promise near the beginning."""
+
 SOME_STATES: Final = 1_500
 """How many states are looked at for a mistake, which may make what was finite infinite."""
 
@@ -23,10 +26,14 @@ def keeps(machine: Machine[Any], *properties: Property[Any], bounds: Bounds | No
     return report.missing
 
 
-def breaks(machine: Machine[Any], *properties: Property[Any], within: Mapping[str, Any] | None = None) -> set[str]:
-    """Return the names of promises that a machine does not keep: all of them, or those found in its nearest states."""
-    bounds = Bounds(states=SOME_STATES, compared=1, within=within or {})
-    return {verdict.name for verdict in check(machine, properties=properties, bounds=bounds).broken()}
+def breaks(machine: Machine[Any], promise: str, within: Mapping[str, Any] | None = None) -> bool:
+    """Tell whether a machine does not keep a promise: it is looked for in the nearest states, and then in more."""
+    return any(promise in _broken(machine, states, within or {}) for states in (NEAREST_STATES, SOME_STATES))
+
+
+def _broken(machine: Machine[Any], states: int, within: Mapping[str, Any]) -> set[str]:
+    bounds = Bounds(states=states, compared=1, within=within)
+    return {verdict.name for verdict in check(machine, bounds=bounds).broken()}
 
 
 def broken_by_birth(machine: Machine[Any]) -> list[str]:

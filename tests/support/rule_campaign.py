@@ -6,102 +6,67 @@ one reaches, has the same outcome; there it need not be searched for. It is *nee
 outcome but for messages that are told besides, and these change nothing, wherever they arrive.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, intent, mailbox, opening, work, worker
-from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Event, Reaction, System, possible, react
-from lifefold.core.session import Limits
-from lifefold.effects import Tell
-from lifefold.interpreters.check import Bounds, check
+from lifefold.core.fleet import board, claiming, departure, dependencies, doors, proposal, work, worker
+from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Reaction, System, possible, react, replace
+from lifefold.effects import CancelTimer, StartTimer, Tell
+from lifefold.interpreters.check import Bounds, Report
+from lifefold.interpreters.check import Outcome as Said
 from lifefold.interpreters.check.canonical import NOW_MS, blank
-from lifefold.interpreters.check.checking import _Check
+from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.check.flaw import Flaw
-from lifefold.interpreters.check.graph import explore
+from lifefold.interpreters.check.graph import Graph, explore
 from lifefold.interpreters.check.parts import House, Letter, Part, Unaddressed
 from lifefold.interpreters.check.question import Judge
-from lifefold.interpreters.check.targets import one_letter
+from lifefold.interpreters.check.questions import one_letter
 from lifefold.interpreters.check.witness import Witness
 from mutation_campaign import Broken, Impatient
 from rule_mutation import Mistake, Source
+from small_fleets import SMALL, Small
 from witnessed_fleet import witnessed
 
-CARRIED: Final = frozenset({"epoch", "kept"})
+CARRIED: Final = frozenset({"epoch", "kept", "result"})
 """Numbers of a fleet that messages carry, so that they mean something elsewhere."""
 
 NOBODY: Final = "messages are for somebody who is there"
 """What a fleet that tells somebody who is not there is refused for: it cannot be looked at."""
+
+_IDLE: Final = frozenset({Said.NEVER_SEEN, Said.VACUOUS})
+"""What can be said of promises in so small a fleet, though they are kept."""
 
 MORE_STATES: Final = 1_000
 """How many more than twice those of the true fleet are looked at: one with a mistake may have no end of them."""
 
 SOURCES: Final = (
     Source(
+        work,
+        doors,
+        claiming,
+        dependencies,
+        proposal,
         board,
-        "fold _fold_seat _fold_task _introduce _open _take _close brief_of match hand_over recall _CLAIM _KEPT retry"
-        " block_dependents block_opened is_lost _blocked release send_home".split(),
-        keep=("Work",),
-        beside=(work,),
+        names=(
+            "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
+            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall _CLAIM KEPT"
+            " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
+            " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
+            " decide decide_late send_home _is_unwanted"
+        ).split(),
     ),
     Source(
+        departure,
         worker,
-        "go_on obey interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report next_round deliver"
-        " close_mailbox leave _ending".split(),
+        names=(
+            "go_on obey interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report _given_back next_round"
+            " deliver close_mailbox leave drained has_begun is_gone _ENDS _ending"
+        ).split(),
     ),
 )
 """The rules of a fleet, with what they look up."""
-
-
-class Small(NamedTuple):
-    """A small fleet: what it has to do, what people may say to it, and how often."""
-
-    plan: Plan
-    people: Mapping[str, tuple[type[Event], ...]]
-    commands: int | None = None
-
-    @property
-    def opening(self) -> tuple[tuple[str, Envelope], ...]:
-        """The inputs that it begins with."""
-        return tuple(opening(self.plan, 0))
-
-
-def _plan(agents: int, errors: int, *tasks: TaskPlan) -> Plan:
-    limits = Limits(max_consecutive_errors=errors, max_total_errors=errors)
-    return Plan("small", tuple(AgentPlan(f"a{n}", limits) for n in range(agents)), tasks)
-
-
-_WISHES: Final = (intent.StopWanted, intent.HoldWanted, intent.RunWanted)
-_TASK: Final = (task.Cancelled, task.Unblocked)
-_ONE: Final = TaskPlan("T0", "do it", max_retries=1)
-
-SMALL: Final[Mapping[str, Small]] = {
-    "one agent, one task": Small(
-        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.LetterArrived,), "task": _TASK}
-    ),
-    "one agent, one task after another": Small(
-        _plan(1, 2, _ONE, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
-        {"intent": (intent.StopWanted,), "task": _TASK},
-        commands=2,
-    ),
-    "two agents, one task": Small(
-        _plan(2, 1, TaskPlan("T0", "do it", max_retries=0)),
-        {"intent": (intent.StopWanted,), "task": (task.Cancelled,)},
-        commands=1,
-    ),
-    "two agents, one task after two others": Small(
-        _plan(
-            2,
-            1,
-            TaskPlan("T0", "do it", max_retries=0),
-            TaskPlan("T1", "do that", priority=1, max_retries=0),
-            TaskPlan("T2", "do the rest", depends_on=("T0", "T1"), max_retries=0),
-        ),
-        {},
-    ),
-}
 
 
 class Fate(StrEnum):
@@ -138,18 +103,22 @@ class Ground:
         self._small: Final = small
         system = witnessed(small.people)
         bounds = Bounds(within={"mailbox": one_letter}, commands=small.commands, compared=0)
-        report = check(system, opening=small.opening, bounds=bounds)
-        assert not report.truncated
-        self.idle: Final = {each.name for each in report.broken()}
-        """What is never due, or never comes to be, in so small a fleet."""
-        self.states: Final = report.states
-        self.bounds: Final = Bounds(
-            within=bounds.within, commands=small.commands, compared=0, states=2 * report.states + MORE_STATES
-        )
         self._house: Final = House(system, small.opening, Judge(system), bounds, CARRIED)
-        explore(self._house)
+        report = self._judged(self._house)
+        assert not report.truncated
+        assert all(each.outcome in _IDLE or each.name == NEVER_STUCK for each in report.broken()), report
+        self.idle: Final = {each.name for each in report.broken()}
+        """What is never due, or never comes to be, in so small a fleet; and whom people tell nothing may be stuck."""
+        self.states: Final = report.states
+        self.bounds: Final = replace(bounds, states=2 * report.states + MORE_STATES)
         self._calls: Final = tuple(_calls(self._house))
         self._said: Final = [self._outcome(part.of, call) for part, call in self._each()]
+
+    def _judged(self, house: House, graph: Graph | None = None) -> Report:
+        """Return what is found of all promises in a fleet."""
+        known = explore(house) if graph is None else graph
+        judge = _Check(house.system, self._small.opening, (), house.bounds, None)
+        return judge._judged(house, known, Witness(house, known))
 
     def with_rules(self, mistake: Mistake) -> System:
         """Return the fleet with a mistake."""
@@ -159,9 +128,11 @@ class Ground:
     def is_same(self, system: System) -> bool:
         """Tell whether another fleet does the same wherever the true one gets."""
         with suppress(Exception):  # whatever a rule with a mistake raises, the true one does not
-            answers = (self._outcome(system.type_of(part.name), call) for part, call in self._each())
+            changed = {part.number for part in self._house.parts if _is_changed(part.of, system.type_of(part.name))}
             return all(self._born(part, system) == self._born(part) for part in self._house.parts) and all(
-                answer == said for answer, said in zip(answers, self._said, strict=True)
+                self._outcome(system.type_of(part.name), call) == said
+                for (part, call), said in zip(self._each(), self._said, strict=True)
+                if part.number in changed
             )
         return False
 
@@ -189,8 +160,7 @@ class Ground:
         reaction = react(of, *call[1:])
         if not isinstance(reaction, Reaction):
             return None
-        effects = (each.effect for each in reaction.effects)
-        told = tuple(_plain(each) for each in effects)
+        told = tuple(map(_plain, _lasting(each.effect for each in reaction.effects)))
         return self._house.parts[call[0]].known(reaction.aggregate), told
 
     def killer(self, system: System) -> str:
@@ -206,9 +176,26 @@ class Ground:
             return NOBODY
         names = [house.judge.promises[number].property.name for number in graph.broken]
         if not names:
-            judged = _Check(system, self._small.opening, (), self.bounds, None)._judged
-            names = [each.name for each in judged(house, graph, Witness(house, graph)).broken()]
+            names = [each.name for each in self._judged(house, graph).broken()]
         return next((name for name in names if name not in self.idle), "")
+
+
+def _is_changed(of: AggregateType, other: AggregateType) -> bool:
+    """Tell whether another type has other rules, or looks up something else."""
+    return (of.rules, of.views) != (other.rules, other.views)
+
+
+def _lasting(effects: Iterable[object]) -> Iterator[object]:
+    """Yield what is asked for, without timers that begin and end at once; the others are known by what they are for."""
+    asked = list(effects)
+    ended = {(each.slot, each.generation) for each in asked if isinstance(each, CancelTimer)}
+    begun = {(each.slot, each.generation) for each in asked if isinstance(each, StartTimer)}
+    for each in asked:
+        if isinstance(each, StartTimer | CancelTimer):
+            if (each.slot, each.generation) not in ended & begun:
+                yield replace(each, generation=0)
+        else:
+            yield each
 
 
 def _plain(effect: object) -> object:

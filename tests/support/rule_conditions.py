@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Final
 
 from lifefold.core.kernel import State
+from lifefold.core.task import Stage
 
 Variant = tuple[str, str, Sequence[ast.AST]]
 """The kind of a mistake at a node, what it is, and what then stands there instead."""
@@ -111,9 +112,9 @@ def _states(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield "state lost", f"lacks `{ast.unparse(right)}`", (left,)
             yield "state lost", f"lacks `{ast.unparse(left)}`", (right,)
-        case ast.Attribute(value=ast.Attribute() as of, attr=name, ctx=ast.Load()):
-            kind = named_class(of, module)
-            if isinstance(kind, type) and issubclass(kind, State):
+        case ast.Attribute(value=ast.Attribute() | ast.Name() as of, attr=name, ctx=ast.Load()):
+            kind = getattr(module, of.id, None) if isinstance(of, ast.Name) else named_class(of, module)
+            if isinstance(kind, type) and issubclass(kind, State | Stage):
                 names = [each.name for each in kind]
                 other = names[(names.index(name) + 1) % len(names)]
                 yield "another state", f"is {other}", (ast.Attribute(of, other, ast.Load()),)

@@ -10,10 +10,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from importlib.abc import InspectLoader
-from importlib.util import module_from_spec, spec_from_loader
 from itertools import pairwise
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple, cast
 
@@ -21,6 +18,7 @@ from msgspec.structs import fields
 
 from lifefold.core.kernel import AggregateType, Event, Rule
 from rule_conditions import Variant, conditions, named_class
+from rule_modules import Written, name_of, restored
 
 NUMBERS: Final = ("epoch",)
 """What identifies a claim: one more or less is another one."""
@@ -46,21 +44,16 @@ class Mistake(NamedTuple):
 
 
 class Source:
-    """The module that an aggregate type and its rules are in."""
+    """The modules that an aggregate type and its rules are in."""
 
-    def __init__(
-        self, module: ModuleType, names: Sequence[str], keep: Sequence[str] = (), *, beside: Sequence[ModuleType] = ()
-    ) -> None:
-        """Read it. Its functions and tables of these ``names`` are changed; of what it ``keep``s there is one only.
+    def __init__(self, *modules: ModuleType, names: Sequence[str]) -> None:
+        """Read them. The last has the type; each may import from those before it.
 
-        The modules ``beside`` it are read as if they stood in it, where it imports from them.
+        Their functions and tables of these ``names`` are changed.
         """
-        self.of: Final[AggregateType] = module.aggregate
-        self._module: Final = module
+        self.of: Final[AggregateType] = modules[-1].aggregate
         self._names: Final = names
-        self._keep: Final = keep
-        written = {each.__name__: _read(each) for each in beside}
-        self._body: Final = [part for each in _read(module) for part in written.get(_imported(each), [each])]
+        self._written: Final = tuple(map(Written, modules))
 
     def mistakes(self) -> tuple[Mistake, ...]:
         """Return every mistake, each with a name of its own; those that come to the same text are one."""
@@ -87,53 +80,28 @@ class Source:
                 yield Mistake(kind, "rules swapped", name, partial(Made, tuple(swapped)))
 
     def _of_text(self) -> Iterator[Mistake]:
-        texts = [ast.unparse(each) for each in self._body]
-        known = set(texts)
-        for top, whole in enumerate(self._body):
-            silent = _unheard(whole)
-            for number, node in enumerate(ast.walk(whole) if _name(whole) in self._names else ()):
-                for kind, what, new in () if node in silent else _variants(node, self._module):
-                    text = _changed(whole, number, new)
-                    if text not in known:
-                        known.add(text)
-                        words = " ".join(ast.unparse(node).split())
-                        name = f"{self.of.kind}: {_name(whole)}: `{words[:90]}` {what}"
-                        module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
-                        yield Mistake(self.of.kind, kind, name, partial(self._run, module))
+        for place, written in enumerate(self._written):
+            texts = [ast.unparse(each) for each in written.body]
+            known = set(texts)
+            for top, whole in enumerate(written.body):
+                silent = _unheard(whole)
+                for number, node in enumerate(ast.walk(whole) if name_of(whole) in self._names else ()):
+                    for kind, what, new in () if node in silent else _variants(node, written.module):
+                        text = _changed(whole, number, new)
+                        if text not in known:
+                            known.add(text)
+                            words = " ".join(ast.unparse(node).split())
+                            name = f"{self.of.kind}: {name_of(whole)}: `{words[:90]}` {what}"
+                            module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
+                            yield Mistake(self.of.kind, kind, name, partial(self._run, place, module))
 
-    def _run(self, text: str) -> Made:
-        loader = _Text(text)
-        spec = spec_from_loader(self._module.__name__, loader, origin=self._module.__file__)
-        assert spec is not None
-        changed = module_from_spec(spec)
-        changed.__dict__["elsewhere"] = elsewhere
-        loader.exec_module(changed)
-        for name in self._keep:
-            setattr(changed, name, getattr(self._module, name))
-        return Made(changed.aggregate.rules, getattr(changed, "fold", None))
-
-
-def _read(module: ModuleType) -> list[ast.stmt]:
-    """Return what is written in a module."""
-    assert module.__file__ is not None
-    return ast.parse(Path(module.__file__).read_text()).body
-
-
-def _imported(statement: ast.stmt) -> str:
-    """Return from which module a statement imports, if it does."""
-    return (isinstance(statement, ast.ImportFrom) and statement.module) or ""
-
-
-class _Text(InspectLoader):
-    """Runs a module from a text."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def get_source(self, fullname: str) -> str:
-        """Return the text."""
-        del fullname
-        return self._text
+    def _run(self, place: int, text: str) -> Made:
+        """Run a module of another text, and then again those that may import from it."""
+        changed, *others = self._written[place:]
+        with restored(each.module.__name__ for each in self._written):
+            runs = [changed.run(text), *(each.run() for each in others)]
+        fold = next((each.fold for each in runs if hasattr(each, "fold")), None)
+        return Made(runs[-1].aggregate.rules, fold)
 
 
 class _Exchange(ast.NodeTransformer):
@@ -156,26 +124,15 @@ def _changed(whole: ast.stmt, number: int, new: Sequence[ast.AST]) -> str:
     return ast.unparse(ast.fix_missing_locations(_Exchange(old, new).visit(tree)))
 
 
-def elsewhere(ref: str) -> str:
-    """Return who stands beside somebody in a fleet: another task, another seat, another worker."""
-    return ref[:-1] + {"0": "1", "1": "0"}.get(ref[-1:], ref[-1:])
-
-
-def _name(top: ast.stmt) -> str:
-    match top:
-        case ast.FunctionDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
-            return name
-        case _:
-            return ""
-
-
 def _unheard(top: ast.stmt) -> set[ast.AST]:
-    """Return what no rule does: docstrings, decorators, signatures, and what only makes texts."""
+    """Return what is left as it is: docstrings, decorators, signatures, what makes texts, how often a loop runs."""
     found: list[ast.AST] = []
     for node in ast.walk(top):
         match node:
             case ast.FunctionDef(args=args, returns=returns, decorator_list=decorators):
                 found += [args, *decorators, *([] if returns is None else [returns])]
+            case ast.While(test=test, body=body):  # what decides how often: it might never end
+                found += [test, *(each for each in body if isinstance(each, ast.Assign))]
             case ast.Expr(value=ast.Constant()) | ast.FormattedValue() | ast.Delete():
                 found.append(node)
             case ast.Call(func=ast.Name(id=name)) if name in SAID:
@@ -190,7 +147,7 @@ def _unheard(top: ast.stmt) -> set[ast.AST]:
 def _variants(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     yield from _statements(node)
     yield from _wishes(node, module)
-    yield from _values(node)
+    yield from _values(node, module)
     yield from conditions(node, module)
 
 
@@ -224,9 +181,9 @@ def _is_text(node: ast.AST) -> bool:
 
 def _wishes(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     match node:
-        case ast.Call(func=ast.Name(id="Dispatch" | "Tell"), args=args):
+        case ast.Call(func=ast.Name(id="Dispatch" | "Tell" | "Create"), args=args):
             for place, each in enumerate(args[:-1]):
-                if isinstance(each, ast.JoinedStr | ast.Attribute):
+                if isinstance(each, ast.JoinedStr | ast.Attribute | ast.Name):
                     other = ast.Call(ast.Name("elsewhere", ast.Load()), [each], [])
                     changed = ast.Call(node.func, [*args[:place], other, *args[place + 1 :]], node.keywords)
                     yield "told to another", f"has `{ast.unparse(each)}` for another one", (changed,)
@@ -266,17 +223,23 @@ def _parts(event: Any) -> list[object]:
 _SENT: Final = frozenset(
     "Started Completed Verified Rejected Failed Released Orphaned Claimed Retried Blocked"
     " WorkWanted WorkerGone Seated Asked Prompted WorkFinished WorkFailed Dropped Assigned"
-    " WorktreeReady PromptReady UrgentMessage OperatorStop LettersTaken LettersDelivered MailboxClosed".split()
+    " WorktreeReady PromptReady UrgentMessage OperatorStop LettersTaken LettersDelivered MailboxClosed"
+    " Parked Returned Handed Decomposed SubtasksCompleted Cancelled Approved Declined".split()
 )
 """Those that rules of a fleet send."""
 
 
-def _values(node: ast.AST) -> Iterator[Variant]:
+def _values(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     match node:
-        case ast.Call(func=ast.Name(id="replace"), args=args, keywords=keywords):
+        case ast.Call(func=ast.Name(id="replace" | "Job"), args=args, keywords=keywords):
             for each in keywords:
                 left = [other for other in keywords if other is not each]
                 yield "not recorded", f"does not record {each.arg}", (ast.Call(node.func, args, left),)
+        case ast.Call(func=ast.Attribute(attr="Brief") as kind, args=[_, _, *_] as args):
+            names = [each.name for each in fields(cast("Any", named_class(kind, module)))]
+            for place, name in enumerate(names[: len(args)]):
+                rest = [ast.keyword(other, each) for other, each in zip(names, args, strict=True)][place + 1 :]
+                yield "not told", f"does not tell {name}", (ast.Call(kind, args[:place], rest),)
         case ast.Call(func=ast.Name(id="sorted" | "tuple"), args=[inner]) if isinstance(inner, ast.Call | ast.List):
             yield "not in order", "is in no order", (ast.Call(ast.Name("tuple", ast.Load()), [inner], []),)
         case ast.Tuple(elts=[one, other, *rest], ctx=ast.Load()):

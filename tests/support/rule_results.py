@@ -8,9 +8,10 @@ import msgspec
 
 from mutation_results import FOLDER, page
 from mutation_results import kept as kept_of_lifecycles
-from rule_campaign import SMALL, SOURCES, Campaign, Ended, Fate
+from rule_campaign import SOURCES, Campaign, Ended, Fate
 from simulated_results import kept as simulated
 from simulated_results import section as simulated_section
+from small_fleets import SMALL
 
 NAMES: Final = tuple(f"fleet-{source.of.kind}" for source in SOURCES)
 """The parts of the campaign: the rules of each type of aggregate."""
@@ -22,7 +23,8 @@ The fleet's rules are functions, and not rows. So a program changes their source
 rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
 or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
 a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
-are left as they are. Each is asked about in {fleets} small fleets:
+are left as they are. Not among them are the rules of budgets, trust, silence and restarts: what is lost of these as a
+whole is found by simulations, above all. Each is asked about in {fleets} small fleets:
 {names}.
 
 - *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;
@@ -55,6 +57,8 @@ class Rules(msgspec.Struct, frozen=True):
     killers: dict[str, int]
     """By promise: how many it was the first to find."""
     survivors: tuple[Left, ...]
+    untried: int = 0
+    """Of how many is not known what comes of them."""
 
     def unexplained(self) -> tuple[str, ...]:
         """Return the mistakes that survived for no known reason."""
@@ -112,6 +116,8 @@ def section(results: Iterable[Rules]) -> str:
         counts = (each.mistakes, *(each.fates.get(fate, 0) for fate in Fate))
         lines.append(f"| {each.name} | {' | '.join(f'{count:,}' for count in counts)} |")
     for each in every:
+        lines += ["", f"Of {each.name}, {each.untried:,} were not tried yet."] if each.untried else []
+    for each in every:
         lines += ["", f"**{each.name}**", ""] if each.survivors else []
         lines += [f"- `{left.mistake.replace('`', chr(39))}`: {reason(left.mistake)}" for left in each.survivors]
     return HEAD.format(fleets=len(SMALL), names="; ".join(SMALL)) + "\n".join(lines) + "\n"
@@ -129,15 +135,28 @@ _ENDLESS: Final = (
     " and no search of it ends"
 )
 
+_OPAQUE: Final = (
+    "it is for whoever does the work: no rule looks at it, and no promise may; the tests of the rules find it"
+)
+_AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
+
 EXPLAINED: Final[Mapping[str, str]] = {
     "leave: `worker.record('intent').reason or 'its session has stopped'`": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
     "`before is not assignment.State.WANTING`": _GONE,
     "report: `assignment.State.WANTING` is PREPARING": _GONE,
-    "report: `yield Tell('board', to, task.Released(brief.epoch, reason))` is not asked for": _GONE,
-    "report: `task.Released(brief.epoch, reason)` is": _GONE,
-    "report: `brief.epoch` is one higher (6)": _GONE,
-    "report: `brief.epoch` is one lower (6)": _GONE,
+    "report: `yield Tell('board', to, _given_back(brief, reason))` is not asked for": _GONE,
+    "_given_back: ": _GONE,
+    "does not tell prompt": _OPAQUE,
+    "does not tell failure": _OPAQUE,
+    "does not tell kept": _OPAQUE,
+    "does not tell result": _OPAQUE,
+    "folders: `yield path` is asked for twice": "whoever is found twice counts once",
+    "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
+    "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"
+    " always": _AGAIN,
+    "free_waiting: `_was_lost(transition) and (not is_lost(record))` has the other junction": _AGAIN,
+    "free_waiting: `_was_lost(transition) and (not is_lost(record))` does not ask `not is_lost(record)`": _AGAIN,
 }
 """By words of mistakes: why they survive although nothing is missing."""

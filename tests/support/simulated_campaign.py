@@ -6,7 +6,7 @@ record when the promise is broken, those that it opens with included.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Final
 
@@ -14,11 +14,11 @@ import msgspec
 
 import rule_campaign
 from lifefold.core import fleet
-from lifefold.core.fleet import promises
+from lifefold.core.fleet import Plan, promises
 from lifefold.core.kernel import AggregateType, InvalidMachine, System, View
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.findings import small
-from lifefold.interpreters.simulate.targets import FLEET, Target, plan, target
+from lifefold.interpreters.simulate.targets import FLEET, Target, governed_plan, plan, target
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
 from rule_mutation import Made, Mistake
@@ -142,8 +142,17 @@ class SimulatedRules:
     def run(self, share: slice = slice(None), seeds: int = SEEDS, within_s: float = math.inf) -> Iterator[Seen]:
         """Try some of the mistakes, or all."""
         for mistake in self.mistakes[share]:
-            found = seen(fleet_with(mistake), mistake.name, mistake.kind, seeds, within_s)
-            yield found if found.seed is not None else self.judged(mistake, found)
+            yield self.attempt(mistake, seeds, within_s)
+
+    def attempt(self, mistake: Mistake, seeds: int = SEEDS, within_s: float = math.inf) -> Seen:
+        """Try a mistake: if it is not found in the fleet, in one in which people have their say."""
+        trials = (
+            seen(fleet_with(mistake, planned), mistake.name, mistake.kind, seeds, within_s)
+            for planned in (plan, governed_plan)
+        )
+        first = next(trials)
+        found = first if first.seed is not None else next(trials)
+        return found if found.seed is not None else self.judged(mistake, found)
 
     def judged(self, mistake: Mistake, missed: Seen) -> Seen:
         """Say what a check makes of a mistake that was not found."""
@@ -151,14 +160,14 @@ class SimulatedRules:
         return msgspec.structs.replace(missed, fate=str(self._checks.attempt(mistake).fate))
 
 
-def fleet_with(mistake: Mistake) -> Target:
+def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> Target:
     """Return the shipped fleet with a mistake in its rules; what is found there is looked for in smaller ones."""
     made = mistake.make()
     board, worker = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
     system = System("fleet", board, worker, properties=promises.PROMISES)
     large, *small_ones = (
-        target(system, tuple(fleet.opening(plan(*size), 0)), environment=FLEET, name="fleet-{}x{}".format(*size))
-        for size in FLEETS
+        target(system, tuple(fleet.opening(of, 0)), environment=FLEET, name=f"fleet-{of.name}")
+        for of in (planned(*size) for size in FLEETS)
     )
     return msgspec.structs.replace(large, smaller=tuple(small_ones))
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
+from board_minutes import Minutes, take_down
 from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, board, intent, mailbox, promises, seat, system, worker
+from lifefold.core.fleet import assignment, board, doors, intent, job, mailbox, promises, seat, system, worker
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
@@ -46,8 +47,8 @@ class Diary(msgspec.Struct, frozen=True):
 
     An urgent letter has come that no prompt had (``urgent``); the last thing to happen was a letter that can wait
     (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
-    yet (``unplaced``); the agent was asked to stop (``stopped``); its session has failed (``failing``), and what it
-    worked at has not, or the other way round (``unfair``).
+    yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
+    failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
     """
 
     urgent: bool = False
@@ -57,6 +58,7 @@ class Diary(msgspec.Struct, frozen=True):
     stopped: bool = False
     failing: bool = False
     unfair: bool = False
+    sent_home: bool = False
 
 
 def remember(diary: Diary, transition: Transition) -> Diary:
@@ -70,6 +72,8 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, urgent=False)
         case assignment.CheckoutFailed() | session_profiles.PromptFailed():
             now = replace(now, unplaced=transition.machine == assignment.machine.name)
+        case intent.StopWanted():
+            now = replace(now, sent_home=now.sent_home or transition.actor == board.NAME)
         case session.OperatorStop():
             now = replace(now, stopped=True, failing=False)
         case session.SessionExited():
@@ -93,7 +97,9 @@ Outcomes = frozenset[tuple[str, int, str]]
 
 CAME: Final[Mapping[type[Event], str]] = {
     assignment.Merged: "merged",
+    assignment.Parked: "parked",
     assignment.Rejected: "rejected",
+    assignment.ParkingFailed: "rejected",
     assignment.Conflicted: "rejected",
     assignment.WorkFailed: "failed",
     assignment.CheckoutFailed: "given back",
@@ -103,9 +109,11 @@ CAME: Final[Mapping[type[Event], str]] = {
 
 TAKEN: Final[Mapping[type[Event], str]] = {
     task.Verified: "merged",
+    job.Parked: "parked",
     task.Rejected: "rejected",
     task.Failed: "failed",
     task.Released: "given back",
+    job.Returned: "given back",
 }
 """And what a board takes it for."""
 
@@ -181,6 +189,22 @@ def taken_for_what_came(fleet: Overview) -> bool:
     return all(said.get((name, epoch), word) == word for name, epoch, word in known)
 
 
+def waits_for_more(of: Aggregate) -> bool:
+    """Tell of a board whether something is left to do, or may come, and of a worker whether it was not sent home.
+
+    What is asked for again after everybody was sent home is nobody's to do.
+    """
+    if of.kind != board.NAME:
+        return not of.views["diary"].sent_home
+    is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
+    return doors.are_open(of) or is_left
+
+
+def nobody_is_sent_home(fleet: Overview) -> bool:
+    """Tell whether all are there as long as something is left to do, or may come."""
+    return not fleet.aggregates[board.NAME] or all(fleet.aggregates.values())
+
+
 def brought_home(of: Aggregate) -> Claims:
     """Return the claims that a worker has merged, or those that have closed a task of the board."""
     if of.kind == worker.KIND:
@@ -226,6 +250,7 @@ OF_ALL: Final[tuple[Property[Scene], ...]] = (
     *promises.PROMISES,
     *seeing(brought_home, always(MERGED, closed_is_merged)),
     *seeing(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
+    *seeing(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
     *seeing(outcomes, always(OUTCOME, taken_for_what_came)),
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
@@ -241,6 +266,11 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     ),
     board.NAME: (
         *board.PROMISES,
+        always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
+        always("nothing is tried again at once that nobody has granted", lambda b: not b.views["minutes"].hasty),
+        always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),
+        always("of an approved plan the most urgent task is given out first", lambda b: not b.views["minutes"].early),
+        always("what is said of a plan is said of its tasks", lambda b: not b.views["minutes"].contrary),
         always("whoever has waited longest is the next", lambda b: work_of(b).waiting == b.views["queue"]),
     ),
 }
@@ -251,7 +281,11 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "run": View(Run(), remember_runs),
         "diary": View(Diary(), remember),
     },
-    board.NAME: {"outcomes": View(frozenset(), remember_what_was_taken), "queue": View((), remember_who_waits)},
+    board.NAME: {
+        "outcomes": View(frozenset(), remember_what_was_taken),
+        "queue": View((), remember_who_waits),
+        "minutes": View(Minutes(), take_down),
+    },
 }
 
 

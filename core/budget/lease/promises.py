@@ -37,7 +37,7 @@ from lifefold.effects import ReturnBudget
 
 def cap_is_kept(x: Lease) -> bool:
     """What is spent and what is reserved never pass what was granted."""
-    return x.account.spent_microusd + x.account.reserved_microusd <= x.account.cap_microusd
+    return x.account.spent + x.account.reserved <= x.account.cap
 
 
 def account_is_sound(x: Lease) -> bool:
@@ -52,8 +52,8 @@ def closed_with_the_lease(x: Lease) -> bool:
 
 def is_over_when_used_up(x: Lease) -> bool:
     """Of an active lease that was spent from, something is left: free, or reserved for work that is under way."""
-    left_microusd = x.account.free_microusd + x.account.reserved_microusd
-    return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent_microusd
+    left_microusd = x.account.free + x.account.reserved
+    return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent
 
 
 # What holds of every step
@@ -65,15 +65,15 @@ def admits_only_while_active(step: Transition) -> bool:
         return True
     before, now = step.before.record.account, step.after.record.account
     held = {each.name for each in before.reservations}
-    new_microusd: int = sum(each.amount_microusd for each in now.reservations if each.name not in held)
-    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free_microusd)
+    new_microusd: int = sum(each.amount for each in now.reservations if each.name not in held)
+    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free)
 
 
 def cost_is_what_was_said(step: Transition) -> bool:
     """The cost grows by what a settlement or a charge says, and by nothing else."""
     if step.before is None:
         return True
-    grown: int = step.after.record.account.cost_microusd - step.before.record.account.cost_microusd
+    grown: int = step.after.record.account.cost - step.before.record.account.cost
     match step.event:
         case Settle(cost_microusd=said) | Charge(amount_microusd=said):
             return grown == said
@@ -105,14 +105,14 @@ def returned_is_told(step: Transition) -> bool:
     before, now = step.before.record.account, step.after.record.account
     told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
     over = step.after.state not in OPEN
-    return bool(told == now.returned_microusd - before.returned_microusd and not (over and now.free_microusd))
+    return bool(told == now.returned - before.returned and not (over and now.free))
 
 
 def grants_what_was_said(step: Transition) -> bool:
     """What is granted grows by what is added, and by nothing else; nothing is no addition."""
     if step.before is None:
         return True
-    grown: int = step.after.record.account.cap_microusd - step.before.record.account.cap_microusd
+    grown: int = step.after.record.account.cap - step.before.record.account.cap
     match step.event:
         case AddBudget(amount_microusd=added):
             return grown == added > 0
@@ -127,7 +127,7 @@ def reserves_what_was_said(step: Transition) -> bool:
     match step.event:
         case Reserve(name=name, amount_microusd=amount):
             held = step.after.record.account.held(name)
-            return held is not None and held.amount_microusd == amount
+            return held is not None and held.amount == amount
         case Charge(amount_microusd=amount):
             return amount > 0
         case _:
@@ -139,7 +139,7 @@ def ends_when_it_is_used_up(step: Transition) -> bool:
     if step.before is None or not isinstance(step.event, Settle | Refund | Charge):
         return True
     x: Lease = step.after.record
-    used_up = not (x.account.reserved_microusd or x.account.free_microusd)
+    used_up = not (x.account.reserved or x.account.free)
     ends = step.before.state is State.ACTIVE and used_up
     return step.entered is (State.EXPIRED if ends else None)
 
@@ -156,7 +156,7 @@ def something_fits(e: Entity[Lease]) -> bool:
     """Say: somebody asks for no more than is free, under a name that is new."""
     x = e.record.account
     known = {*x.settled, *(each.name for each in x.reservations)}
-    return any(each.name not in known and each.amount_microusd <= x.free_microusd for each in Reserve.examples())
+    return any(each.name not in known and each.amount_microusd <= x.free for each in Reserve.examples())
 
 
 def work_can_be_settled(e: Entity[Lease]) -> bool:
@@ -171,12 +171,12 @@ def work_can_be_refunded(e: Entity[Lease]) -> bool:
 
 def owes_nothing(e: Entity[Lease]) -> bool:
     """Say: no more was spent than was granted."""
-    return not e.record.account.overrun_microusd
+    return not e.record.account.overrun
 
 
 def has_something_left(e: Entity[Lease]) -> bool:
     """Say: something is free, or reserved for work that is under way."""
-    return e.record.account.free_microusd + e.record.account.reserved_microusd > 0
+    return e.record.account.free + e.record.account.reserved > 0
 
 
 _WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
@@ -234,9 +234,9 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         given=weakly(Settle),
     ),
     passes(State.EXPIRED),
-    sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent_microusd > 0),
-    sometimes("a lease is closed with money left", lambda e: e.record.account.returned_microusd > 0),
-    sometimes("more is spent than was granted", lambda e: e.record.account.overrun_microusd > 0),
+    sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent > 0),
+    sometimes("a lease is closed with money left", lambda e: e.record.account.returned > 0),
+    sometimes("more is spent than was granted", lambda e: e.record.account.overrun > 0),
     sometimes(
         "work reports after its lease is over",
         lambda e: e.state not in OPEN and bool(e.record.account.reservations),

@@ -24,7 +24,7 @@ def is_reserved(x: Lease, e: Settle | Refund) -> bool:
 def uses_up(x: Lease, e: Settle | Refund | Charge) -> bool:
     """It changes something, and nothing is reserved or free after it."""
     became = _paid(x, e)
-    return became is not x.account and not became.reserved_microusd and not became.free_microusd
+    return became is not x.account and not became.reserved and not became.free
 
 
 def is_more(_x: Lease, e: AddBudget | Charge) -> bool:
@@ -35,7 +35,7 @@ def is_more(_x: Lease, e: AddBudget | Charge) -> bool:
 def has_something(x: Lease, e: Refresh) -> bool:
     """There is something left to spend, or comes with the refresh."""
     became = x.account.grant(e.amount_microusd)
-    return e.amount_microusd >= 0 and became.free_microusd + became.reserved_microusd > 0
+    return e.amount_microusd >= 0 and became.free + became.reserved > 0
 
 
 # Actions
@@ -83,7 +83,7 @@ def _paid(x: Lease, e: Settle | Refund | Charge) -> Account:
 
 
 def _become(x: Lease, account: Account) -> Step[Lease, ReturnBudget]:
-    back = account.returned_microusd - x.account.returned_microusd
+    back = account.returned - x.account.returned
     return Step(replace(x, account=account), (ReturnBudget(x.holder, back),) if back else ())
 
 

@@ -155,6 +155,11 @@ class Family:
                 self.escaped.append(child)
             _quietly(os.kill, child, number)
 
+    def interrupt(self) -> None:
+        """Signal the agent itself. It is a child that nobody has reaped: its pid is its own."""
+        _quietly(os.kill, self.pid, signal.SIGINT)
+        _quietly(os.kill, self.pid, signal.SIGCONT)  # a stopped process hears nothing
+
     def kill_rest(self) -> None:
         """Kill the group and all children, once. Their children become ours, so that repeating this reaches all."""
         self.signal(signal.SIGKILL)

@@ -63,6 +63,7 @@ class Supervisor:
         self._lease_until_boot_ms = spec.lease_until_boot_ms
         self._timeout_at_ms = None if spec.timeout_ms is None else proc.monotonic_ms() + spec.timeout_ms
         self._kill_at_ms: int | None = None
+        self._interrupted: set[str] = set()
         self._wakeup_fd = wakeup_fd
         self._poll = select.poll()
         for fd in (agent.output_fd, control_fd, wakeup_fd):
@@ -136,6 +137,14 @@ class Supervisor:
             self._family.signal(signal.SIGCONT)  # a stopped process hears nothing but SIGKILL
         self._kill_at_ms = min(self._kill_at_ms, kill_at_ms)
 
+    def _interrupt(self, wish: str) -> None:
+        """Signal the agent alone, once for each wish: a runner that comes back may say again what it has said."""
+        self._family.look()
+        if self._family.agent_dead or self._kill_at_ms is not None or wish in self._interrupted:
+            return
+        self._interrupted.add(wish)
+        self._family.interrupt()
+
     def _kill(self) -> None:
         self._family.look()
         if not self._family.agent_dead and self._outcome in ("", "ended"):
@@ -175,6 +184,8 @@ class Supervisor:
             self._kill()
         elif type(grace_ms) is int:
             self._end("ended", grace_ms)
+        elif isinstance(wish := order.get("interrupt"), str):
+            self._interrupt(wish)
         elif type(until_boot_ms) is int and self._kill_at_ms is None:
             self._lease_until_boot_ms = max(self._lease_until_boot_ms or 0, until_boot_ms)
 

@@ -20,11 +20,12 @@ import anyio
 from lifefold.core.fleet import status
 from lifefold.interpreters import store
 from lifefold.interpreters.body.workplace import WorkplaceError
-from lifefold.interpreters.cli import letters, logs, outlet
+from lifefold.interpreters.cli import awaited, letters, logs, outlet
+from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.words import NO_WORK, columns, this_command
+from lifefold.interpreters.cli.words import NO_WORK, columns, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
@@ -35,13 +36,13 @@ from lifefold.interpreters.store import StoreError
 UNEXPECTED = 3
 
 Prepare = Callable[[Runner], None]
-Show = Callable[[Runner], Display]
+Show = Callable[[Runner, Account], Display]
 
 
 def run(arguments: Namespace) -> int:
     """Run a fleet file."""
     with outlet.opened() as out:
-        fleet = _load(Path(arguments.fleet))
+        fleet = _load(Path(arguments.fleet), watch=arguments.watch)
         log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
         if arguments.db and not log.absolute().parent.is_dir():
             raise BadInput(
@@ -85,9 +86,9 @@ def _next_steps(lifefold: str) -> list[tuple[str, str]]:
     ]
 
 
-def _load(path: Path) -> Fleet:
+def _load(path: Path, *, watch: bool = False) -> Fleet:
     try:
-        return load(path)
+        return load(path, watch=watch)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
 
@@ -100,16 +101,16 @@ def _calm_the_collector() -> None:
 def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None = None) -> int:
     _calm_the_collector()
     try:
-        runner, verdict = anyio.run(_run, fleet, log, show, prepare)
+        runner, account, verdict = anyio.run(_run, fleet, log, show, prepare)
     except BadInput:
         raise
     except Exception:  # noqa: BLE001 - the last resort: say what is safe and what to do
         return _unexpected(log)
-    _summary(runner, verdict, log)
+    _summary(runner, account, verdict, log)
     return verdict
 
 
-async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Verdict]:
+async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Account, Verdict]:
     clock, begins = WallClock(), not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
     wrong = await unloadable(fleet)
     if wrong:
@@ -125,17 +126,19 @@ async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> 
     clock.not_before(runner.engine.ledger.last_ms)
     _introduce(runner, begins=begins)
     try:
+        account = Account() if begins else await account_of(log)
+        runner.observers.append(account.observe)
         if prepare is not None:
             prepare(runner)
         verdict = Verdict.LEFT
         with _store_heard(runner):
-            shown = show(runner)
+            shown = show(runner, account)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_leave_on_signal, runner, shown)
                 tasks.start_soon(shown.run)
                 verdict = await runner.run()
                 tasks.cancel_scope.cancel()
-        return runner, verdict
+        return runner, account, verdict
     finally:
         runner.close()
 
@@ -190,10 +193,11 @@ _LEAVING = (
 )
 
 
-def _summary(runner: Runner, verdict: Verdict, log: Path) -> None:
+def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
     tasks = status.tasks(runner.aggregates)
     closed = sum(1 for task in tasks if task.state == "CLOSED")
-    print(f"\n{closed} of {len(tasks)} tasks closed; the log is {log}")
+    total = spent(account.spending.total)
+    print(f"\n{closed} of {len(tasks)} tasks closed; {f'spent {total}; ' if total else ''}the log is {log}")
     for task in tasks:
         if task.state != "CLOSED":
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
@@ -202,6 +206,8 @@ def _summary(runner: Runner, verdict: Verdict, log: Path) -> None:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
     for name, message in runner.notices:
         print(f"  {name}: {message}")
+    for line in awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log)):
+        print(f"  {line}")
     if runner.refused:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
         print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")

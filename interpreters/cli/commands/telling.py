@@ -1,115 +1,110 @@
-"""Commands that tell a fleet something: ``send`` and ``stop``.
+"""Commands that tell agents something: ``send``, ``stop``, ``pause`` and ``resume``."""
 
-A running runner takes what is said from its log and answers there. When none runs, the command itself becomes the
-writer for a moment, decides by the same rules, and leaves the effects to the next runner.
-"""
-
-import time
 from argparse import Namespace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import anyio
-
 from lifefold.core.fleet import intent, mailbox, worker
-from lifefold.core.kernel import Envelope, Event, Refusal, encode, replace
-from lifefold.interpreters.cli import logs
-from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.store import Batch, Locked, SqliteStore
+from lifefold.core.kernel import Aggregate, Event, replace
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+from lifefold.interpreters.cli.words import by_number
 
-ANSWER_TIMEOUT_S: Final = 30.0
+ALL: Final = "all"
 
-TEXT_CHARACTERS: Final = 10_000
-"""How long a message may be: it becomes a part of a prompt, which may become an argument of a command."""
+_STOPPED: Final = f"{REFUSED}it has stopped, for good"
 
 
 def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all."""
-    if not arguments.text.strip() or len(arguments.text) > TEXT_CHARACTERS:
-        raise BadInput(f"the text must have 1 to {TEXT_CHARACTERS} characters, not {len(arguments.text)}")
-    if _undecoded(arguments.text):
-        raise BadInput("the text has bytes that are no text in this terminal's encoding; write it in UTF-8")
+    posting.must_be_text("the text", arguments.text)
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
-    return _tell(arguments, "mailbox", event, replace(event, urgent=False))
-
-
-def _undecoded(text: str) -> bool:
-    """Tell whether a word of the command line had bytes that could not be decoded: Python keeps them as surrogates."""
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    return _tell(arguments.db, [arguments.agent], _to_all("mailbox", event), _deaf)
 
 
 def stop(arguments: Namespace) -> int:
-    """Stop one agent, or all, for good."""
+    """Stop agents for good: with grace, when they are through with what they have in hand, or at once."""
+    if arguments.drain:
+        event: Event = intent.DrainWanted("drained by the operator")
+        return _tell(arguments.db, arguments.agents, _to_all("intent", event, "finishes what it has, and stops"), _ends)
+    if arguments.kill:
+        event = intent.KillWanted("killed by the operator")
+        return _tell(arguments.db, arguments.agents, _to_all("intent", event, "killed"), _killed)
     event = intent.StopWanted("stopped by the operator")
-    return _tell(arguments, "intent", event, event)
+    return _tell(arguments.db, arguments.agents, _to_all("intent", event), _stopped)
 
 
-def _tell(arguments: Namespace, ref: str, event: Event, unattended: Event) -> int:
-    """Tell the runner ``event``, or the log ``unattended``: without a runner nobody can interrupt a session."""
-    with logs.peek(arguments.db) as store:
-        agents = _agents(store, arguments.agent)
-        path = store.path
-        answers = None
-        if not store.is_written():
-            answers = _tell_log(store, agents, ref, unattended)
-        if answers is None:
-            answers = anyio.run(partial(_tell_runner, store, agents, ref, event))
-    refused = 0
-    for agent, answer in answers.items():
-        print(f"{agent}: {_in_words(answer)}")
-        refused += answer.startswith("refused")
-    if refused == len(agents):
-        raise BadInput(f"nobody is there to take it; lifefold status --db {path} shows the agents")
-    return 0
+def pause(arguments: Namespace) -> int:
+    """Interrupt agents, and let them begin nothing until they are resumed."""
+    if arguments.reason:
+        posting.must_be_text("the reason", arguments.reason)
+    event = intent.PauseWanted(arguments.reason)
+    return _tell(arguments.db, arguments.agents, _to_all("intent", event, "paused, until lifefold resume"), _paused)
 
 
-def _in_words(answer: str) -> str:
-    """Say what a refusal of the kernel's means to somebody who does not know its machines."""
-    if "not possible in Stop" in answer:
-        return "has stopped already, and for good"
-    return "refused: it has stopped, for good" if "not possible in Closed" in answer else answer
+def resume(arguments: Namespace) -> int:
+    """Let agents that were paused go on."""
+    return _tell(arguments.db, arguments.agents, _to_all("intent", intent.ResumeWanted(), "goes on"), _not_paused)
 
 
-def _agents(store: SqliteStore, wanted: str) -> list[str]:
-    names = [
-        name.removeprefix(f"{worker.KIND}/") for name in logs.fold(store).aggregates if name.startswith(worker.KIND)
-    ]
-    if wanted == "all":
-        return sorted(names)
-    if wanted not in names:
-        raise BadInput(f"{store.path}: there is no agent {wanted!r}; there are {', '.join(sorted(names))}, or 'all'")
-    return [wanted]
+def _to_all(ref: str, event: Event, done: str = posting.ACCEPTED) -> Said:
+    return Said(ALL, worker.KIND, ref, event, done)
 
 
-def _envelope(ref: str, event: Event) -> Envelope:
-    return Envelope(ref, event, time.time_ns() // 1_000_000, "operator")
+Obstacle = Callable[[Aggregate], str]
+"""Why a worker would not take what is said; empty if it takes it."""
 
 
-async def _tell_runner(store: SqliteStore, agents: list[str], ref: str, event: Event) -> dict[str, str]:
-    """Leave posts for the runner and wait for its answers."""
-    numbers = {await store.post(f"{worker.KIND}/{agent}", encode(_envelope(ref, event))): agent for agent in agents}
-    answers: dict[str, str] = {}
-    with anyio.move_on_after(ANSWER_TIMEOUT_S):
-        while len(answers) < len(numbers):
-            for post in await store.posts(unanswered=False):
-                if post.id in numbers and post.answer is not None:
-                    answers[numbers[post.id]] = post.answer
-            await anyio.sleep(0.05)
-    return {agent: answers.get(agent, "left in the log; the runner has not answered yet") for agent in agents}
+def _deaf(of: Aggregate) -> str:
+    return _STOPPED if of.record("mailbox").state is mailbox.State.CLOSED else ""
 
 
-def _tell_log(store: SqliteStore, agents: list[str], ref: str, event: Event) -> dict[str, str] | None:
-    """Decide as the writer; None if a runner has come first."""
-    try:
-        writing = SqliteStore.open(store.path, patient=False)
-    except Locked:
-        return None
-    with writing:
-        ledger = logs.fold(writing)
-        decisions = {agent: ledger.decide(f"{worker.KIND}/{agent}", _envelope(ref, event)) for agent in agents}
-        entries = [each.entry for each in decisions.values() if not isinstance(each, Refusal)]
-        anyio.run(partial(writing.append, Batch(entries)))
-    return {
-        agent: f"refused: {each.reason}" if isinstance(each, Refusal) else "accepted; the next run acts on it"
-        for agent, each in decisions.items()
-    }
+def _stopped(of: Aggregate) -> str:
+    return "has stopped already, and for good" if of.record("intent").state is intent.State.STOP else ""
+
+
+def _ends(of: Aggregate) -> str:
+    return "is draining already" if of.record("intent").drains else _stopped(of)
+
+
+def _killed(of: Aggregate) -> str:
+    return "was killed already, and for good" if of.record("intent").at_once else ""
+
+
+_DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or stop --kill, ends it sooner"
+
+
+def _paused(of: Aggregate) -> str:
+    wanted: intent.Intent = of.record("intent")
+    if wanted.drains:
+        return _DRAINS
+    if wanted.state is intent.State.PAUSE:
+        return f"is paused already{f': {wanted.reason}' if wanted.reason else ''}"
+    return _STOPPED if wanted.state is intent.State.STOP else ""
+
+
+def _not_paused(of: Aggregate) -> str:
+    state = of.record("intent").state
+    return {intent.State.PAUSE: "", intent.State.STOP: _STOPPED}.get(state, "is not paused")
+
+
+def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle) -> int:
+    """Say the same to all the agents that are wanted."""
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        for name in _agents(aggregates, wanted):
+            to = f"{worker.KIND}/{name}"
+            why = obstacle(aggregates[to])
+            yield Refused(name, why) if why else replace(said, name=name, to=to)
+
+    return posting.say(db, judge, "status")
+
+
+def _agents(aggregates: Mapping[str, Aggregate], wanted: Sequence[str]) -> list[str]:
+    """Return the agents that are meant: those named, each once; all if none or ``all`` is."""
+    there = sorted((each.key for each in aggregates.values() if each.kind == worker.KIND), key=by_number)
+    if not wanted or ALL in wanted:
+        return there
+    must_be_there("agent", wanted, there)
+    return [*dict.fromkeys(wanted)]

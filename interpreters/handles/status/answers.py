@@ -64,7 +64,7 @@ def denied(state: AgentState, asked: lease.Reserve) -> AgentError:
         return not_running(state)
     of = _present_lease(state) or lease.Lease()
     verdict = lease.verdict(of, asked.name, asked.amount_microusd)
-    return BudgetRefused(state.agent_id, asked.name, asked.amount_microusd, verdict, of.account.free_microusd)
+    return BudgetRefused(state.agent_id, asked.name, asked.amount_microusd, verdict, of.account.free)
 
 
 def not_refreshed(state: AgentState) -> AgentError:

@@ -65,12 +65,12 @@ class AgentState(msgspec.Struct, frozen=True):
     @property
     def reserved_microusd(self) -> int:
         """What is set aside for work that has not reported yet."""
-        return sum(each.record.account.reserved_microusd for each in self.leases)
+        return sum(each.record.account.reserved for each in self.leases)
 
     @property
     def free_microusd(self) -> int:
         """What can still be reserved by the agent as it is."""
-        return sum(each.record.account.free_microusd for each in self.leases if each.state is lease.State.ACTIVE)
+        return sum(each.record.account.free for each in self.leases if each.state is lease.State.ACTIVE)
 
     def to_json(self) -> bytes:
         """Return the document."""

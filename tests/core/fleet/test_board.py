@@ -3,56 +3,12 @@
 import pytest
 
 from aggregate_hand import Hand
+from board_hand import ask, assigned, close, fail, go, happened, make, opened, recalled, rest, split, states
 from lifefold.core import task
-from lifefold.core.fleet import assignment, board, intent, seat
+from lifefold.core.fleet import assignment, board, intent, job, seat
 from lifefold.core.fleet.work import fold, work_of
-from lifefold.core.kernel import Envelope, Event, Record
+from lifefold.core.kernel import Envelope, Event
 from lifefold.effects import Tell
-
-
-def opened(*tasks: task.Task, seats: tuple[str, ...] = ("ann", "bob")) -> Hand:
-    """Return a board with these tasks and seats, all away."""
-    records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
-    return Hand("board", records | {f"seat:{name}": seat.Seat() for name in seats})
-
-
-def make(name: str, *needs: str, priority: int = 2, ordinal: int = 0, max_retries: int = 0) -> task.Task:
-    """Return an open task."""
-    return task.Task(
-        task.State.OPEN,
-        name,
-        f"do {name}",
-        depends_on=needs,
-        priority=priority,
-        ordinal=ordinal,
-        max_retries=max_retries,
-    )
-
-
-def ask(of: Hand, name: str = "ann") -> Hand:
-    """Let a worker ask for work."""
-    return of.hear(f"worker/{name}", f"seat:{name}", seat.WorkWanted())
-
-
-def close(of: Hand, name: str, owner: str = "ann") -> Hand:
-    """Let the owner of a task bring it home."""
-    epoch = of.record(f"task:{name}").epoch
-    of.hear(f"worker/{owner}", f"task:{name}", task.Completed(epoch))
-    return of.hear(f"worker/{owner}", f"task:{name}", task.Verified(epoch, "c0ffee"))
-
-
-def fail(of: Hand, name: str, reason: str = "broken", owner: str = "ann") -> Hand:
-    """Let the owner of a task fail."""
-    return of.hear(f"worker/{owner}", f"task:{name}", task.Failed(of.record(f"task:{name}").epoch, reason))
-
-
-def assigned(of: Hand) -> list[tuple[str, str]]:
-    """Return what the last reaction gave to whom."""
-    return [
-        (to, event.brief.task) for to, entity, event in of.told()
-        if entity == "assignment" and isinstance(event, assignment.Assigned)
-    ]  # fmt: skip
-
 
 # Claims
 
@@ -86,7 +42,7 @@ def test_exactly_one_worker_gets_a_task() -> None:
     assert (of.state("seat:ann"), of.state("seat:bob")) == ("Working", "Waiting")
     ask(of, "cid")
     close(of, "T1")
-    assert assigned(of) == [("worker/bob", "T2"), ("worker/cid", "T3")]
+    assert sorted(assigned(of)) == [("worker/bob", "T2"), ("worker/cid", "T3")]
 
 
 def test_dependencies_wait_for_closed() -> None:
@@ -108,7 +64,7 @@ def test_a_task_waits_for_all_that_it_depends_on() -> None:
     assert of.state("task:T3") == "OPEN"
     close(of, "T2")
     assert assigned(of) == [("worker/bob", "T3")]
-    assert work_of(of.aggregate).ready == ()
+    assert not work_of(of.aggregate).ready
 
 
 def test_a_task_that_was_cancelled_is_not_given_out_when_its_dependency_closes() -> None:
@@ -123,11 +79,13 @@ def test_a_task_that_was_cancelled_is_not_given_out_when_its_dependency_closes()
 # Failures
 
 
-def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
-    """The next owner learns why; the last failure is for good (E5)."""
+def test_a_failed_task_rests_and_is_opened_again_while_it_has_retries() -> None:
+    """The next owner learns why; the last failure is for good (E5, E6)."""
     of = ask(opened(make("T1", max_retries=1)))
     fail(of, "T1", "first")
-    assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
+    assert (of.state("task:T1"), of.record("task:T1").retries) == ("FAILED", 0)
+    rest(of, "T1")
+    assert (of.now_ms, of.state("task:T1"), of.record("task:T1").retries) == (30_000, "OPEN", 1)
     ask(of)
     assert of.told() == [
         ("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "first", 1)))
@@ -143,7 +101,7 @@ def test_a_task_that_was_given_back_is_handed_over_without_a_failure_that_never_
     assert of.record("task:T1").reason == "stopped"
     ask(of)
     assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 2, "do T1", (), "", 1)))]
-    ask(fail(of, "T1", "tests fail"))
+    ask(rest(fail(of, "T1", "tests fail"), "T1"))
     of.hear("worker/ann", "task:T1", task.Released(3, "stopped again"))
     ask(of)
     assert of.told() == [
@@ -155,7 +113,9 @@ def test_a_rejected_result_is_a_failure() -> None:
     """Whether verification or the merge refused it."""
     of = ask(opened(make("T1", max_retries=1)))
     of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "task:T1", task.Rejected(1, "conflict"))
-    assert (of.state("task:T1"), of.record("task:T1").reason) == ("OPEN", "conflict")
+    assert (of.state("task:T1"), of.record("task:T1").reason) == ("FAILED", "conflict")
+    rest(of, "T1")
+    assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
 
 
 def test_what_depends_on_an_exhausted_task_is_blocked_with_the_reason() -> None:
@@ -171,6 +131,8 @@ def test_what_depends_on_a_task_that_is_retried_waits_for_it_and_is_done_after_i
     """The retry has the same id, so nothing that waits is left behind (E5, sipyourdrink-ltd/bernstein#4376)."""
     of = ask(opened(make("T1", max_retries=1), make("T2", "T1")))
     ask(fail(of, "T1"))
+    assert states(of, "T1", "T2") == ["FAILED", "OPEN"]
+    rest(of, "T1")
     assert (of.state("task:T1"), of.record("task:T1").retries, of.state("task:T2")) == ("CLAIMED", 1, "OPEN")
     ask(close(of, "T1"))
     assert of.state("task:T2") == "CLAIMED"
@@ -189,7 +151,7 @@ def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
     of.give("task:T1", task.Blocked("no key"))
     ask(of, "bob")
     assert of.state("seat:bob") == "Working"
-    close(of, "T2", "bob")
+    close(of, "T2")
     ask(of)
     of.give("task:T1", task.Unblocked())
     assert assigned(of) == [("worker/ann", "T1")]
@@ -212,17 +174,19 @@ def test_a_task_that_is_opened_while_it_waits_for_what_will_not_be_done_is_block
     assert board.finished(of.aggregate)
 
 
-def test_a_task_that_is_opened_while_it_waits_for_what_can_be_done_waits_for_it() -> None:
-    """What it depends on was unblocked before it, or is not known here yet."""
+def test_what_depends_on_a_task_goes_on_by_itself_when_that_is_unblocked_and_waits_for_it() -> None:
+    """Also if it depends on another one, too, that is not known here yet."""
     of = ask(opened(make("T1"), make("T2", "T1", "T9")))
-    of.give("task:T1", task.Blocked("no key")).give("task:T1", task.Unblocked()).give("task:T2", task.Unblocked())
-    assert of.state("task:T2") == "OPEN"
+    of.give("task:T1", task.Blocked("no key"))
+    assert states(of, "T1", "T2") == ["BLOCKED", "BLOCKED"]
+    of.give("task:T1", task.Unblocked())
+    assert states(of, "T1", "T2") == ["OPEN", "OPEN"]
 
 
 def test_a_report_under_a_stale_epoch_is_refused() -> None:
     """A worker that lost its task can say nothing about it any more (E12)."""
     of = ask(opened(make("T1", max_retries=3)))
-    fail(of, "T1")
+    rest(fail(of, "T1"), "T1")
     ask(of, "bob")
     for late in (
         task.Started(1),
@@ -239,11 +203,6 @@ def test_a_report_under_a_stale_epoch_is_refused() -> None:
 # Recalls
 
 
-def recalled(of: Hand) -> list[tuple[str, Event]]:
-    """Return who was told by the last reaction that the claim is over."""
-    return [(to, event) for to, _, event in of.told() if isinstance(event, assignment.Recalled)]
-
-
 @pytest.mark.parametrize("started", [False, True], ids=["claimed", "in progress"])
 @pytest.mark.parametrize(
     ("event", "reason"),
@@ -252,13 +211,13 @@ def recalled(of: Hand) -> list[tuple[str, Event]]:
         (task.Blocked("no key"), "no key"),
         (task.Released(1, "taken away"), "taken away"),
         (task.Failed(1, "hopeless"), "hopeless"),
-        (task.Decomposed(1), ""),
+        (job.Split(1, (job.Subtask(),)), ""),
     ],
     ids=lambda each: type(each).__name__,
 )
 def test_an_owner_whose_claim_somebody_else_ends_is_told(started: bool, event: Event, reason: str) -> None:  # noqa: FBT001 - drawn
     """Which claim, and why; nothing that comes of it counts any more (E20)."""
-    of = ask(opened(make("T1")))
+    of = ask(opened(make("T1", most_subtasks=1)))
     if started:
         of.hear("worker/ann", "task:T1", task.Started(1))
     of.give("task:T1", event)
@@ -287,7 +246,7 @@ def test_a_recalled_worker_gets_other_work_as_soon_as_it_wants_it() -> None:
     ask(of, "bob")
     of.give("task:T1", task.Released(1, "taken away"))
     assert assigned(of) == [("worker/bob", "T1")]
-    close(of, "T1", "bob")
+    close(of, "T1")
     assert assigned(ask(of)) == [("worker/ann", "T2")]
 
 
@@ -308,8 +267,7 @@ def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
             of.hear("worker/ann", "task:T1", task.Started(1))
         ask(of, "bob")
         of.hear("worker/ann", "seat:ann", seat.WorkerGone("killed"))
-        events = [type(step.event).__name__ for step in of.reaction.transitions if step.entity == "task:T1"]
-        assert events == [*(["Orphaned"] if started else []), "Released", "Claimed"]
+        assert happened(of, "T1") == [*(["Orphaned"] if started else []), "Released", "Claimed"]
         assert assigned(of) == [("worker/bob", "T1")]
         assert of.record("task:T1").epoch == 2
         assert of.record("seat:ann") == seat.Seat(seat.State.GONE, "", "killed")
@@ -320,7 +278,9 @@ def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> 
     of = ask(opened(make("T1", max_retries=1)))
     of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "seat:ann", seat.WorkerGone())
     record = of.record("task:T1")
-    assert (record.state, record.retries, record.reason) == (task.State.OPEN, 1, "ann is gone")
+    assert (record.state, record.reason, record.failure) == (task.State.FAILED, "ann is gone", "ann is gone")
+    rest(of, "T1")
+    assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
 
 
 def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
@@ -339,9 +299,8 @@ def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
 
 def test_a_task_that_waits_for_its_subtasks_waits_whoever_is_gone() -> None:
     """Nobody works on it; its subtasks decide."""
-    of = ask(opened(make("T1")))
-    of.hear("worker/ann", "task:T1", task.Decomposed(1)).hear("worker/ann", "seat:ann", seat.WorkerGone())
-    assert of.state("task:T1") == "WAITING_FOR_SUBTASKS"
+    of = go(split(ask(opened(make("T1", most_subtasks=2))), "T1"), "ann")
+    assert states(of, "T1", "T1+1", "T1+2") == ["WAITING_FOR_SUBTASKS", "OPEN", "OPEN"]
 
 
 def test_a_worker_that_closed_its_last_task_and_goes_changes_nothing_more() -> None:

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from lifefold.core import task
-from lifefold.core.fleet import assignment, intent, mailbox, seat
+from lifefold.core.fleet import assignment, doors, intent, mailbox, proposal, seat
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Record, Step, replace
-from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, VerifyWork
+from lifefold.core.policy.access import Trust
+from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWork, VerifyWork
 
 TABLES: dict[str, tuple[Machine[Any], str]] = {
     "seat": (
-        seat.machine,
+        seat.machine.starting(seat.Seat(trust=Trust())),
         """
         Away    WorkWanted -> Waiting
         Waiting Seated     -> Working
@@ -19,15 +20,44 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Away    WorkerGone -> Gone
         Waiting WorkerGone -> Gone
         Working WorkerGone -> Gone
+        Away    Succeeded  -> Away
+        Waiting Succeeded  -> Waiting
+        Working Succeeded  -> Working
+        Away    Promoted   -> Away
+        Waiting Promoted   -> Waiting
+        Working Promoted   -> Working
+        Away    Demoted    -> Away
+        Waiting Demoted    -> Waiting
+        Working Demoted    -> Working
+        Away    Violated   -> Away
+        Waiting Violated   -> Waiting
+        Working Violated   -> Working
+        Working RestartWanted -> Working
+        Working RestartDone   -> Working
         """,
     ),
     "intent": (
         intent.machine,
         """
-        Run  HoldWanted -> Hold
-        Hold RunWanted  -> Run
-        Run  StopWanted -> Stop
-        Hold StopWanted -> Stop
+        Run   PauseWanted  -> Pause
+        Run   HoldWanted   -> Hold
+        Pause ResumeWanted -> Run
+        Hold  PauseWanted  -> Pause
+        Hold  RunWanted    -> Run
+        Run   StopWanted   -> Stop
+        Pause StopWanted   -> Stop
+        Hold  StopWanted   -> Stop
+        Run   DrainWanted  -> Drain
+        Pause DrainWanted  -> Drain
+        Hold  DrainWanted  -> Hold
+        Drain HoldWanted   -> Hold
+        Drain Drained      -> Stop
+        Drain StopWanted   -> Stop
+        Run   KillWanted   -> Stop
+        Pause KillWanted   -> Stop
+        Hold  KillWanted   -> Stop
+        Drain KillWanted   -> Stop
+        Stop  KillWanted   -> Stop
         """,
     ),
     "mailbox": (
@@ -61,6 +91,22 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Preparing Recalled       -> Idle
         Working   Recalled       -> Idle
         Verifying Recalled       -> Idle
+        Parking   Recalled       -> Idle
+        Parking   Parked         -> Idle
+        Parking   ParkingFailed  -> Idle
+        """,
+    ),
+    "plan": (
+        proposal.machine,
+        """
+        Proposed PlanApproved -> Approved
+        Proposed PlanDeclined -> Declined
+        """,
+    ),
+    "doors": (
+        doors.machine,
+        """
+        Open LastTaskIn -> Closed
         """,
     ),
 }
@@ -82,7 +128,16 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(name: str) -> None:
                 assert step.record.state.value == target
 
 
-@pytest.mark.parametrize(("name", "final"), [("seat", {"Gone"}), ("intent", {"Stop"}), ("mailbox", {"Closed"})])
+FINAL: dict[str, set[str]] = {
+    "seat": {"Gone"},
+    "intent": {"Stop"},
+    "mailbox": {"Closed"},
+    "plan": {"Approved", "Declined"},
+    "doors": {"Closed"},
+}
+
+
+@pytest.mark.parametrize(("name", "final"), FINAL.items(), ids=FINAL)
 def test_what_is_final_is_declared(name: str, final: set[str]) -> None:
     """Only an assignment goes round for ever."""
     assert {state.value for state in TABLES[name][0].final} == final
@@ -109,6 +164,27 @@ def test_an_intent_to_stop_says_why() -> None:
     assert after(intent.machine, intent.Intent(), intent.StopWanted("enough")) == intent.Intent(
         intent.State.STOP, "enough"
     )
+
+
+def test_a_pause_says_why_and_is_ended_by_people_only() -> None:
+    """A runner that comes back lets go on who was held, not who was paused; a stop ends both, and nothing ends it."""
+    paused = after(intent.machine, intent.Intent(), intent.PauseWanted("lunch"))
+    assert paused == intent.Intent(intent.State.PAUSE, "lunch")
+    for runner in (intent.RunWanted(), intent.HoldWanted(), intent.PauseWanted("again")):
+        assert isinstance(intent.machine.step(paused, runner), IllegalTransition)
+    assert after(intent.machine, paused, intent.ResumeWanted()) == intent.Intent()
+    held = after(intent.machine, intent.Intent(), intent.HoldWanted())
+    assert isinstance(intent.machine.step(held, intent.ResumeWanted()), IllegalTransition)
+    assert after(intent.machine, held, intent.PauseWanted("lunch")) == paused
+    stopped = after(intent.machine, paused, intent.StopWanted("enough"))
+    assert stopped == intent.Intent(intent.State.STOP, "enough")
+    others = [each for each in intent.machine.events if each is not intent.KillWanted]
+    assert not any(isinstance(intent.machine.step(stopped, each()), Step) for each in others)
+
+
+def test_doors_may_stay_open_for_ever() -> None:
+    """Nobody need say that no more tasks will come."""
+    assert doors.rests(doors.Doors())
 
 
 def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
@@ -189,17 +265,71 @@ BRIEF = task.Brief("T1", 2, "Title of the work\nand what else there is to say", 
         ("Working", assignment.Recalled("T1", 2), ()),
         ("Verifying", assignment.Recalled("T1", 2), (End("VerifyWork"),)),
         ("Merging", assignment.Merged(), ()),
+        ("Parking", assignment.Parked(), ()),
+        ("Parking", assignment.ParkingFailed(), ()),
+        ("Parking", assignment.Recalled("T1", 2), (End("ParkWork"),)),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_what_goes_on_for_a_task_belongs_to_the_states_of_its_assignment(
     state: str, event: Event, effects: tuple[Effect, ...]
 ) -> None:
-    """Preparing, verifying and merging are activities that are over by themselves, each with what it needs to know."""
+    """Each of these activities is over by itself, and has what it needs to know."""
     record = assignment.Assignment(assignment.State(state), BRIEF, 1, 9)
     step = assignment.machine.step(record, event)
     assert isinstance(step, Step)
     assert step.effects == effects
+
+
+ASKS = replace(BRIEF, asks=True)
+VERIFY, MERGE = replace(ASKS, stage=task.Stage.VERIFY), replace(ASKS, stage=task.Stage.MERGE, result=1)
+TITLE = "Title of the work"
+
+
+@pytest.mark.parametrize(
+    ("brief", "course"),
+    {
+        BRIEF: "Preparing Working Verifying Merging Idle",
+        ASKS: "Preparing Working Verifying Parking Idle",
+        VERIFY: "Preparing Verifying Parking Idle",
+        replace(VERIFY, asks=False): "Preparing Verifying Merging Idle",
+        MERGE: "Merging Idle",
+    }.items(),
+    ids=["all of it", "to be agreed to", "whole, to be agreed to", "whole", "agreed to"],
+)
+def test_an_assignment_does_what_is_left_of_its_task_and_nothing_else(brief: task.Brief, course: str) -> None:
+    """What a person has to agree to is parked; what is agreed to is merged at once, with no place and no session."""
+    said: dict[str, Event] = {
+        "Preparing": assignment.CheckedOut(),
+        "Working": assignment.WorkFinished(),
+        "Verifying": assignment.Verified(),
+        "Parking": assignment.Parked(),
+        "Merging": assignment.Merged(),
+    }
+    record = after(assignment.machine, assignment.Assignment(assignment.State.WANTING), assignment.Assigned(brief))
+    seen = [record.state.value]
+    while record.state is not assignment.State.IDLE:
+        record = after(assignment.machine, record, said[record.state.value])
+        seen.append(record.state.value)
+    assert seen == course.split()
+
+
+def test_what_is_parked_and_merged_later_is_known_by_the_claim_that_has_done_it() -> None:
+    """Whoever merges it has another number (E12)."""
+    verifying = assignment.Assignment(assignment.State.VERIFYING, ASKS)
+    parked = assignment.machine.step(verifying, assignment.Verified())
+    assert isinstance(parked, Step)
+    assert parked.effects == (Begin("ParkWork", ParkWork("T1", 2, TITLE)),)
+    wanting = assignment.Assignment(assignment.State.WANTING)
+    merged = assignment.machine.step(wanting, assignment.Assigned(replace(MERGE, epoch=3, result=2)))
+    assert isinstance(merged, Step)
+    assert merged.effects == (Begin("MergeWork", MergeWork("T1", 3, TITLE, 2)),)
+
+
+def test_work_that_is_being_parked_is_not_given_up_with_its_agent() -> None:
+    """It is done; only a recall of the task ends it."""
+    parking = assignment.Assignment(assignment.State.PARKING, ASKS)
+    assert isinstance(assignment.machine.step(parking, assignment.Dropped()), IllegalTransition)
 
 
 def test_the_title_of_a_merge_is_short() -> None:

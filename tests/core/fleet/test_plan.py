@@ -1,7 +1,7 @@
 """Plans: the events that bring a fleet to life."""
 
-from lifefold.core import session, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, mailbox, opening, seat
+from lifefold.core import session, session_profiles, task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, job, mailbox, opening, seat
 from lifefold.core.kernel import Envelope, Opened
 
 LIMITS = session.Limits(grace_ms=7)
@@ -26,8 +26,10 @@ def test_the_board_gets_all_tasks_open_and_a_seat_for_every_agent() -> None:
         "",
         Opened(
             {
-                "task:T1": task.Task(task.State.OPEN, "T1", "do it", (("true",),), (), 1, 0, 0),
-                "task:T2": task.Task(task.State.OPEN, "T2", "do that", (), ("T1",), 2, 1, 3),
+                "task:T1": job.Job(
+                    task.State.OPEN, "T1", "do it", (("true",),), (), 1, 0, 0, limit=0, retry=PLAN.retry
+                ),
+                "task:T2": job.Job(task.State.OPEN, "T2", "do that", (), ("T1",), 2, 1, 3, retry=PLAN.retry),
                 "seat:ann": seat.Seat(),
                 "seat:bob": seat.Seat(),
             }
@@ -46,8 +48,8 @@ def test_a_worker_gets_its_four_parts_with_its_agents_limits() -> None:
             "intent": intent.Intent(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(verify_timeout_ms=5),
-            "session": session.Session(name="ann", limits=LIMITS),
+            "session": session_profiles.SupervisedSession(name="ann", limits=LIMITS),
         }
     )
     assert isinstance(bob.event, Opened)
-    assert bob.event.records["session"] == session.Session(name="bob")
+    assert bob.event.records["session"] == session_profiles.SupervisedSession(name="bob")

@@ -2,8 +2,10 @@
 
 import pytest
 
+from aggregate_hand import Hand
 from fleet_driver import Driver
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, mailbox, status
+from lifefold.core import approval, task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, proposal, seat, status
 from lifefold.core.session import Limits
 
 PLAN = Plan(
@@ -97,3 +99,112 @@ def test_a_task_shows_what_the_board_has_of_it(when: str) -> None:
         ] * 2
         assert (first.retries, first.reason) == (0, "")
         assert first.since_ms <= second.since_ms
+
+
+def statuses(board: Hand) -> dict[str, status.TaskStatus]:
+    """Return the status of every task on a board."""
+    return {each.id: each for each in status.tasks({"board": board.aggregate})}
+
+
+def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_by_it() -> None:
+    """Until it is opened again; one that is tried no more has nothing to wait for."""
+    first = job.Job(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
+    second = job.Job(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
+    board = Hand("board", {"task:T1": first, "task:T2": second, "seat:ann": seat.Seat(roles=("cook",))})
+    board.give("seat:ann", seat.WorkWanted()).give("task:T1", task.Failed(1, "no"))
+    shown = statuses(board)["T1"]
+    assert (shown.role, shown.files, shown.parent, shown.lacks) == ("cook", ("a", "b"), "", "")
+    assert shown.timer == status.Timer("Rested", board.now_ms + 30_000)
+    board.give("task:T1", job.RetryGranted())
+    assert statuses(board)["T1"].timer is None
+    board.give("seat:ann", seat.WorkWanted()).give("task:T1", task.Failed(2, "no"))
+    assert (statuses(board)["T1"].timer, statuses(board)["T2"].lacks) == (None, "T1")
+
+
+def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:
+    """As one that waits for a person does."""
+    whole = job.Job(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
+    asking = job.Job(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
+    board = Hand("board", {"task:T1": whole, "task:T2": asking, "seat:ann": seat.Seat(), "seat:bob": seat.Seat()})
+    board.give("seat:ann", seat.WorkWanted()).give("seat:bob", seat.WorkWanted())
+    board.give("task:T2", task.Completed(1)).give("task:T2", job.Parked(1))
+    board.give("task:T1", job.Split(1, (job.Subtask("a part"),)))
+    shown = statuses(board)
+    assert (shown["T1"].timer, shown["T2"].timer) == (
+        status.Timer("SubtasksOverdue", board.now_ms + 7),
+        status.Timer("ApprovalExpired", board.now_ms + 9),
+    )
+    assert (shown["T1+1"].parent, shown["T1+1"].timer) == ("T1", None)
+
+
+def waits(board: Hand, *workers: Hand) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return what a person is waited for: about what, which, and the command."""
+    there = {each.aggregate.name: each.aggregate for each in (board, *workers)}
+    return [(each.about, each.names, each.command) for each in status.waiting(there)]
+
+
+def planned(name: str, ordinal: int = 0) -> job.Job:
+    """Return a task that nobody has decided about."""
+    return job.Job(id=name, ordinal=ordinal)
+
+
+def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
+    """As a whole, with the tasks that are left of it; decided one by one it waits no more."""
+    board = Hand(
+        "board",
+        {"task:T2": planned("T2", 1), "task:T1": planned("T1"), "plan": proposal.Proposal(), "seat:ann": seat.Seat()},
+    )
+    assert waits(board) == [("plan", ("T1", "T2"), "approve")]
+    board.give("task:T1", task.Approved())
+    assert waits(board) == [("plan", ("T2",), "approve")]
+    one_by_one = Hand("board", {"task:T1": planned("T1"), "plan": proposal.Proposal(), "seat:ann": seat.Seat()})
+    one_by_one.give("task:T1", task.Approved())
+    assert waits(one_by_one) == []
+    board.give("plan", proposal.PlanApproved())
+    assert waits(board) == []
+
+
+def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
+    """With the moment at which silence becomes a refusal; agreed to, it waits no more."""
+    asking = job.Job(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
+    board = Hand("board", {"task:T1": asking, "seat:ann": seat.Seat()})
+    board.give("seat:ann", seat.WorkWanted()).give("task:T1", task.Completed(1)).give("task:T1", job.Parked(1))
+    (found,) = status.waiting({"board": board.aggregate})
+    assert found == status.Waiting(status.Awaited.TASK, ("T1",), "approve", board.now_ms, board.now_ms + 9)
+    board.give("task:T1", approval.ApprovalGranted())
+    assert waits(board) == []
+
+
+def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
+    """And one that is held for a runner, or works, does not."""
+    driver = stopped_when("Running")
+    driver.post("worker/bob", "intent", intent.PauseWanted("lunch"))
+    driver.post("worker/ann", "intent", intent.HoldWanted())
+    driver.run(until=lambda now: now.record("worker/bob", "intent").state == "Pause")
+    (found,) = status.waiting(driver.aggregates)
+    assert (found.about, found.names, found.command, found.reason, found.until_ms) == (
+        "agent",
+        ("bob",),
+        "resume",
+        "lunch",
+        0,
+    )
+
+
+def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
+    """As soon as all are settled, and until its doors are closed."""
+    first = job.Job(state=task.State.OPEN, id="T1")
+    board = Hand("board", {"task:T1": first, "doors": doors.Doors(), "seat:ann": seat.Seat()})
+    assert waits(board) == []
+    board.give("task:T1", task.Cancelled())
+    assert waits(board) == [("tasks", (), "task add")]
+    board.give("doors", doors.LastTaskIn())
+    assert waits(board) == []
+
+
+def test_nobody_is_waited_for_where_nobody_is_left() -> None:
+    """No word would change anything; nor before there is a board."""
+    board = Hand("board", {"task:T1": planned("T1"), "plan": proposal.Proposal(), "seat:ann": seat.Seat()})
+    board.give("seat:ann", seat.WorkerGone())
+    assert waits(board) == []
+    assert status.waiting({}) == ()

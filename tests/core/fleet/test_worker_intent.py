@@ -82,6 +82,24 @@ def test_a_held_worker_that_gets_a_task_keeps_it_for_later() -> None:
     assert states(of) == ("Spawning", "Working")
 
 
+def test_a_paused_worker_that_gets_a_task_leaves_it_to_others() -> None:
+    """Somebody else may be free; nobody knows how long the pause lasts."""
+    of = wanting().give("intent", intent.PauseWanted("lunch"))
+    of.hear("board", "assignment", assignment.Assigned(BRIEF))
+    assert of.told() == [("board", f"task:{BRIEF.task}", task.Released(BRIEF.epoch, "ann is paused"))]
+    assert states(of) == ("BuildingPrompt", "Idle")
+
+
+def test_a_worker_that_is_paused_before_it_has_begun_gives_its_task_back_and_wants_one_when_it_goes_on() -> None:
+    """What it has begun it keeps: the session is interrupted, and gone on with."""
+    of = preparing().give("intent", intent.PauseWanted())
+    assert of.told() == [("board", f"task:{BRIEF.task}", task.Released(BRIEF.epoch, "ann is paused"))]
+    of.confirm("assignment", "CheckOutWork")
+    assert of.give("intent", intent.ResumeWanted()).told() == [("board", "seat:ann", seat.WorkWanted())]
+    kept = running().give("intent", intent.PauseWanted())
+    assert (states(kept), kept.told()) == (("Interrupting", "Working"), [])
+
+
 def test_a_held_worker_that_is_done_asks_for_nothing_until_it_is_resumed() -> None:
     """The merge goes on, and then it is quiet."""
     of = merging().give("intent", intent.HoldWanted())

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from git_faults import Faults
 from git_ground import Scene, new_repository
 
 
@@ -27,3 +28,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scene(tmp_path: Path, template: Path, no_configuration: None) -> Scene:
     del no_configuration
     return Scene(tmp_path, template)
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Faults:
+    return Faults(monkeypatch)

@@ -21,7 +21,8 @@ from lifefold.interpreters.check.certificate import (
     read,
 )
 from lifefold.interpreters.check.code import code_of
-from lifefold.interpreters.check.targets import QUESTIONS, Question, UnusableTarget, known, larger, named
+from lifefold.interpreters.check.questions import QUESTIONS, Question
+from lifefold.interpreters.check.targets import UnusableTarget, known, larger, named
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "docs" / "certificates").glob("*.json"))
@@ -269,9 +270,9 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     [
         (
             "sesion",
-            "unknown target 'sesion'; did you mean 'session'? `lifefold machines` lists what there is; ",
+            "unknown target 'sesion'; did you mean 'session' or 'supervision'?",
         ),
-        ("fleet2x3", "did you mean 'fleet-2x3' or 'fleet'?"),
+        ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet'?"),
         ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),
         ("lamps", "unknown target 'lamps'; did you mean lamps:ATTRIBUTE?"),
         ("lamps.py", "did you mean lamps:ATTRIBUTE?"),

@@ -177,7 +177,7 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
 
 BAD: dict[tuple[str, ...], str] = {
     (): "check what?",
-    ("sesion",): "did you mean 'session'?",
+    ("sesion",): "did you mean 'session' or 'supervision'?",
     ("nowhere:machine",): "'nowhere' cannot be imported",
     ("lamps:Light",): "accepted: a Machine, a pair (System, opening)",
     ("lamps:strange",): "lamp has no machine for 'x'",

@@ -37,8 +37,9 @@ def looked_at(report: Report) -> CrashReport:
 
 def test_crashes_are_looked_at_if_somebody_asks() -> None:
     """With verdicts beside the others, and counts of their own."""
-    assert check(task.machine).crashes is None
-    report = check(task.machine, crashes=FEW)
+    uncompared = Bounds(compared=0)
+    assert check(task.machine, bounds=uncompared).crashes is None
+    report = check(task.machine, bounds=uncompared, crashes=FEW)
     assert of_crashes(report) == dict.fromkeys(Fault, Outcome.HOLDS)
     assert looked_at(report).begun == 11
     assert "everything from each of 11 states with 1 input, 1 crash, 1 decision" in " ".join(str(report).split())

@@ -18,8 +18,9 @@ from lifefold.core import session
 from lifefold.core.kernel import Event, Property, Record, Scene, System, always
 from lifefold.interpreters.check import Bounds, Outcome, Report, check
 from lifefold.interpreters.check.emitted import emitted
+from lifefold.interpreters.check.questions import Question
 from lifefold.interpreters.check.source import Names, Unwritable
-from lifefold.interpreters.check.targets import Question, Target, named
+from lifefold.interpreters.check.targets import Target, named
 
 KILNS = """
 from collections.abc import Iterator

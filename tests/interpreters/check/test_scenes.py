@@ -45,7 +45,7 @@ def opened() -> list[Any]:
 
 def seen_states() -> tuple[House, list[Any]]:
     """Return a small fleet's house, and all of its states as columns."""
-    house = House(fleet.system, opened(), Judge(fleet.system), SILENT, frozenset({"epoch", "kept"}))
+    house = House(fleet.system, opened(), Judge(fleet.system), SILENT, frozenset({"epoch", "kept", "result"}))
     graph = explore(house)
     assert not graph.truncated
     return house, [graph.seen.column(number) for number in range(house.width)]

@@ -40,8 +40,8 @@ from lifefold.interpreters.check.graph import Graph, explore
 from lifefold.interpreters.check.parts import House
 from lifefold.interpreters.check.plain import Plain
 from lifefold.interpreters.check.question import Judge
+from lifefold.interpreters.check.questions import one_letter
 from lifefold.interpreters.check.symmetry import NotAlike, Renaming, Symmetry
-from lifefold.interpreters.check.targets import one_letter
 from lifefold.interpreters.cli.app import main
 from random_machines import RINGS, Go, Push, Ring, machines
 

@@ -147,7 +147,10 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
     ground.prepare("crash-1", repository=False)
     ground.run()
     status = ground.json("status")
-    assert list(status) == ["fleet", "log", "runner", "agents", "tasks"]
+    assert list(status) == [
+        "fleet", "log", "runner", "agents", "tasks", "waiting", "cost_usd", "input_tokens", "output_tokens",
+    ]  # fmt: skip
+    assert (status["waiting"], status["cost_usd"]) == ([], None)
     assert (status["fleet"], status["runner"], status["tasks"]) == ("ground", "not running", {"CLOSED": 1})
     agent = status["agents"][0]
     assert {"name", "intent", "state", "since_ms", "task", "session_seq", "attempt", "timer", "process"} <= agent.keys()
@@ -245,9 +248,11 @@ def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_s
 
 def test_help_and_version_answer_at_once(ground: Ground) -> None:
     """Every command is named; no command prints the help."""
-    words = "run demo init status tasks log send stop machines table diagram".split()
-    assert all(word in ground.call("--help").stdout for word in words)
-    assert ground.call().stdout == ground.call("--help").stdout
+    words = "run demo init schema status tasks log why send stop pause resume approve reject cancel retry task finish"
+    words += " split check simulate machines table diagram"
+    help_text = ground.call("--help").stdout
+    assert [word for word in words.split() if f"\n    {word} " not in help_text] == []
+    assert ground.call().stdout == help_text
     assert ground.call("flyy", code=2).stdout == ""
 
 

@@ -12,8 +12,10 @@ from rich.console import Console
 
 from fleet_ground import Ground
 from lifefold.core import session
-from lifefold.core.kernel import Reaction, Refusal
+from lifefold.core.fleet import intent, status
+from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.effects import RunSession
+from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.engine import Interpreter, Ongoing
 from lifefold.interpreters.fleet import load
@@ -40,7 +42,9 @@ async def drawing(ground: Ground, act: Callable[[Draw, Runner], None], *, crashi
     """Have every agent at work, and then draw."""
     interpreter = Interpreter(activities={RunSession: crash if crashing else hang})
     runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
-    picture = Picture(runner)
+    account = Account()
+    runner.observers.append(account.observe)
+    picture = Picture(runner, account)
     begun = anyio.Event()
     runner.observers.append(Begun(len(runner.fleet.agents), begun).observe)
     async with anyio.create_task_group() as tasks:
@@ -68,6 +72,39 @@ class Begun:
             self.workers.add(name)
         if len(self.workers) == self.agents:
             self.begun.set()
+
+
+Begins = Callable[[Runner, str], None]
+
+
+async def drawing_when(
+    ground: Ground, is_so: Callable[[Runner], bool], act: Callable[[Draw, Runner], None], begins: Begins
+) -> None:
+    """Draw when something is so; every worker ``begins`` with what is said to it as soon as it is there."""
+    runner = await Runner.open(load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: fail}))
+    account, so = Account(), anyio.Event()
+    picture = Picture(runner, account)
+
+    def observe(name: str, outcome: Reaction | Refusal) -> None:
+        account.observe(name, outcome)
+        if isinstance(outcome, Reaction) and name.startswith("worker") and outcome.aggregate.version == 1:
+            begins(runner, name)
+        if is_so(runner):
+            so.set()
+
+    runner.observers.append(observe)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(runner.run)
+        with anyio.fail_after(60):
+            await so.wait()
+        act(partial(lines, picture), runner)
+        tasks.cancel_scope.cancel()
+    runner.close()
+
+
+async def fail(_activity: RunSession, ongoing: Ongoing) -> None:
+    """Be a session that fails, and has cost something."""
+    await ongoing.report(session.SessionExited(session.Error("no"), session.Usage(1_240_000, 1_200, 340)))
 
 
 def lines(picture: Picture, width: int, height: int) -> list[str]:
@@ -148,3 +185,52 @@ def test_what_a_timer_brings_is_said_in_words(tmp_path: Path) -> None:
         assert "no session runs any more" in draw(120, 40)[1]
 
     anyio.run(drawing, ground, act)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_what_waits_for_a_person_stands_on_top(
+    tmp_path: Path, width: int, height: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the command that answers; who is paused is shown to be, and what does not fit is counted."""
+    ground = Ground(tmp_path).prepare(*(f"plain-{n}" for n in range(20)), agents=6, repository=False)
+    ground.demand("", "approve_plan = true")
+    monkeypatch.chdir(ground.folder)
+
+    def pause(runner: Runner, name: str) -> None:
+        said = intent.PauseWanted(f"for the reason that {name} has, which is long enough to fill a line of its own")
+        runner.engine.offer(name, Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo"))
+
+    def act(draw: Draw, _runner: Runner) -> None:
+        drawn = draw(width, height)
+        assert len(drawn) < height
+        table = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
+        top = in_words(drawn[:table])
+        assert "· 20 planned" in top
+        assert "! the plan waits for your word (20 tasks): lifefold approve" in top
+        assert "! agent-1 is paused (by mo, for the reason" in top or " more: lifefold status" in top
+        assert "paused" in drawn[table + 1]
+
+    def is_so(runner: Runner) -> bool:
+        return len(status.waiting(runner.aggregates)) == 7
+
+    anyio.run(drawing_when, ground, is_so, act, pause)
+
+
+def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path: Path) -> None:
+    """As agents say what comes next."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    text = ground.fleet.read_text().replace('backoff_base = "10ms"', 'backoff_base = "1h"\nbackoff_cap = "1h"')
+    ground.fleet.write_text(text)
+
+    def is_so(runner: Runner) -> bool:
+        return any(each.state == "FAILED" for each in status.tasks(runner.aggregates))
+
+    def act(draw: Draw, _runner: Runner) -> None:
+        drawn = draw(120, 40)
+        assert drawn[0].endswith("0/1 tasks closed · 1 failed · $1.24 spent")
+        assert any("plain-1:failed (next try in " in line for line in drawn)
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, ground, is_so, act, ignore)

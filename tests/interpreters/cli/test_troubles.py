@@ -11,7 +11,9 @@ import pytest
 
 import kiln
 from fleet_ground import HANG_S, LIFEFOLD, Ground
+from fleet_log import FleetLog
 from lifefold.core import session
+from lifefold.core.fleet import TaskPlan
 from lifefold.core.kernel import Reaction, Refusal, alone
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger, WallClock
@@ -36,20 +38,20 @@ def kept_busy(log: Path) -> Generator[None]:
         other.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("words", [["send", "all", "hi"], ["stop"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [["send", "all", "hi"], ["stop"], ["cancel", "T1"]], ids=lambda words: words[0])
 def test_a_command_that_cannot_write_to_a_busy_log_says_so(
-    ground: Ground, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit code 3, which program is to be waited for, and what to do; afterwards it works."""
-    ground.prepare("plain-1", repository=False)
-    ground.run()
+    log = tmp_path / "fleet.db"
+    FleetLog(log, TaskPlan("T1", "x"))
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
-    with kept_busy(ground.log):
-        assert main([*words, "--db", str(ground.log)]) == 3
+    with kept_busy(log):
+        assert main([*words, "--db", str(log)]) == 3
         said = capsys.readouterr().err
-        assert f"{ground.log}: another program keeps the log busy" in said
+        assert f"{log}: another program keeps the log busy" in said
         assert "give the command again" in said
-    assert main(["status", "--db", str(ground.log)]) == 0
+    assert main([*words, "--db", str(log)]) == 0
 
 
 @pytest.mark.parametrize("command", ["log", "status", "tasks", "stop"])

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet import AgentPlan, Budget, Plan, TaskPlan
 from lifefold.core.session import Limits
 from lifefold.interpreters import fleet as package
 from lifefold.interpreters.fleet import FleetFileError, Problem, load, place_of
+from lifefold.interpreters.fleet.budget import with_time
 from lifefold.interpreters.fleet.problems import SHOWN_PROBLEMS
 from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES
 
@@ -117,7 +118,7 @@ def test_everything_that_is_written_is_meant(write: Write, tmp_path: Path) -> No
         TaskPlan("T2.b", "Write more.\n", (), ("T1",), 1, 0),
     )
     agents = (AgentPlan("coder-1", limits, 60_000), AgentPlan("coder-2", limits, 60_000))
-    assert fleet.plan == Plan("demo", agents, tasks)
+    assert fleet.plan == Plan("demo", agents, tasks, budget=with_time(Budget(), [limits]))
     assert (fleet.repository, fleet.lease_ms) == (tmp_path.resolve(), 90_000)
     assert [(agent.env, agent.output_limit_bytes) for agent in fleet.agents] == [({"KEY": "value"}, 1_000_000)] * 2
 

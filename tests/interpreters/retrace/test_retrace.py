@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import SkipTest
 
+import msgspec
 import pytest
 
 import kiln
@@ -274,7 +275,7 @@ def test_whatever_a_check_finds_can_be_gone_again(name: str) -> None:
     machine: Machine[Any] = named(name).subject  # type: ignore[assignment] # these are machines
     promises = [promised for state in machine.states for promised in _false(state)]
     false = machine.promising(*promises)
-    report = check(false, bounds=Bounds(compared=100))
+    report = check(false, bounds=msgspec.structs.replace(named(name).bounds, compared=100))
     broken = [each.name for each in report.verdicts if each.outcome is Outcome.BROKEN]
     assert broken
     text, without = emitted([(Target(name, false, (), Bounds(), ("somewhere", "machine"), "machine"), report)])

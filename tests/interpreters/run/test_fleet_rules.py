@@ -1,19 +1,17 @@
 """What the fleet's rules promise, with real processes and real git: recalls, stops, and places that cannot be made."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import anyio
 import pytest
 
-from fleet_ground import HANG_S, Ground
+from fleet_ground import Ground
+from fleet_person import run, say, when
 from lifefold.core import task
 from lifefold.core.fleet import assignment, intent
-from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, State, Transition
 from lifefold.effects import CheckOutWork
 from lifefold.interpreters.engine import Interpreter, Ongoing
-from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import Runner, Verdict
 
 SLOW_PROOF = """
@@ -27,35 +25,6 @@ verify = [["sleep", "0.5"], ["test", "-s", "plain-1.txt"]]
 @pytest.fixture
 def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
-
-
-def when(runner: Runner, entity: str, state: State, do: Callable[[Transition], object]) -> None:
-    """Do something as soon as an entity enters a state, once."""
-    done: list[Transition] = []
-
-    def observe(_aggregate: str, outcome: Reaction | Refusal) -> None:
-        for transition in outcome.transitions if isinstance(outcome, Reaction) else ():
-            if transition.entity == entity and transition.entered is state and not done:
-                done.append(transition)
-                do(transition)
-
-    runner.observers.append(observe)
-
-
-def say(runner: Runner, aggregate: str, entity: str, event: Event) -> None:
-    """Say something as a person would."""
-    runner.engine.offer(aggregate, Envelope(entity, event, runner.engine.clock.now_ms()))
-
-
-async def run(ground: Ground, arrange: Callable[[Runner], None], interpreter: Interpreter | None = None) -> Verdict:
-    """Run a fleet to its end."""
-    runner = await Runner.open(load(ground.fleet), ground.log, interpreter=interpreter)
-    arrange(runner)
-    try:
-        with anyio.fail_after(HANG_S):
-            return await runner.run()
-    finally:
-        runner.close()
 
 
 def test_a_task_that_is_cancelled_while_it_is_worked_on_is_interrupted_and_never_merged(ground: Ground) -> None:

@@ -45,8 +45,9 @@ def test_the_next_prompt_and_the_screen_have_the_last_line_of_what_a_failed_sess
         (b"10%\r90%\rgave up", "exit status 1: gave up"),
         (b"\xff\x00 bytes", "exit status 1: \N{REPLACEMENT CHARACTER} bytes"),
         (b"x" * 100_000, f"exit status 1: {'x' * LINE_CHARS}…"),
+        (b'no credit\n{"lifefold": {"cost_usd": 0.1}}\n', "exit status 1: no credit"),
     ],
-    ids=["nothing", "blank", "white", "progress", "binary", "long"],
+    ids=["nothing", "blank", "white", "progress", "binary", "long", "cost"],
 )
 async def test_an_error_ends_with_one_short_printable_line(tmp_path: Path, output: bytes, said: str) -> None:
     """Whatever the agent wrote last."""

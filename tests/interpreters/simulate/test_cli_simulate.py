@@ -98,6 +98,8 @@ def test_one_seed_is_tried_again(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "said"),
     [
         (["sesion"], "unknown target 'sesion'; did you mean 'session'"),
+        (["fleet-0x3"], "fleet-0x3: a fleet has 1 to 9999 agents and 1 to 99999 tasks here"),
+        (["fleet-governed-3x100000"], "fleet-governed-3x100000: a fleet has 1 to 9999 agents"),
         (["session", "--fault", "hangs"], "--fault hangs: accepted is NAME=RATE"),
         (["session", "--fault", "hang=1"], "there is no fault 'hang'; there are: fails"),
         (["session", "--fault", "hangs=7"], "hangs: a rate is between 0 and 1, not 7.0"),

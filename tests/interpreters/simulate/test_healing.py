@@ -29,7 +29,8 @@ from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate import Faults, Limits, campaign, hours, simulate
 from lifefold.interpreters.simulate.faults import NAMES
 from lifefold.interpreters.simulate.findings import first_of_each
-from lifefold.interpreters.simulate.targets import target
+from lifefold.interpreters.simulate.simulation import START_MS
+from lifefold.interpreters.simulate.targets import named, target
 
 HANGS = Faults(dict.fromkeys(NAMES, 0.0) | {"hangs": 0.5}, swarm=False)
 SHORT = Limits(until_ms=hours(1), healing_ms=hours(24))
@@ -179,3 +180,15 @@ def test_different_errors_are_different_findings() -> None:
     findings = first_of_each(street, tally, PEOPLE, SHORT)
     errors = {each.run.found.of.split(": ")[1] for each in findings if each.run.found is not None}
     assert (errors, len(findings)) == ({"KeyError", "ValueError"}, 2)
+
+
+def test_who_has_no_time_to_heal_is_told_nothing() -> None:
+    """What people have still to say, as that a plan is approved, is no input of a run that just ends."""
+    fleet = named("fleet-governed-2x3")
+    runs = [
+        simulate(fleet.subject, opening=fleet.opening, seed=seed, limits=Limits(until_ms=1_000, healing_ms=0))
+        for seed in range(10)
+    ]
+    assert any(each.found is not None and "at last" in each.found.promise for each in runs)
+    at_the_end = [entry for each in runs for entry in each.entries if entry.envelope.at_ms == START_MS + 1_000]
+    assert not {type(each.envelope.event).__name__ for each in at_the_end} & {"PlanApproved", "LastTaskIn"}

@@ -19,12 +19,36 @@ LIMITS = Limits(inputs=3_000)
 
 NOT_SEEN = {
     "interrupt": "what an urgent letter changes is when it is read, of which nothing is promised",
-    "abandon": "a session whose task was taken from it goes on to its end, of which nothing is promised",
+    "decide_late": "in a simulation nobody adds a task, so none comes to a plan that is decided",
+    "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
+    "give_back": "the same",
 }
 """Rules without which the fleet keeps what it promises."""
 
+OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
+"""Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
 
-TAKES_LONG = frozenset({"release", "block_opened", "block_dependents"})
+OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "told"})
+"""Rules of what only a fleet has whose sessions are limited."""
+
+RENEWED = frozenset({"reopen"})
+"""Rules of what only a fleet has whose budgets are filled anew."""
+
+OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
+"""Rules of what only a fleet has that gates anything."""
+
+OF_SILENCE = frozenset({"keep_watch", "give_up"})
+"""Rules of what only a fleet has whose sessions are watched."""
+OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
+"""Rules of a fleet whose agents are begun anew."""
+
+TAKES_LONG = frozenset(
+    {
+        *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
+        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
+        *("trust_again", "withdraw"),
+    }
+)
 """Rules that many seeds do without."""
 
 
@@ -48,7 +72,10 @@ def first(target: Target) -> tuple[int, Run]:
 def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a thousand seeds; what shows it is short, and fails as a test as long as it is lost."""
     monkeypatch.setattr(fleet, "system", without(name))
-    target = named("fleet-2x3")
+    kinds = {**dict.fromkeys(OF_PEOPLE, "governed-"), **dict.fromkeys(OF_BUDGETS, "limited-")}
+    kinds |= {**dict.fromkeys(RENEWED, "renewed-"), **dict.fromkeys(OF_TRUST, "trusted-")}
+    kinds |= {**dict.fromkeys(OF_SILENCE, "stalling-"), **dict.fromkeys(OF_RESTARTS, "restarts-")}
+    target = named(f"fleet-{kinds.get(name, '')}2x3")
     seed, run = first(target)
     assert run.found is not None
     finding = small(target, seed, run, Faults(), LIMITS)
@@ -63,6 +90,18 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
         test()
     monkeypatch.undo()
     test()
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("size", ["fleet-2x3", "fleet-governed-2x3"])
+@pytest.mark.parametrize("name", NOT_SEEN)
+def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as something is promised of them, they are to be found like the others."""
+    monkeypatch.setattr(fleet, "system", without(name))
+    target = named(size)
+    for seed in range(SEEDS // 10):
+        run = simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS)
+        assert run.found is None, (seed, run.found)
 
 
 @pytest.mark.parametrize("promise", ['it says """no"""', 'it says "no"', "C:\\new\\u0", "two\nlines", "\\"], ids=repr)

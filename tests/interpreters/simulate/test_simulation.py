@@ -134,6 +134,8 @@ def test_every_fault_happens_and_none_does_that_is_switched_off() -> None:
     struck: set[str] = set()
     for seed in range(150):
         struck |= set(run_of(target, seed).struck)
+        if struck >= set(NAMES):
+            break
     assert struck == set(NAMES)
     for name in ("people", "killed when decided", "late report"):
         for seed in range(10):

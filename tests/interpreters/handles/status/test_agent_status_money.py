@@ -127,7 +127,7 @@ def test_a_debt_outlives_the_lease_that_made_it(house: AgentHouse) -> None:
     house.runtime.settle(agent_id, "w", 1_200)
     house.runtime.restart(agent_id)
     (lease,) = house.runtime.get_agent(agent_id).leases
-    assert (lease.record.account.free_microusd, lease.record.account.overrun_microusd) == (0, 200)
+    assert (lease.record.account.free, lease.record.account.overrun) == (0, 200)
     assert house.another().get_agent(agent_id).spent_microusd == 1_200
 
 

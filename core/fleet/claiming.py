@@ -1,0 +1,135 @@
+"""Who works on what: the rules by which tasks go to workers, and are taken from them.
+
+The first ready task, by priority and then by its place in the plan, goes to the seat that has waited longest of those
+that may take it, by role and by trust (E21, E34). What is done and only has to be verified as a whole, or merged, goes
+first. A task that leaves its owner otherwise than by the owner's own word is recalled from it (E20); what an owner that
+is gone leaves is given to somebody else, under another number (E12).
+"""
+
+from collections.abc import Iterator
+
+from lifefold.core import task
+from lifefold.core.budget.amounts import Amounts
+from lifefold.core.fleet import assignment, budgets, job, purse, seat
+from lifefold.core.fleet.job import Job
+from lifefold.core.fleet.work import work_of
+from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
+from lifefold.core.task import Stage
+from lifefold.effects import Tell
+
+
+def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """The next ready task goes to the next seat that may take it, whatever has just made that possible.
+
+    That is one pair: the next is found when this one sits at its task, and what it may spend is set aside. So this rule
+    is the first of all, and what it finds is so when it is done.
+    """
+    if isinstance(transition.event, task.Claimed | purse.Reserve):
+        return
+    pair = next_pair(board)
+    if pair is not None:
+        name, owner = pair
+        is_open = board.record(f"task:{name}").state is task.State.OPEN
+        yield Dispatch(f"task:{name}", _claim(board, owner) if is_open else job.Handed(owner))
+
+
+def next_pair(board: Aggregate) -> tuple[str, str] | None:
+    """Return the task that is to be given out next, and the worker that gets it; None if there are no two."""
+    work = work_of(board)
+    if not (work.waiting and work.ready):
+        return None
+    for (_priority, _ordinal, name), asked in sorted((places[0], asked) for asked, places in work.ready.items()):
+        record: Job = board.record(f"task:{name}")
+        if _is_unwanted(board, record):
+            continue
+        for waiting in work.waiting:
+            worker = waiting.removeprefix("seat:")
+            is_paid = record.state is not task.State.OPEN or budgets.admits(board, worker, name)
+            if is_paid and board.record(waiting).may_take(*asked):
+                return name, worker
+    return None
+
+
+def _claim(board: Aggregate, owner: str) -> task.Claimed:
+    """Return the claim of a worker, which says how far it is trusted where that counts (E34)."""
+    sat: seat.Seat = board.record(f"seat:{owner}")
+    return task.Claimed(owner) if sat.trust is None else job.Entrusted(owner, sat.level)
+
+
+def _is_unwanted(board: Aggregate, record: Job) -> bool:
+    """Tell whether it is a part, or a part of a part, of a task that is cancelled: soon it is cancelled itself.
+
+    Not if it is done: that is brought home all the same (E16).
+    """
+    is_open = record.state is task.State.OPEN
+    while is_open and record.parent:
+        record = board.record(f"task:{record.parent}")
+        if record.state is task.State.CANCELLED:
+            return True
+    return False
+
+
+@rule(on=job.machine)
+def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+    """A task that was claimed, or handed over, is given to its new owner."""
+    if isinstance(transition.event, task.Claimed):
+        record: Job = transition.after.record
+        yield Dispatch(f"seat:{record.owner}", seat.Seated(record.id))
+        brief = brief_of(record, budgets.share_of(board, record))
+        yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
+
+
+def brief_of(record: Job, share: Amounts) -> task.Brief:
+    """Return what a worker gets to know of a task; ``share`` is what its sessions may cost."""
+    return task.Brief(
+        record.id,
+        record.epoch,
+        record.prompt,
+        record.verify,
+        record.failure,
+        record.kept,
+        record.asks,
+        record.stage,
+        record.result,
+        share,
+    )
+
+
+@rule(on=job.machine)
+def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
+    if transition.before is None or transition.before.state not in _CLAIM or transition.after.state in KEPT:
+        return
+    before: Job = transition.before.record
+    worker = f"worker/{before.owner}"
+    owner = board.entities.get(f"seat:{before.owner}")
+    if owner is not None and owner.state is seat.State.WORKING and transition.actor != worker:
+        recalled = assignment.Recalled(before.id, before.epoch, transition.after.record.reason)
+        yield Tell(worker, "assignment", recalled)
+
+
+_CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
+"""While these hold, a task is its owner's to work on."""
+
+KEPT = _CLAIM | {task.State.DONE}
+"""And in these it stays the owner's, if it has one: what is done is still to be verified and merged."""
+
+
+@rule(on=seat.machine)
+def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What a worker that is gone had in hand is given back (E11)."""
+    if transition.entered is not seat.State.GONE or transition.before is None or not transition.before.record.task:
+        return
+    ref = f"task:{transition.before.record.task}"
+    record: Job = board.record(ref)
+    if record.owner != transition.entity.removeprefix("seat:"):
+        return
+    reason = f"{record.owner} is gone"
+    if record.state is task.State.IN_PROGRESS:
+        yield Dispatch(ref, task.Orphaned(record.epoch))
+    if record.state is task.State.DONE and record.stage is Stage.WORK:
+        yield Dispatch(ref, task.Rejected(record.epoch, reason))
+    elif record.state is task.State.DONE:
+        yield Dispatch(ref, job.Returned(record.epoch, reason))
+    else:
+        yield Dispatch(ref, task.Released(record.epoch, reason))

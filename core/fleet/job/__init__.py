@@ -1,0 +1,59 @@
+"""A task as a fleet's board keeps it: the document's table, and what a fleet adds to it.
+
+- *A failure rests before it is tried again* (E6): FAILED holds a timer, ``Rested``, for as long as the policy says.
+  So nothing can be claimed before its time, and a crash of the runner changes nothing. How often is decided at the
+  failure: one that cannot pass is not retried (E5). A person may grant one more retry, to any task that has failed.
+- *A person's word before the merge* (E2): whoever has verified the work *parks* it, and is free. It then belongs to
+  nobody; when it is agreed to, whoever has time is *handed* it to merge it, under a number of its own (E12). Silence is
+  a refusal (E41), and one that is not answered by doing the same again.
+- *Parts* (E7 to E10): its owner may split a task. It waits until all parts are closed, and then is handed to somebody
+  to be verified as a whole. In a fleet done is not enough: the proof runs on what is merged.
+- *Trust* (E34): a task that takes a level is claimed by nobody below it; the work of one who is trusted less than a
+  merge takes is parked for a person, as if the task asked for that.
+- *What it lacks* (E19): a task that waits for another one, as a dependency or as a part, is blocked when that one will
+  not be done, and open again when that one may be done after all.
+
+What one task has to do with another is the board's business; here is what becomes of one.
+"""
+
+from lifefold.core.fleet.job.model import (
+    LEVEL,
+    MOST_SUBTASKS,
+    PURSE,
+    ROLE,
+    SUBTASKS_MS,
+    DependencyBack,
+    DependencyLost,
+    Entrusted,
+    Handed,
+    Job,
+    Parked,
+    Rested,
+    RetryGranted,
+    Returned,
+    Split,
+    Subtask,
+)
+from lifefold.core.fleet.job.promises import PROMISES
+from lifefold.core.fleet.job.table import machine
+
+__all__ = [
+    "LEVEL",
+    "MOST_SUBTASKS",
+    "PROMISES",
+    "PURSE",
+    "ROLE",
+    "SUBTASKS_MS",
+    "DependencyBack",
+    "DependencyLost",
+    "Entrusted",
+    "Handed",
+    "Job",
+    "Parked",
+    "Rested",
+    "RetryGranted",
+    "Returned",
+    "Split",
+    "Subtask",
+    "machine",
+]

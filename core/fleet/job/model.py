@@ -1,0 +1,166 @@
+"""What the board knows of a task besides the document's record, and the events that only a fleet has."""
+
+from typing import Any, ClassVar, Final, Self
+
+import msgspec
+
+from lifefold.core.approval import APPROVAL_TIMEOUT_MS
+from lifefold.core.kernel import Event, replace
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.reasons import TransitionReason
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.task import Claimed, OwnerReport, Retried, Stage, State, Task
+
+MOST_SUBTASKS: Final = 100
+"""Into how many subtasks a task may be split at most, all of its attempts together."""
+
+ROLE: Final = "role:"
+"""What ``lacks`` begins with in place of a task's id, if what is lacking is anybody who has this role."""
+
+LEVEL: Final = "level:"
+"""The same, if it is anybody who is trusted so far (E34)."""
+
+PURSE: Final = "purse:"
+"""The same, if it is money."""
+
+SUBTASKS_MS: Final = 1_800_000
+"""For how long subtasks are waited for (E9)."""
+
+
+class DependencyLost(Event, frozen=True):
+    """What the task waits for, ``by``, will not be done (E7, E19)."""
+
+    by: str = "T0"
+    reason: str = ""
+
+
+class DependencyBack(Event, frozen=True):
+    """What the task waits for, ``by``, may be done after all (E19)."""
+
+    by: str = "T0"
+
+
+class Rested(Retried, frozen=True):
+    """The task that has failed has rested, and is tried again (E6)."""
+
+
+class RetryGranted(Event, frozen=True):
+    """A person lets the task be tried once more than it may be."""
+
+    transition_reason: ClassVar = TransitionReason.RETRY
+
+    reason: str = ""
+
+
+class Parked(OwnerReport, frozen=True):
+    """The owner has put what is verified where whoever merges it finds it: a person has to agree first."""
+
+
+class Entrusted(Claimed, frozen=True):
+    """A worker claims it in a fleet that gates what its agents may do (E34); ``level`` is how far it is trusted."""
+
+    level: AccessLevel = AccessLevel.UNTRUSTED
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Entrusted", ...]:
+        """Return one by an agent whose work is merged unseen, and one by an agent whose work is not; none ungated."""
+        gated = record.level is not AccessLevel.UNTRUSTED or record.merges is not AccessLevel.UNTRUSTED
+        return (cls(level=AccessLevel.ELEVATED), cls()) if gated else ()
+
+
+class Handed(Claimed, frozen=True):
+    """A worker is given a task that is done, to verify or to merge it."""
+
+
+class Returned(OwnerReport, frozen=True):
+    """The owner cannot verify or merge what it was given: somebody else may."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
+
+
+class Subtask(msgspec.Struct, frozen=True):
+    """A part of a task, as whoever splits it describes it."""
+
+    prompt: str = "do a part"
+    verify: tuple[tuple[str, ...], ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class Split(OwnerReport, frozen=True):
+    """The owner splits its task, and is done with it until all of these are closed."""
+
+    tasks: tuple[Subtask, ...] = ()
+
+    @classmethod
+    def examples(cls) -> tuple["Split", ...]:
+        """Return the first claim's, into two parts and into none, and one of a claim that never was."""
+        two = (Subtask(), Subtask())
+        return cls(1, two), cls(1), cls(0, two)
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Split", ...]:
+        """Return the present claim's, into two parts and into none, and another claim's; none if it may not be."""
+        if not record.most_subtasks:
+            return ()
+        two = Subtask(verify=(("make", "check"),)), Subtask(files=("part",))
+        return cls(record.epoch, two), cls(record.epoch), cls(record.epoch + 1, two)
+
+
+class Job(Task, frozen=True):
+    """A task on a board.
+
+    ``role`` is what an agent must have to take it, ``files`` what it will change, ``parent`` the task that it is a part
+    of. ``asks``: a person has to agree before it is merged, because the plan says so (``always_asks``) or because its
+    ``author``, who has claimed it last, is trusted less than ``merges``; to claim it at all takes ``level`` (E34).
+    ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile.
+    ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
+    role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
+    as they are not all closed. Times in milliseconds.
+    """
+
+    serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
+
+    role: str = ""
+    files: tuple[str, ...] = ()
+    parent: str = ""
+    asks: bool = False
+    stage: Stage = Stage.WORK
+    result: int = 0
+    limit: int = 3
+    lacks: str = ""
+    parts: int = 0
+    waits: bool = False
+    level: AccessLevel = AccessLevel.UNTRUSTED
+    merges: AccessLevel = AccessLevel.UNTRUSTED
+    always_asks: bool = False
+    author: str = ""
+    most_subtasks: int = 0
+    subtasks_ms: int = SUBTASKS_MS
+    approval_ms: int = APPROVAL_TIMEOUT_MS
+    retry: RetryPolicy = RetryPolicy()
+
+    def normal_form(self) -> Self:
+        """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""
+        if self.state in {State.CLOSED, State.CANCELLED}:
+            return replace(super().normal_form(), stage=Stage.WORK, result=0, limit=0, lacks="", waits=False)
+        return replace(self, reason="")
+
+    @property
+    def allowed_retries(self) -> int:
+        """How often it may be opened again after its failures (E5)."""
+        return min(self.limit, self.max_retries)
+
+    @property
+    def lacked_task(self) -> str:
+        """The task because of which it is blocked; empty if there is none."""
+        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE)) else self.lacks
+
+    def part(self, number: int) -> str:
+        """Return the id of its subtask of this number, from 1. No other task has it: ``+`` is in no id of a file."""
+        return f"{self.id}+{number}"
+
+    def parts_of_it(self) -> tuple[str, ...]:
+        """Return the ids of all its subtasks."""
+        return tuple(self.part(number) for number in range(1, self.parts + 1))

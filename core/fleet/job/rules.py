@@ -1,0 +1,158 @@
+"""The guards and the actions that a task on a board has besides the document's."""
+
+from typing import Never
+
+from lifefold.core import task
+from lifefold.core.approval import ApprovalExpired, ApprovalRefused
+from lifefold.core.fleet.job.model import (
+    MOST_SUBTASKS,
+    DependencyBack,
+    DependencyLost,
+    Entrusted,
+    Handed,
+    Job,
+    Parked,
+    RetryGranted,
+    Returned,
+    Split,
+)
+from lifefold.core.kernel import Step, replace
+from lifefold.core.policy.retry import rest_ms, retry_limit
+from lifefold.core.task import Claimed, Failed, Rejected, Retried, Stage, State, SubtasksCompleted, Unblocked
+
+# Guards
+
+
+def is_to_be_agreed(t: Job, e: Parked) -> bool:
+    """The present owner says it, of work that a person has to agree to and has not (E12)."""
+    return task.is_owner(t, e) and t.asks and t.stage is not Stage.MERGE
+
+
+def is_trusted(t: Job, e: Entrusted) -> bool:
+    """Whoever claims it is trusted as far as it takes (E34)."""
+    return e.level >= t.level
+
+
+def is_in_no_hand(t: Job, _e: Handed) -> bool:
+    """Nobody has it."""
+    return not t.owner
+
+
+def is_handed(t: Job, e: Returned) -> bool:
+    """The present owner says it, who was given it to verify or to merge it (E12)."""
+    return task.is_owner(t, e) and bool(t.owner) and t.stage is not Stage.WORK
+
+
+def may_split(t: Job, e: Split) -> bool:
+    """The present owner says it, and the parts are at least one and not too many (E12)."""
+    most = min(t.most_subtasks, MOST_SUBTASKS)
+    return task.is_owner(t, e) and 0 < len(e.tasks) <= most - t.parts
+
+
+def lacks_it(t: Job, e: DependencyBack) -> bool:
+    """It is blocked because of that one."""
+    return t.lacks == e.by
+
+
+# When nothing more need happen
+
+
+def rests(t: Job) -> bool:
+    """Nothing more need happen: it is settled, or waits for a person's word or for somebody who has time."""
+    return task.rests(t) or t.state is State.PLANNED or (t.state is State.DONE and not t.owner)
+
+
+# Actions
+
+
+def take(t: Job, e: Claimed) -> Step[Job, Never]:
+    """Make the worker the owner under a new number, of all the work that there is to do."""
+    return Step(replace(task.claim(t, e).record, stage=Stage.WORK, result=0))
+
+
+def entrust(t: Job, e: Entrusted) -> Step[Job, Never]:
+    """Do the same, and remember who; a person has to see the work of one who is not trusted to merge (E34).
+
+    And what another one makes of it who goes on from there.
+    """
+    asks = t.always_asks or e.level < t.merges or (t.asks and t.kept > 0)
+    return Step(replace(take(t, e).record, author=e.owner, asks=asks))
+
+
+def take_over(t: Job, e: Handed) -> Step[Job, Never]:
+    """Make the worker the owner under a new number, of what is left to do."""
+    return Step(task.claim(t, e).record)
+
+
+def fail(t: Job, e: Failed | Rejected) -> Step[Job, Never]:
+    """Keep the reason, and how often a task may be tried again that fails so (E5)."""
+    return Step(_failed(task.fail(t, e).record, e.reason))
+
+
+def refuse(t: Job, e: ApprovalRefused) -> Step[Job, Never]:
+    """Keep what the person says, for the next attempt."""
+    return Step(_failed(task.failed(t, e.reason, kept=0), e.reason))
+
+
+def lapse(t: Job, _e: ApprovalExpired) -> Step[Job, Never]:
+    """Keep that nobody answered: the same again would be asked for in vain, so only a person lets it be tried (E41)."""
+    reason = f"nobody approved within {t.approval_ms // 1_000} s"
+    return Step(replace(_failed(task.failed(t, reason, kept=0), reason), limit=0))
+
+
+def _failed(t: Job, reason: str) -> Job:
+    return replace(t, stage=Stage.WORK, result=0, limit=retry_limit(t.max_retries, reason, t.retry))
+
+
+def grant(t: Job, _e: RetryGranted) -> Step[Job, Never]:
+    """Let it be tried once more."""
+    once_more = t.retries + 1
+    return Step(replace(t, limit=max(t.limit, once_more), max_retries=max(t.max_retries, once_more)))
+
+
+def park(t: Job, _e: Parked) -> Step[Job, Never]:
+    """Leave it without an owner; what is verified is kept under the number of the claim."""
+    return Step(replace(t, owner="", stage=Stage.MERGE, result=t.epoch))
+
+
+def put_back(t: Job, e: Returned) -> Step[Job, Never]:
+    """Leave it without an owner."""
+    return Step(replace(t, owner="", reason=e.reason))
+
+
+def lose(t: Job, e: DependencyLost) -> Step[Job, Never]:
+    """Keep what it lacks, and why."""
+    return Step(replace(t, owner="", lacks=e.by, reason=e.reason))
+
+
+def find_again(t: Job, _e: DependencyBack | Unblocked) -> Step[Job, Never]:
+    """Forget what it lacked."""
+    return Step(replace(t, lacks="", reason=""))
+
+
+def split(t: Job, e: Split) -> Step[Job, Never]:
+    """Count the parts, and wait for them; its owner is done with it."""
+    return Step(replace(t, owner="", parts=t.parts + len(e.tasks), waits=True))
+
+
+def gather(t: Job, _e: SubtasksCompleted) -> Step[Job, Never]:
+    """Have what the parts came to verified as one."""
+    return Step(replace(t, owner="", stage=Stage.VERIFY, waits=False))
+
+
+# Timers
+
+
+def rest(t: Job) -> int | None:
+    """Return how long it rests before it is tried again (E6), in milliseconds; None if it is not."""
+    return rest_ms(t.retries, t.retry) if task.retries_left(t, Retried()) else None
+
+
+def approval(t: Job) -> int:
+    """Return for how long a person is waited for (E41), in milliseconds."""
+    return t.approval_ms
+
+
+def subtasks(t: Job) -> int:
+    """Return for how long its subtasks are waited for (E9), in milliseconds."""
+    return t.subtasks_ms

@@ -1,0 +1,285 @@
+"""Whether a session still moves: evidence of progress, and the ladder for whom there is none (stall detection).
+
+*That a process is alive is no evidence.* A hung one is alive. What counts is that the session's output grows, or that
+it touches its heartbeat file; before there is anything of either, its start counts (E31, E32). A session that is silent
+for so long is *warned of*, after more of it *nudged* (asked by a signal to leave what it hangs in; only if the fleet
+wants that), and in the end *stalled*: it is ended like one that is stopped, and that is an error, not an interruption.
+
+Nobody's clock alone takes a step of the ladder. ``WatchOutput`` goes on while the session runs, looks at the evidence,
+and says ``Silent`` when the next step is due, with the silence that it has found; the step is taken only if that is
+long enough (``>=``). Whoever is on the ladder and ``Stirred`` begins at its foot again. So each step is taken once in a
+silence, in its order, and a session that moves costs the log nothing: at most two entries for each silence that is long
+enough for a warning.
+
+A watch belongs to one session. What it says when that is over is stale, and a session that is being interrupted has
+its own grace and is not watched.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core import session
+from lifefold.core.kernel import (
+    Aggregate,
+    Dispatch,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    does,
+    leads_to,
+    row,
+    rule,
+    takes,
+    weakly,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
+from lifefold.core.session_profiles import Stalled
+from lifefold.effects import InterruptSession, WarnOfSilence, WatchOutput
+
+REF: Final = "pulse"
+
+
+class State(AnyLifecycleState):
+    """The five states of a pulse: nobody to watch, and the steps of the ladder."""
+
+    UNWATCHED = "Unwatched"
+    FRESH = "Fresh"
+    WARNED = "Warned"
+    NUDGED = "Nudged"
+    STALLED = "Stalled"
+
+
+WATCHED: Final = (State.FRESH, State.WARNED, State.NUDGED)
+"""In these a session is watched."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """For how many milliseconds of silence a session is warned of, nudged, and ended. It is not nudged if that is None.
+
+    The defaults are document 004's, but for the nudge: a program that does not expect the signal ends by it.
+    """
+
+    warn_ms: int = 60_000
+    nudge_ms: int | None = None
+    end_ms: int = 120_000
+
+    def __post_init__(self) -> None:
+        """Refuse what is no ladder. Raises ``ValueError``."""
+        if self.warn_ms < 1 or any(later <= earlier for earlier, later in pairwise(self.steps_ms)):
+            raise ValueError(f"the steps must be positive and grow, not {self.steps_ms}")
+
+    @property
+    def steps_ms(self) -> tuple[int, ...]:
+        """The silences at which a step is due, in order."""
+        return tuple(each for each in (self.warn_ms, self.nudge_ms, self.end_ms) if each is not None)
+
+
+class Pulse(Record, frozen=True):
+    """Whether the session of an agent moves."""
+
+    state: State = State.UNWATCHED
+    limits: Limits = Limits()
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps of the ladder have been taken in this silence."""
+        taken = {State.WARNED: 1, State.NUDGED: 2, State.STALLED: len(self.limits.steps_ms)}
+        return taken.get(self.state, 0)
+
+
+class SessionRuns(Event, frozen=True):
+    """There is a session to watch."""
+
+
+class SessionOver(Event, frozen=True):
+    """The session that was watched runs no more, or is being interrupted."""
+
+
+class Silent(Event, frozen=True):
+    """There was no sign of progress for ``silent_ms``."""
+
+    silent_ms: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["Silent", ...]:
+        """Return a silence that is long enough for every step of the usual ladder."""
+        return (cls(Limits().end_ms),)
+
+    @classmethod
+    def examples_for(cls, record: Pulse) -> tuple["Silent", ...]:
+        """Return a silence for each of the steps, and one that is too short for any."""
+        return (*(cls(each) for each in record.limits.steps_ms), cls(record.limits.warn_ms - 1))
+
+
+class Stirred(Event, frozen=True):
+    """Who was silent for so long has moved."""
+
+
+def is_due_to_warn(p: Pulse, e: Silent) -> bool:
+    """The silence is long enough for people to be told."""
+    return e.silent_ms >= p.limits.warn_ms
+
+
+def is_due_to_nudge(p: Pulse, e: Silent) -> bool:
+    """The silence is long enough for a nudge, and there is to be one."""
+    return p.limits.nudge_ms is not None and e.silent_ms >= p.limits.nudge_ms
+
+
+def is_due_to_end(p: Pulse, e: Silent) -> bool:
+    """The silence is as long as it may be."""
+    return e.silent_ms >= p.limits.end_ms
+
+
+def warn(p: Pulse, e: Silent) -> Step[Pulse, WarnOfSilence]:
+    """Tell people."""
+    return Step(p, (WarnOfSilence(e.silent_ms, p.limits.end_ms),))
+
+
+def nudge(p: Pulse, e: Silent) -> Step[Pulse, InterruptSession]:
+    """Signal the session's process, once."""
+    return Step(p, (InterruptSession(e.silent_ms),))
+
+
+def watch(p: Pulse) -> WatchOutput:
+    """Return what goes on while a session is watched."""
+    return WatchOutput(p.limits.steps_ms)
+
+
+def rests(_p: Pulse) -> bool:
+    """Nobody owes it anything: a session may run for ever, and move."""
+    return True
+
+
+def is_silent_for_its_step(step: Transition) -> bool:
+    """Say: a step of the ladder is taken by a silence that is long enough for it, and by nothing else."""
+    if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
+        return True
+    p: Pulse = step.after.record
+    return isinstance(step.event, Silent) and step.event.silent_ms >= p.limits.steps_ms[p.steps_taken - 1]
+
+
+def climbs_step_by_step(step: Transition) -> bool:
+    """Say: the steps are taken in their order, each once in a silence."""
+    return step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken + 1
+
+
+def each_step_has_its_effect(step: Transition) -> bool:
+    """Say: who is warned of is told about, and who is nudged is signalled, once, and nobody is for anything else."""
+    p: Pulse = step.after.record
+    silent_ms = step.event.silent_ms if isinstance(step.event, Silent) else 0
+    asked = [each for each in step.effects if isinstance(each, WarnOfSilence | InterruptSession)]
+    match step.entered if step.before is not None else None:
+        case State.WARNED:
+            return asked == [WarnOfSilence(silent_ms, p.limits.end_ms)]
+        case State.NUDGED:
+            return asked == [InterruptSession(silent_ms)]
+        case _:
+            return not asked
+
+
+def silence_leads_up(step: Transition) -> bool:
+    """Say: whoever is found silent for long enough takes a step, up to the last, by which he is given up."""
+    if step.before is None or not isinstance(step.event, Silent):
+        return True
+    last = len(step.after.record.limits.steps_ms)
+    taken: int = step.after.record.steps_taken
+    return taken == step.before.record.steps_taken + 1 and (taken == last) == (step.after.state is State.STALLED)
+
+
+def nudges_if_it_is_to(step: Transition) -> bool:
+    """Say: who comes to be nudged is of a fleet that wants that, and of such a fleet nobody is given up before."""
+    wants: bool = step.after.record.limits.nudge_ms is not None
+    was = step.before.state if step.before is not None else None
+    given_up = step.entered is State.STALLED
+    return wants if step.entered is State.NUDGED else not given_up or was is (State.NUDGED if wants else State.WARNED)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("no step is taken before its silence", is_silent_for_its_step),
+    always_step("the steps are taken in their order, each once in a silence", climbs_step_by_step),
+    always_step("a silence leads one step up, and the last step ends it", silence_leads_up),
+    always_step("each step has its effect, once", each_step_has_its_effect),
+    always_step("whoever is to be nudged is, before he is given up", nudges_if_it_is_to),
+    leads_where(
+        "whoever moves, and whoever begins, is at the foot of the ladder; who is gone is not watched",
+        {Stirred: (State.FRESH,), SessionRuns: (State.FRESH,), SessionOver: (State.UNWATCHED,)},
+    ),
+    takes(
+        "a sign of progress is heard on every step, and so are a beginning and an end",
+        {
+            (State.WARNED, State.NUDGED): (Stirred,),
+            (State.UNWATCHED, State.STALLED): (SessionRuns,),
+            WATCHED: (SessionOver,),
+        },
+    ),
+    goes_on("WatchOutput", *WATCHED),
+    asks_once(),
+    *is_over_with(State.FRESH, Silent),
+    leads_to(
+        "whoever stays silent is given up at last",
+        lambda e: e.state in {State.WARNED, State.NUDGED},
+        lambda e: e.state not in {State.WARNED, State.NUDGED},
+        given=weakly(Silent),
+    ),
+)
+
+machine: Machine[Any] = Machine(
+    REF,
+    Pulse(),
+    about="whether a session moves, and what is done about one that does not: warn, nudge, end",
+    rows=(
+        row((State.UNWATCHED, State.STALLED), SessionRuns, State.FRESH),
+        row(State.FRESH, Silent, State.WARNED, warn, when=is_due_to_warn),
+        row(State.WARNED, Silent, State.NUDGED, nudge, when=is_due_to_nudge),
+        row((State.WARNED, State.NUDGED), Silent, State.STALLED, when=is_due_to_end),
+        row((State.WARNED, State.NUDGED), Stirred, State.FRESH),
+        row(WATCHED, SessionOver, State.UNWATCHED),
+    ),
+    during={WATCHED: does(watch, yields=(Stirred, Silent))},
+    properties=PROMISES,
+    rests=rests,
+)
+
+
+def keep_watch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """A session is watched as long as it runs, if the fleet wants that."""
+    if REF not in worker.entities:
+        return
+    runs = worker.record("session").state is session.State.RUNNING
+    watched = worker.record(REF).state in WATCHED
+    if runs and not watched:
+        yield Dispatch(REF, SessionRuns())
+    elif watched and not runs:
+        yield Dispatch(REF, SessionOver())
+
+
+@rule(on=machine)
+def give_up(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A session that has stalled is ended, and that is an error."""
+    del worker
+    if transition.entered is State.STALLED and isinstance(transition.event, Silent):
+        yield Dispatch("session", Stalled(transition.event.silent_ms))
+
+
+def told_with(worker: Aggregate, reason: str) -> str:
+    """Return why a session has failed, with its silence, if it was asked by a signal to leave what it hung in."""
+    p: Pulse | None = worker.record(REF) if REF in worker.entities else None
+    if not reason or p is None or p.state is not State.NUDGED or p.limits.nudge_ms is None:
+        return reason
+    return f"{reason} (interrupted after {p.limits.nudge_ms // 1_000} s of silence)"
+
+
+def watches_who_runs(worker: Aggregate) -> bool:
+    """A session is watched exactly while it runs: so no step is taken of one that has ended."""
+    if REF not in worker.entities:
+        return True
+    runs = worker.record("session").state is session.State.RUNNING
+    return runs == (worker.record(REF).state in WATCHED)

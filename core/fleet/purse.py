@@ -1,0 +1,354 @@
+"""A purse: what may be spent by the whole fleet, by one agent, or on one task, and what became of that.
+
+Before the first session of a claim begins, a *share* of everything that is limited is set aside from every purse that
+the claim concerns; when its worker is through with it, the share is settled with what the sessions have cost. So what
+is spent and what is set aside are together never more than a cap. What a session costs beyond its share is the agent's
+doing and is kept as the ``overrun`` of the account (see ``core.budget.account``); nothing is set aside as long as there
+is one.
+
+A purse with a period is filled anew when that is over: it begins with the first share that is taken after a filling, as
+the windows of those do who sell tokens.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Never
+
+import msgspec
+
+from lifefold.core.budget.account import Account
+from lifefold.core.budget.amounts import Amounts, Resource
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    after,
+    always,
+    always_step,
+    replace,
+    row,
+    sometimes,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import is_over_with, keeps_time
+
+
+class State(AnyLifecycleState):
+    """The five states of a purse."""
+
+    RENEWED = "Renewed"
+    FULL = "Full"
+    OPEN = "Open"
+    HELD = "Held"
+    SPENT = "Spent"
+
+
+class Reserve(Event, frozen=True):
+    """A share is to be set aside for the claim that ``holder`` has been given."""
+
+    holder: str = "A1"
+
+    @classmethod
+    def examples(cls) -> tuple["Reserve", ...]:
+        """Return those of two workers."""
+        return cls("A1"), cls("A2")
+
+
+class Settle(Event, frozen=True):
+    """The holder is through with its claim, which has cost so much."""
+
+    holder: str = "A1"
+    cost: Amounts = Amounts()
+
+    @classmethod
+    def examples(cls) -> tuple["Settle", ...]:
+        """Return claims of two workers: never begun, of a share, and of more."""
+        return tuple(cls(holder, Amounts(sessions=count)) for holder in ("A1", "A2") for count in range(3))
+
+
+class Raise(Event, frozen=True):
+    """A person lets so much more be spent."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    by: Amounts = Amounts(sessions=1)
+    reason: str = ""
+
+
+class Refilled(Event, frozen=True):
+    """The period is over: what was spent in it counts no more."""
+
+
+class Reopened(Event, frozen=True):
+    """The next period begins; or will, with the first share, if none is set aside yet."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One thing that is limited, its account, and how much of it a claim is given."""
+
+    resource: Resource
+    share: int
+    account: Account
+
+    @property
+    def suffices(self) -> bool:
+        """Whether it has a share left."""
+        return self.account.free >= self.share and not self.account.overrun
+
+
+class Purse(Record, frozen=True):
+    """What may be spent. ``period_ms`` is after how long it is filled anew; 0 is never.
+
+    ``charges_the_silent``: a session that does not say what it has cost is taken to have cost its share.
+    """
+
+    state: State = State.FULL
+    lines: tuple[Line, ...] = (Line(Resource.SESSIONS, 1, Account(cap=2)),)
+    period_ms: int = 0
+    charges_the_silent: bool = False
+
+    @property
+    def suffices(self) -> bool:
+        """Whether it has a share left of everything."""
+        return all(each.suffices for each in self.lines)
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """Those for whom a share is set aside."""
+        return tuple(each.name for each in self.lines[0].account.reservations) if self.lines else ()
+
+    @property
+    def share(self) -> Amounts:
+        """What a claim is given."""
+        given = Amounts()
+        for each in self.lines:
+            given = given.but(each.resource, each.share)
+        return given
+
+
+def is_spent_for_good(p: Purse) -> bool:
+    """Tell whether it is spent, and only a person may fill it."""
+    return p.state is State.SPENT and not p.period_ms
+
+
+# What becomes of it
+
+
+def reserved(p: Purse, e: Reserve) -> Purse:
+    """Return it with a share set aside."""
+    return _each(p, lambda line: line.account.reserve(e.holder, line.share))
+
+
+def settled(p: Purse, e: Settle) -> Purse:
+    """Return it with a share turned into what the claim has cost. Its holder may have another one afterwards."""
+    return _each(p, lambda line: replace(line.account.settle(e.holder, e.cost.of(line.resource)), settled=()))
+
+
+def raised(p: Purse, e: Raise) -> Purse:
+    """Return it with so much more."""
+    return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
+
+
+def refilled(p: Purse, _e: Refilled) -> Purse:
+    """Return it as if nothing had been spent."""
+    return _each(p, lambda line: line.account.renewed())
+
+
+def _each(p: Purse, change: Callable[[Line], Account]) -> Purse:
+    return replace(p, lines=tuple(replace(line, account=change(line)) for line in p.lines))
+
+
+# Guards
+
+
+def may_reserve(p: Purse, e: Reserve) -> bool:
+    """There is a share left of everything, and this one holds none."""
+    return p.suffices and e.holder not in p.holders
+
+
+def leaves_a_share(p: Purse, e: Reserve) -> bool:
+    """And there is another one left."""
+    return may_reserve(p, e) and reserved(p, e).suffices
+
+
+def holds(p: Purse, e: Settle) -> bool:
+    """A share was set aside for it."""
+    return e.holder in p.holders
+
+
+def frees_a_share(p: Purse, e: Settle) -> bool:
+    """And then there is one left."""
+    return holds(p, e) and settled(p, e).suffices
+
+
+def is_not_the_last(p: Purse, e: Settle) -> bool:
+    """And there are others for whom one is set aside."""
+    return holds(p, e) and len(p.holders) > 1
+
+
+def suffices_then(p: Purse, e: Raise) -> bool:
+    """There is a share left of everything afterwards."""
+    return raised(p, e).suffices
+
+
+def is_untouched(p: Purse, _e: Reopened) -> bool:
+    """Nobody holds a share, and there is one left of everything."""
+    return p.suffices and not p.holders
+
+
+def suffices(p: Purse, _e: Reopened) -> bool:
+    """There is a share left of everything."""
+    return p.suffices
+
+
+def is_held(p: Purse, _e: Reopened) -> bool:
+    """Somebody holds a share."""
+    return bool(p.holders)
+
+
+# Actions
+
+
+def set_aside(p: Purse, e: Reserve) -> Step[Purse, Never]:
+    """Set a share aside."""
+    return Step(reserved(p, e))
+
+
+def settle(p: Purse, e: Settle) -> Step[Purse, Never]:
+    """Turn a share into what was spent."""
+    return Step(settled(p, e))
+
+
+def add(p: Purse, e: Raise) -> Step[Purse, Never]:
+    """Let more be spent."""
+    return Step(raised(p, e))
+
+
+def refill(p: Purse, e: Refilled) -> Step[Purse, Never]:
+    """Begin anew."""
+    return Step(refilled(p, e))
+
+
+# Timers
+
+
+def period(p: Purse) -> int | None:
+    """Return after how long it is filled anew, in milliseconds; None if it never is."""
+    return p.period_ms or None
+
+
+def rests(_p: Purse) -> bool:
+    """Nothing need happen to a purse."""
+    return True
+
+
+ADMITS: Final = frozenset({State.FULL, State.OPEN})
+"""In these there is a share left of everything."""
+
+TOUCHED: Final = (State.OPEN, State.HELD, State.SPENT)
+"""In these a period goes on."""
+
+
+# Promises
+
+
+def caps_are_kept(p: Purse) -> bool:
+    """What is spent and what is set aside are together never more than the cap."""
+    return all(each.account.sound for each in p.lines)
+
+
+def is_what_it_holds(p: Purse) -> bool:
+    """It says what is left: a share of everything, none for the moment, or none at all."""
+    if p.state is State.RENEWED:
+        return True
+    if p.state in ADMITS:
+        return p.suffices and (p.state is State.OPEN or not p.holders)
+    return not p.suffices and (p.state is State.HELD) is bool(p.holders)
+
+
+def sets_aside_alike(p: Purse) -> bool:
+    """Everybody who holds a share holds one of everything."""
+    each = [tuple((held.name, held.amount) for held in line.account.reservations) for line in p.lines]
+    return each == [tuple((name, line.share) for name in p.holders) for line in p.lines]
+
+
+def counts_what_was_said(step: Transition) -> bool:
+    """Nothing is spent but what a claim has cost, and that is; nothing is granted but by a person."""
+    if step.before is None or isinstance(step.event, Refilled):
+        return True
+    cost = step.event.cost if isinstance(step.event, Settle) else Amounts()
+    more = step.event.by if isinstance(step.event, Raise) else Amounts()
+    pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
+    return all(
+        now.account.cost == was.account.cost + cost.of(was.resource)
+        and now.account.cap == was.account.cap + more.of(was.resource)
+        for was, now in pairs
+    )
+
+
+def begins_anew(step: Transition) -> bool:
+    """When a period is over, what was spent in it counts no more, but for what was more than there was."""
+    if not isinstance(step.event, Refilled) or step.before is None:
+        return True
+    pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
+    return step.entered is State.RENEWED and all(
+        now.account.cost == was.account.overrun and now.account.cap == was.account.cap for was, now in pairs
+    )
+
+
+def begins_when_it_is_to(step: Transition) -> bool:
+    """A purse is renewed by the end of its period alone, and then full if nothing is taken from it.
+
+    Nor does a period begin by what a person adds.
+    """
+    if step.before is None:
+        return True
+    p: Purse = step.after.record
+    if isinstance(step.event, Reopened) and (p.state is State.FULL) is not (p.suffices and not p.holders):
+        return False
+    if isinstance(step.event, Raise) and step.before.state is State.FULL and p.state is not State.FULL:
+        return False
+    return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always("what is spent and set aside is together never more than the cap", lambda e: caps_are_kept(e.record)),
+    always("a purse says what is left in it", lambda e: is_what_it_holds(e.record)),
+    always("whoever holds a share holds one of everything that is limited", lambda e: sets_aside_alike(e.record)),
+    always_step("what a claim has cost is counted, once, and nothing else is", counts_what_was_said),
+    always_step("a period ends by its time alone, and begins with the first share", begins_when_it_is_to),
+    always_step("a new period begins with what was overspent, and no more", begins_anew),
+    *keeps_time({Refilled: (TOUCHED, period)}),
+    *is_over_with(State.HELD, Settle),
+    *is_over_with(State.SPENT, Raise),
+    *is_over_with(State.RENEWED, Reopened),
+    sometimes("a purse is spent", lambda e: e.state is State.SPENT),
+    sometimes("more is spent than was set aside", lambda e: any(line.account.overrun for line in e.record.lines)),
+)
+
+machine: Machine[Any] = Machine(
+    "purse",
+    Purse(),
+    about="what may be spent by a fleet, by an agent, or on a task: set aside before it is spent",
+    rows=(
+        row((State.FULL, State.OPEN), Reserve, State.OPEN, set_aside, when=leaves_a_share),
+        row((State.FULL, State.OPEN), Reserve, State.HELD, set_aside, when=may_reserve),
+        row((State.OPEN, State.HELD), Settle, State.OPEN, settle, when=frees_a_share),
+        row((State.OPEN, State.HELD), Settle, State.HELD, settle, when=is_not_the_last),
+        row((State.OPEN, State.HELD), Settle, State.SPENT, settle, when=holds),
+        row(ADMITS, Raise, STAY, add),
+        row((State.HELD, State.SPENT), Raise, State.OPEN, add, when=suffices_then),
+        row((State.HELD, State.SPENT), Raise, STAY, add),
+        row(TOUCHED, Refilled, State.RENEWED, refill),
+        row(State.RENEWED, Reopened, State.FULL, when=is_untouched),
+        row(State.RENEWED, Reopened, State.OPEN, when=suffices),
+        row(State.RENEWED, Reopened, State.HELD, when=is_held),
+        row(State.RENEWED, Reopened, State.SPENT),
+    ),
+    during={TOUCHED: after(period, Refilled)},
+    properties=PROMISES,
+    rests=rests,
+)

@@ -1,0 +1,61 @@
+"""How things are put in sentences: durations, enumerations, reasons in a line."""
+
+from collections.abc import Sequence
+from typing import Final
+
+REASON_CHARACTERS: Final = 200
+"""How much of a reason stands in a sentence; the record has all of it."""
+
+MOST_NAMED: Final = 6
+"""How many things are named in a sentence; of more, the rest is counted."""
+
+_S, _MIN, _H, _DAY = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+def duration(duration_ms: int) -> str:
+    """Return a duration as it is said: ``12 s``, ``3 min``, ``2 h 10 min``, ``4 days``."""
+    duration_ms = max(0, duration_ms)
+    if duration_ms < _MIN:
+        return f"{duration_ms // _S} s"
+    if duration_ms < _H:
+        return f"{duration_ms // _MIN} min"
+    if duration_ms < 2 * _DAY:
+        minutes = duration_ms % _H // _MIN
+        return f"{duration_ms // _H} h{f' {minutes} min' if minutes else ''}"
+    return f"{duration_ms // _DAY} days"
+
+
+def count(number: int, thing: str) -> str:
+    """Return ``1 retry``, ``2 retries``."""
+    if number == 1:
+        return f"1 {thing}"
+    return f"{number} {thing[:-1]}ies" if thing.endswith("y") else f"{number} {thing}s"
+
+
+def ordinal(number: int) -> str:
+    """Return ``1st``, ``2nd``, ``11th``."""
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def enumerated(things: Sequence[str]) -> str:
+    """Return ``T1``, ``T1 and T2``, ``T1, T2 and T3``; of very many, some and the number of the others."""
+    if len(things) > MOST_NAMED:
+        things = (*things[: MOST_NAMED - 1], f"{len(things) - MOST_NAMED + 1} more")
+    return " and ".join(filter(None, (", ".join(things[:-1]), *things[-1:])))
+
+
+def brief(reason: str) -> str:
+    """Return a reason in a line, without its full stop, and no longer than a sentence bears."""
+    line = " ".join(reason.split())
+    return (line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…").rstrip(".")
+
+
+def because(reason: str) -> str:
+    """Return what follows a statement that has a reason: a colon and the reason; nothing without one."""
+    return f": {brief(reason)}" if brief(reason) else ""
+
+
+def in_brackets(reason: str) -> str:
+    """Return a reason in brackets, after a space; nothing if there is none."""
+    return f" ({brief(reason)})" if brief(reason) else ""

@@ -1,0 +1,251 @@
+"""How a task came to where it is: a fold over the transitions that concern it, told in lines, oldest first.
+
+What concerns a task is what its own entity goes through, and what its owner goes through while it has the task in its
+hands. Of what two machines say about the same thing one is told. What repeats itself, a line or several of them in a
+row, becomes one chapter with the number of times.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core import approval, session, task
+from lifefold.core.fleet import assignment, board, intent, job, mailbox
+from lifefold.core.fleet.why.phrases import because, count, duration
+from lifefold.core.kernel import Created, Event, Transition, describe, replace
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What happened, when, and by whom (an agent, a rule, an operator). ``to`` is the agent that it was done to."""
+
+    at_ms: int
+    by: str
+    said: str
+    to: str = ""
+
+    def words(self) -> str:
+        """Return what happened."""
+        return f"{self.said} {self.to}".rstrip()
+
+
+class Chapter(msgspec.Struct, frozen=True):
+    """Lines that came so many ``times`` in a row, the first time from ``from_ms`` on, the last time until ``to_ms``."""
+
+    times: int
+    from_ms: int
+    to_ms: int
+    lines: tuple[Line, ...]
+
+
+class Story(msgspec.Struct, frozen=True):
+    """What has been told of a task. ``hands`` has it now; ``sessions`` counts those of its present claim."""
+
+    task: str
+    lines: tuple[Line, ...] = ()
+    hands: str = ""
+    sessions: int = 0
+
+
+def tell(story: Story, aggregate: str, transition: Transition) -> Story:
+    """Take a transition of an aggregate into account."""
+    if aggregate == board.NAME:
+        return _of_task(story, transition) if transition.entity == f"task:{story.task}" else story
+    if isinstance(transition.event, assignment.Assigned):
+        hands = aggregate if transition.event.brief.task == story.task else _unless(aggregate, story.hands)
+        return replace(story, hands=hands)
+    if aggregate != story.hands:
+        return story
+    if transition.machine == "assignment" and transition.entered is assignment.State.IDLE:
+        return replace(story, hands="")
+    return _of_owner(story, transition)
+
+
+def _unless(aggregate: str, hands: str) -> str:
+    return "" if aggregate == hands else hands
+
+
+def resumed(story: Story, at_ms: int, down_ms: int) -> Story:
+    """Take into account that a runner is back after a while without one."""
+    if not story.lines:
+        return story
+    return _told(story, Line(at_ms, "runner", f"goes on, after {duration(down_ms)} without a runner"))
+
+
+def _of_task(story: Story, transition: Transition) -> Story:
+    event = transition.event
+    if isinstance(event, task.Claimed):
+        story = replace(story, sessions=0)
+    words = OF_TASK.get(type(event), _as_it_is)(event, transition)
+    to = event.owner if isinstance(event, task.Claimed) else ""
+    return _told(story, Line(transition.at_ms, who(transition.actor), words, to)) if words else story
+
+
+def _of_owner(story: Story, transition: Transition) -> Story:
+    event, words = transition.event, OF_OWNER.get(type(transition.event), _untold)
+    if isinstance(event, session.SessionStarted) and transition.machine == "session":
+        story = replace(story, sessions=story.sessions + 1)
+    said = words(event, transition)
+    by = transition.actor if transition.machine in _TOLD_IT else story.hands
+    return _told(story, Line(transition.at_ms, who(by), said)) if said else story
+
+
+def _told(story: Story, line: Line) -> Story:
+    return replace(story, lines=(*story.lines, line))
+
+
+def who(actor: str) -> str:
+    """Return an actor as people call it: an agent by its name, a rule as one, all others as they are."""
+    kind, _, name = actor.replace("/", ":", 1).partition(":")
+    return {"worker": name, "rule": f"rule {name}"}.get(kind, actor)
+
+
+_TOLD_IT: Final = frozenset({mailbox.machine.name, intent.machine.name})
+"""In these an agent hears what others want; all else that happens to it, it does itself."""
+
+Words = Callable[[Any, Transition], str]
+
+
+def _as_it_is(event: Event, _transition: Transition) -> str:
+    says = describe(event)
+    return f"{type(event).__name__}: {says}" if says else type(event).__name__
+
+
+def _untold(_event: Event, _transition: Transition) -> str:
+    return ""
+
+
+def _says(words: str) -> Words:
+    """Return one that says always the same, and the event's reason if it has one."""
+    return lambda event, _transition: words + because(getattr(event, "reason", ""))
+
+
+def _begun(_event: Event, transition: Transition) -> str:
+    record: job.Job = transition.after.record
+    return f"put on the board as {record.state}" + (f", a part of {record.parent}" if record.parent else "")
+
+
+def _split(event: job.Split, _transition: Transition) -> str:
+    return f"split into {count(len(event.tasks), 'part')}"
+
+
+def _merged(event: task.Verified, _transition: Transition) -> str:
+    return f"merged as {event.commit[:10]}" if event.commit else "closed; there was nothing to merge"
+
+
+def _handed(_event: Event, transition: Transition) -> str:
+    record: job.Job = transition.after.record
+    return f"handed over to be {'merged' if record.stage is task.Stage.MERGE else 'verified'}, to"
+
+
+def _entrusted(event: job.Entrusted, transition: Transition) -> str:
+    """Say how far whoever gets it is trusted, if anything depends on that."""
+    record: job.Job = transition.after.record
+    seen = f", and to be seen by a person because it is only {event.level.word},"
+    return f"given{seen if event.level < record.merges else ''} to"
+
+
+def _back(event: job.DependencyBack, _transition: Transition) -> str:
+    return f"unblocked: {event.by} may be done after all"
+
+
+OF_TASK: Final[Mapping[type[Event], Words]] = {
+    Created: _begun,
+    task.Approved: _says("its plan was approved"),
+    task.Declined: _says("its plan was declined"),
+    task.Claimed: _says("given to"),
+    job.Entrusted: _entrusted,
+    task.Started: _untold,
+    task.Released: _says("given back"),
+    task.Completed: _says("the work is done, and is to be verified"),
+    task.Failed: _says("failed"),
+    task.Rejected: _says("failed: not accepted"),
+    task.Verified: _merged,
+    task.Retried: _says("opened again, to be tried once more"),
+    job.Rested: _says("opened again after a rest, to be tried once more"),
+    task.Blocked: _says("blocked"),
+    task.Unblocked: _says("unblocked"),
+    task.Cancelled: _says("cancelled"),
+    task.Orphaned: _says("its owner has died"),
+    task.Salvaged: _says("what its owner has left was enough"),
+    task.Decomposed: _says("split into parts"),
+    task.SubtasksCompleted: _says("all its parts are closed"),
+    task.SubtasksOverdue: _says("its parts take too long"),
+    job.Split: _split,
+    job.Parked: _says("put before a person"),
+    job.Handed: _handed,
+    job.Returned: _says("given back as it was"),
+    job.DependencyLost: _says("blocked"),
+    job.DependencyBack: _back,
+    job.RetryGranted: _says("one more try granted"),
+    approval.ApprovalGranted: _says("agreed to"),
+    approval.ApprovalRefused: _says("not agreed to"),
+    approval.ApprovalExpired: _says("nobody agreed in time"),
+}
+"""What each event of a task means to it. An event that is not here is told by its name and what it says."""
+
+
+def _exited(event: session.SessionExited, transition: Transition) -> str:
+    """Say of a session's end what the board does not hear: that it was suspended, or interrupted."""
+    interrupted = transition.before is not None and transition.before.state is session.State.INTERRUPTING
+    match event.outcome:
+        case session.Suspended(asked=asked):
+            return "its session was suspended" if asked else "its session has suspended itself"
+        case _:
+            return "its session has ended, being interrupted" if interrupted else ""
+
+
+def _letter(event: mailbox.LetterArrived, _transition: Transition) -> str:
+    return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
+
+
+OF_OWNER: Final[Mapping[type[Event], Words]] = {
+    session.SessionStarted: _says("began a session"),
+    session.SessionExited: _exited,
+    assignment.Verified: _says("its verification agrees"),
+    mailbox.LetterArrived: _letter,
+    intent.PauseWanted: _says("paused its agent"),
+    intent.ResumeWanted: _says("let its agent go on"),
+    intent.HoldWanted: _says("held its agent"),
+    intent.RunWanted: _says("let its agent go on"),
+    intent.StopWanted: _says("stopped its agent for good"),
+}
+"""What each event of its owner means to a task in hand; of all others the board hears, or they mean nothing to it."""
+
+
+def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
+    """Return the lines with what repeats itself folded: from the front, what covers most, and then the shortest."""
+    told: list[Chapter] = []
+    at = 0
+    while at < len(lines):
+        length, times = max(_repeats(lines, at), key=lambda each: (each[0] * each[1], -each[0]))
+        told.append(_chapter(lines[at : at + length * times], length))
+        at += length * times
+    return tuple(told)
+
+
+LONGEST: Final = 12
+"""How many lines that come again and again are seen to be the same: more than an attempt at a task has."""
+
+
+def _repeats(lines: tuple[Line, ...], at: int) -> list[tuple[int, int]]:
+    """Return how long a passage that begins here is, and how often it comes; one line comes at least once."""
+    found = [(1, 1)]
+    for length in range(1, LONGEST + 1):
+        passage = [each.said for each in lines[at : at + length]]
+        times, then = 1, at + length
+        while [each.said for each in lines[then : then + length]] == passage and then < len(lines):
+            times, then = times + 1, then + length
+        found += [(length, times)] if times > 1 else []
+    return found
+
+
+def _chapter(lines: tuple[Line, ...], length: int) -> Chapter:
+    merged = tuple(_merge(lines[at::length]) for at in range(length))
+    return Chapter(len(lines) // length, lines[0].at_ms, lines[-1].at_ms, merged)
+
+
+def _merge(lines: tuple[Line, ...]) -> Line:
+    """Return lines that say the same as one, with everybody who was in it."""
+    by, to = (", ".join(dict.fromkeys(names)) for names in ([each.by for each in lines], [each.to for each in lines]))
+    return replace(lines[0], by=by, to=to)

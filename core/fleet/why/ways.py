@@ -1,0 +1,212 @@
+"""What would move a task on, by itself or by a person's word: asked of the tasks where the cause lies.
+
+When everybody has gone home, no word moves anything on in this log: no agent is there to be given what it lets go on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from lifefold.core import task
+from lifefold.core.fleet import board, intent, job, seat, supervision
+from lifefold.core.fleet.why.chain import chain, roots
+from lifefold.core.fleet.why.phrases import duration, enumerated, in_brackets
+from lifefold.core.fleet.why.scene import Scene
+from lifefold.core.task import Stage, State
+
+
+class Way(msgspec.Struct, frozen=True):
+    """Something that a person can say: the command, to which task or agent, and what comes of it."""
+
+    command: str
+    to: str
+    about: str
+
+
+def onward(scene: Scene) -> str:
+    """Say what would move a task on."""
+    ends = roots(chain(scene))
+    if not ends:
+        return "Nothing: the tasks wait for each other in a circle."
+    left = [each for each in ends if each not in scene.tasks or scene.tasks[each].state not in _FOR_GOOD]
+    if left and is_over(scene):
+        return _nothing(scene, left)
+    said = dict.fromkeys(_next(scene.about(each)) for each in ends if each in scene.tasks)
+    unknown = [each for each in ends if each not in scene.tasks]
+    missing = (f"The board would have to get a task {enumerated(unknown)}.",) if unknown else ()
+    return " ".join((*said, *missing))
+
+
+def ways(scene: Scene) -> tuple[Way, ...]:
+    """Return what a person can do, first what helps and then what ends it; each thing once."""
+    ends = () if is_over(scene) else roots(chain(scene))
+    found = [way for each in ends if each in scene.tasks for way in _ways(scene.about(each))]
+    if scene.job.state in _CANCELLABLE:
+        found.append(Way("cancel", scene.name, "nobody wants it any more; what depends on it is blocked"))
+    return tuple(dict.fromkeys(found))
+
+
+def is_over(scene: Scene) -> bool:
+    """Tell whether everybody has gone home, or is about to."""
+    return board.finished(scene.aggregates[board.NAME])
+
+
+def _nothing(scene: Scene, left: Sequence[str]) -> str:
+    """Say that these tasks are not done any more, and how they could be."""
+    down = [name for name in scene.seats if scene.supervision(name).state is supervision.State.QUARANTINED]
+    why = in_brackets("; ".join(f"{name} is {scene.seats[name].reason}" for name in down))
+    home = f"all agents have stopped for good{why}" if scene.work.unsettled else "everybody has gone home"
+    them = "it" if len(left) == 1 else "them"
+    anew = f"To have {them} done, put {them} into a fleet file, and run that with another log"
+    return f"Nothing moves {enumerated(left)} on: {home}. {anew}."
+
+
+_FOR_GOOD: Final = frozenset({State.CLOSED, State.CANCELLED})
+
+
+def _next(scene: Scene) -> str:
+    return f"{_NEXT[scene.job.state](scene)}."
+
+
+def _ways(scene: Scene) -> Iterator[Way]:
+    yield from _WAYS.get(scene.job.state, _no_way)(scene)
+
+
+# By itself
+
+
+def _planned(scene: Scene) -> str:
+    return f"{scene.name} goes on when a person approves it"
+
+
+def _open(scene: Scene) -> str:
+    able = [each for each in scene.seats.values() if each.may_take(scene.job.role, scene.job.level)]
+    if all(each.state is seat.State.GONE for each in able):
+        return f"Nothing moves {scene.name} on: no agent is left that may take it"
+    return f"{scene.name} is given to the next agent that is free and may take it"
+
+
+def _in_hand(scene: Scene) -> str:
+    limit_ms = scene.session(scene.job.owner).limits.session_timeout_ms
+    limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
+    return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
+
+
+def _done(scene: Scene) -> str:
+    if not scene.job.owner:
+        what = "merge" if scene.job.stage is Stage.MERGE else "verify"
+        return f"{scene.name} is given to the next agent that is free, to {what} it"
+    return f"{scene.name} goes on by itself when {scene.job.owner} has brought it home"
+
+
+def _over(scene: Scene) -> str:
+    return f"Nothing: {scene.name} is {scene.job.state}, and stays so"
+
+
+def _failed(scene: Scene) -> str:
+    if task.settled(scene.job):
+        return f"{scene.name} is tried again only when a person says so"
+    left_ms = max(0, scene.deadline_ms - scene.now_ms)
+    return f"{scene.name} is tried again by itself, in {duration(left_ms)}"
+
+
+def _blocked(scene: Scene) -> str:
+    if scene.job.lacks.startswith(job.ROLE):
+        return f"Nothing moves {scene.name} on: nobody is left who may take it"
+    if scene.job.lacks.startswith(job.PURSE):
+        return f"{scene.name} goes on when a person lets more be spent"
+    if scene.job.lacks.startswith(job.LEVEL):
+        return f"{scene.name} goes on when an agent has earned to be {scene.job.level.word}, or a person promotes one"
+    return f"{scene.name} goes on when a person says that what it needs is there"
+
+
+def _waiting(scene: Scene) -> str:
+    return f"{scene.name} goes on when all its subtasks are closed"
+
+
+def _orphaned(scene: Scene) -> str:
+    return f"{scene.name} goes on when somebody has looked at what {scene.job.owner} has left"
+
+
+def _pending(scene: Scene) -> str:
+    return f"{scene.name} is merged when a person agrees to it"
+
+
+_NEXT: Final[Mapping[str, Callable[[Scene], str]]] = {
+    State.PLANNED: _planned,
+    State.OPEN: _open,
+    State.CLAIMED: _in_hand,
+    State.IN_PROGRESS: _in_hand,
+    State.DONE: _done,
+    State.CLOSED: _over,
+    State.FAILED: _failed,
+    State.BLOCKED: _blocked,
+    State.WAITING_FOR_SUBTASKS: _waiting,
+    State.CANCELLED: _over,
+    State.ORPHANED: _orphaned,
+    State.PENDING_APPROVAL: _pending,
+}
+
+# By people
+
+
+def _no_way(_scene: Scene) -> Iterator[Way]:
+    yield from ()
+
+
+def _decide_plan(scene: Scene) -> Iterator[Way]:
+    yield Way("approve", scene.name, "it is given to an agent when it is ready")
+    yield Way("reject", scene.name, "it is not done")
+
+
+def _decide_work(scene: Scene) -> Iterator[Way]:
+    yield Way("approve", scene.name, "it is merged")
+    yield Way("reject", scene.name, "it has failed, and is tried again while it has retries")
+
+
+def _let_go_on(scene: Scene) -> Iterator[Way]:
+    for name, each in scene.seats.items():
+        if each.may_take(scene.job.role, scene.job.level) and scene.intent(name).state is intent.State.PAUSE:
+            yield Way("resume", name, "it goes on with its work, or takes new")
+
+
+def _talk(scene: Scene) -> Iterator[Way]:
+    owner = scene.job.owner
+    if scene.intent(owner).state is intent.State.PAUSE:
+        yield Way("resume", owner, f"it goes on with {scene.name}")
+    yield Way("send", owner, "say something to it: it is interrupted, and its next prompt has the text")
+    yield Way("stop", owner, f"it stops for good, and {scene.name} is given back to be taken by another one")
+
+
+def _grant(scene: Scene) -> Iterator[Way]:
+    yield Way("retry", scene.name, "it is tried once more, at once")
+
+
+def _unblock(scene: Scene) -> Iterator[Way]:
+    if scene.job.lacks.startswith(job.PURSE):
+        whose, _, name = scene.job.lacks.removeprefix(job.PURSE).partition("/")
+        yield Way("budget", f"--{whose} {name}" if name else "", "more may be spent, and it goes on")
+    elif scene.job.lacks.startswith(job.LEVEL):
+        for name, each in scene.seats.items():
+            if each.may_take(scene.job.role) and each.state is not seat.State.GONE:
+                yield Way("trust", name, f"it is promoted by one level, from {each.level.word}")
+    elif not scene.job.lacks.startswith(job.ROLE):
+        yield Way("retry", scene.name, "what it needs is there: it goes on where it was")
+
+
+_WAYS: Final[Mapping[str, Callable[[Scene], Iterator[Way]]]] = {
+    State.PLANNED: _decide_plan,
+    State.OPEN: _let_go_on,
+    State.CLAIMED: _talk,
+    State.IN_PROGRESS: _talk,
+    State.FAILED: _grant,
+    State.BLOCKED: _unblock,
+    State.PENDING_APPROVAL: _decide_work,
+}
+"""What a person can say where the cause lies, by the state of that task."""
+
+_CANCELLABLE: Final = frozenset(
+    state for each in job.machine.rows if each.event is task.Cancelled for state in each.sources or ()
+)
+"""The states in which a task can be cancelled, by its table."""

@@ -1,0 +1,57 @@
+"""Writes the tables of keys in docs/fleet-file.md, from what a fleet file is read by. Run by ``make pages``."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lifefold.interpreters.fleet.config import FileKeys
+from lifefold.interpreters.fleet.keys import Heading, Key, Section, heading, keys_of, sections_of
+
+PAGE = Path(__file__).parent / "fleet-file.md"
+PART = re.compile(r"<!-- keys of (?P<header>\S+) -->\n.*?<!-- end of keys -->", re.DOTALL)
+
+
+def page(text: str) -> str:
+    """Return the page with its tables written anew. Raises ``KeyError`` for one of a section that there is not."""
+    tables = {heading(section).header: section for section in within(FileKeys)}
+
+    def table(part: re.Match[str]) -> str:
+        header = part["header"]
+        rows = "".join(f"| {' | '.join(cells)} |\n" for cells in cells_of(tables[header]))
+        return f"<!-- keys of {header} -->\n{rows}<!-- end of keys -->"
+
+    return PART.sub(table, text)
+
+
+def within(section: type[Section]) -> Iterator[type[Section]]:
+    """Yield all sections of the file, each before those within it."""
+    for inner in sections_of(section).values():
+        yield inner
+        yield from within(inner)
+
+
+def cells_of(section: type[Section]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of a section's table: each key, its default, what is accepted, what it means."""
+    head = heading(section)
+    yield "key", "default", "accepted", "meaning"
+    yield "---", "---", "---", "---"
+    for key in keys_of(section).values():
+        yield f"`{key.name}`", default_of(key, head), key.form.brief, key.about
+    if head.others:
+        yield "every other key", "", "", head.others
+
+
+def default_of(key: Key[Any], head: Heading) -> str:
+    """Return what is said of a key's absence."""
+    if key.name in head.one_of:
+        return f"one of {', '.join(f'`{name}`' for name in head.one_of)}"
+    if key.required:
+        return "required" if key.when is None else f'required if `{key.when[0]}` is `"{key.when[1]}"`'
+    written = key.default_as_written()
+    return f"`{json.dumps(written)}`" if written not in (None, [], {}) else key.absent or "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text()))

@@ -1,0 +1,54 @@
+"""What a log says beyond how things stand: what was spent, and who has paused whom. Folded along with the log.
+
+A run observes what happens; one that goes on with a log begins with what that says.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lifefold.core.fleet import intent, system, worker
+from lifefold.core.fleet.spending import Spending, spend
+from lifefold.core.kernel import Reaction, Refusal, Transition
+from lifefold.core.session import Usage
+from lifefold.interpreters.cli.story import PEOPLE
+from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.store import SqliteStore
+
+
+class Account:
+    """What was spent, and by whom each agent was paused."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.spending = Spending()
+        self.paused_by: dict[str, str] = {}
+
+    def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
+        """Take into account what an input came to."""
+        for transition in outcome.transitions if isinstance(outcome, Reaction) else ():
+            self.spending = spend(self.spending, aggregate, transition)
+            self._note(aggregate, transition)
+
+    def _note(self, aggregate: str, transition: Transition) -> None:
+        if isinstance(transition.event, intent.PauseWanted):
+            self.paused_by[aggregate.partition("/")[2]] = transition.actor.removeprefix(PEOPLE)
+
+
+async def account_of(log: Path) -> Account:
+    """Return what a log has come to so far: only workers are folded, for all of it happens to them."""
+    account = Account()
+    with SqliteStore.peek(log) as store:
+        of_workers = (each for each in await store.read() if each.stream.partition("/")[0] == worker.KIND)
+        for decision in Ledger(system).fold(of_workers):
+            account.observe(decision.entry.stream, decision.reaction)
+    return account
+
+
+def usage_json(usage: Usage) -> Mapping[str, Any]:
+    """Return what was spent as programs read it: dollars, and tokens; null is what nobody has said anything of."""
+    return {
+        "cost_usd": usage.cost_microusd / 1_000_000 if usage.cost_microusd else None,
+        "input_tokens": usage.input_tokens or None,
+        "output_tokens": usage.output_tokens or None,
+    }

@@ -1,0 +1,59 @@
+"""What waits for a person, in a line each: what it is, until when, and the command that answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+from lifefold.core.fleet.status import Awaited, Waiting
+from lifefold.core.fleet.why.phrases import brief, count, enumerated
+from lifefold.interpreters.body.command import plain
+from lifefold.interpreters.cli.words import by_number, clock_time
+
+
+def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
+    """Yield a line for each; agents that were paused by the same person for the same reason have one together.
+
+    ``log`` is the option by which commands find the log, if they need one.
+    """
+    for each in waiting:
+        match each.about:
+            case Awaited.PLAN:
+                yield _line(f"the plan waits for your word ({count(len(each.names), 'task')})", f"approve{log}")
+            case Awaited.TASK:
+                (name,) = each.names
+                until = f", until {_moment(each.until_ms)}" if each.until_ms else ""
+                yield _line(f"{name} is done and waits for your word{until}", f"approve {name}{log}")
+            case Awaited.TRUST:
+                (name,) = each.names
+                yield _line(f"{name} {each.reason}", f"trust AGENT --promote --reason TEXT{log}")
+            case Awaited.TASKS:
+                yield _line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
+            case Awaited.BUDGET:
+                yield _line(f"{enumerated(each.names)}: {each.reason}", f"budget{log}")
+            case Awaited.AGENT:
+                pass
+    yield from _paused([each for each in waiting if each.about is Awaited.AGENT], paused_by, log)
+
+
+def _line(what: str, command: str) -> str:
+    return plain(f"{what}: lifefold {command}".encode())
+
+
+def _paused(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str) -> Iterator[str]:
+    why = {each.names[0]: _why(each, paused_by) for each in waiting}
+    agents = sorted(why, key=lambda name: (why[name], by_number(name)))
+    groups = [list(group) for _, group in groupby(agents, key=why.__getitem__)]
+    for names in groups:
+        typed = "resume" if len(groups) == 1 and len(names) > 1 else f"resume {' '.join(names)}"
+        are = "is" if len(names) == 1 else "are"
+        yield _line(f"{enumerated(names)} {are} paused{why[names[0]]}", f"{typed}{log}")
+
+
+def _why(each: Waiting, paused_by: Mapping[str, str]) -> str:
+    """Return by whom and why an agent is paused, in brackets."""
+    by = paused_by.get(each.names[0], "")
+    said = ", ".join(filter(None, (f"by {by}" if by else "", brief(each.reason))))
+    return f" ({said})" if said else ""
+
+
+def _moment(at_ms: int) -> str:
+    return clock_time(at_ms / 1_000).rpartition(".")[0]

@@ -1,0 +1,272 @@
+"""Commands that put tasks on a running fleet's board: ``task add``, and ``split`` for an agent at its own task.
+
+What a task may be is what it may be in a fleet file: values are read by the same forms.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from lifefold.core.fleet import Plan, TaskPlan, board, budgets, doors, job, proposal
+from lifefold.core.fleet.dependencies import is_unmanned, unmanned
+from lifefold.core.fleet.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of
+from lifefold.core.fleet.work import is_lost, tasks_of
+from lifefold.core.kernel import Aggregate, Created, replace
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.task import State
+from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+from lifefold.interpreters.fleet import forms
+from lifefold.interpreters.fleet.config import FleetKeys, RetryKeys
+from lifefold.interpreters.fleet.forms import Form
+from lifefold.interpreters.fleet.keys import Key
+from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, TaskKeys
+from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table
+
+T = TypeVar("T")
+
+Commands = tuple[tuple[str, ...], ...]
+
+
+def add(arguments: Namespace) -> int:
+    """Put a task on the board."""
+    plan, begun = _task_of(arguments), _begun(arguments.db)
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        of = aggregates[board.NAME]
+        _must_fit(of, plan)
+        why = nobody_left(of)
+        if why:
+            yield Refused(plan.id, f"{REFUSED}{why}")
+        else:
+            record = _on_board(of, plan, begun)
+            yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
+
+    return posting.say(arguments.db, judge, "tasks")
+
+
+def _task_of(arguments: Namespace) -> TaskPlan:
+    """Return the task that the options describe. Raises ``BadInput`` naming the option."""
+    verify = _read("--verify", TaskKeys.verify.form, [_split_words(line) for line in arguments.verify])
+    _must_run(verify)
+    return TaskPlan(
+        id=_read("--id", TaskKeys.id.form, arguments.id),
+        prompt=_prompt("--prompt", arguments.prompt),
+        verify=verify,
+        depends_on=tuple(dict.fromkeys(arguments.depends_on)),
+        priority=_number("--priority", TaskKeys.priority, arguments.priority),
+        max_retries=_number("--max-retries", TaskKeys.max_retries, arguments.max_retries),
+        role=_read("--role", TaskKeys.role.form, arguments.role) if arguments.role else "",
+        files=tuple(dict.fromkeys(_read("--file", TaskKeys.files.form, arguments.file))),
+        asks=arguments.approval == "merge",
+        trust=_read("--trust", TaskKeys.trust.form, arguments.trust) if arguments.trust else AccessLevel.UNTRUSTED,
+    )
+
+
+def _read(option: str, form: Form[T], value: object) -> T:
+    """Return what a value means, as in a fleet file. Raises ``BadInput``."""
+    try:
+        return form.parse(value)
+    except RefusedError as refused:
+        place = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in refused.at)
+        raise BadInput(f"{option}{place}: {refused}") from refused
+
+
+def _number(option: str, key: Key[int], value: int | None) -> int:
+    return key.default if value is None else _read(option, key.form, value)
+
+
+def _prompt(option: str, value: object) -> str:
+    prompt = _read(option, forms.TEXT, value)
+    posting.must_be_decoded(option, prompt)
+    if len(prompt.encode()) > LONGEST_ARGUMENT_BYTES:
+        accepted = f"at most {LONGEST_ARGUMENT_BYTES}; put more into a file of the repository, and name that"
+        raise BadInput(f"{option}: found {len(prompt.encode())} bytes; accepted: {accepted}")
+    return prompt
+
+
+def _split_words(line: str) -> list[str]:
+    posting.must_be_decoded("--verify", line)
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise BadInput(f"--verify: {line!r} is no command: {error}; no shell reads it, quote as for one") from error
+
+
+def _must_run(commands: Commands) -> None:
+    """Raise ``BadInput`` for a program that is not there; one in the worktree may still be written."""
+    for program, *_ in commands:
+        if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
+            accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
+            raise BadInput(f"--verify: found {program!r}, which cannot be run; accepted: {accepted}")
+
+
+def _must_fit(of: Aggregate, plan: TaskPlan) -> None:
+    """Raise ``BadInput`` unless what the task names is there, and itself is not."""
+    names = sorted(each.id for each in tasks_of(of))
+    taken = [each for each in names if each.casefold() == plan.id.casefold()]
+    if taken:
+        raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
+    must_be_there("task", plan.depends_on, names)
+    seats = [entity.record for ref, entity in of.entities.items() if ref.startswith("seat:")]
+    if plan.trust and all(each.trust is None for each in seats):
+        raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
+    must_be_there("role", [plan.role] if plan.role else [], sorted({role for each in seats for role in each.roles}))
+
+
+def _begun(db: str | None) -> Plan:
+    """Return what the fleet file said of all tasks when the log was begun."""
+    with logs.peek(db) as store:
+        fleet = json.loads(store.meta("meaning") or "{}").get("fleet", {})
+    retry = fleet.get("retry", {})
+    policy = replace(
+        RETRIED_AS_OFTEN_AS_THE_TASK_SAYS,
+        backoff_base_ms=_meant(retry, RetryKeys.backoff_base),
+        backoff_cap_ms=_meant(retry, RetryKeys.backoff_cap),
+        fatal_retries=_meant(retry, RetryKeys.fatal_retries),
+    )
+    return Plan(
+        "",
+        (),
+        (),
+        approval_ms=_meant(fleet, FleetKeys.approval_timeout),
+        retry=policy,
+        gates=_meant(fleet, FleetKeys.gates),
+    )
+
+
+def _meant(said: Mapping[str, object], key: Key[T]) -> T:
+    return key.form.parse(said[key.name]) if key.name in said else key.default
+
+
+def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> job.Job:
+    """Return the task as this board begins with it: it waits for a person as long as the plan does."""
+    jobs = tasks_of(of)
+    proposed = PLAN in of.entities and of.entities[PLAN].state is proposal.State.PROPOSED
+    like = min(jobs, key=lambda each: each.ordinal, default=None)
+    fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
+    return job_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
+
+
+def _added(of: Aggregate, record: job.Job) -> str:
+    """Return what is printed of a task that was added."""
+    if record.state is State.PLANNED:
+        return f"added; it waits for your word: lifefold approve {record.id}"
+    needed: list[job.Job] = [of.record(f"task:{name}") for name in record.depends_on]
+    lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
+    asked = (record.role, record.level)
+    if is_unmanned(of, asked):
+        lost.append(f"it {unmanned(of, asked)[1]}")
+    spent = budgets.out_of_money(of, record.id)
+    if spent is not None and isinstance(spent.event, job.DependencyLost):
+        lost.append(spent.event.reason)
+    return f"added; it is BLOCKED, because {lost[0]}" if lost else "added"
+
+
+def finish(arguments: Namespace) -> int:
+    """Tell a fleet that is kept alive that no more tasks will come."""
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        of = aggregates[board.NAME]
+        if doors.are_open(of):
+            done = "it ends when its tasks are settled"
+            yield Said("fleet", board.NAME, doors.REF, doors.LastTaskIn(arguments.reason), done)
+        elif doors.REF in of.entities:
+            yield Refused("fleet", "was told so already: it takes no more tasks")
+        else:
+            yield Refused("fleet", f"{REFUSED}it was begun without --watch, and ends when its tasks are settled")
+
+    if arguments.reason:
+        posting.must_be_text("the reason", arguments.reason)
+    return posting.say(arguments.db, judge, "tasks")
+
+
+def split(arguments: Namespace) -> int:
+    """Split the task that an agent has in hand, under its claim."""
+    name = arguments.task or os.environ.get("LIFEFOLD_TASK", "")
+    claim = arguments.claim or os.environ.get("LIFEFOLD_CLAIM", "")
+    for value, what, known in ((name, "TASK", "LIFEFOLD_TASK"), (claim, "--claim N", "LIFEFOLD_CLAIM")):
+        if not value:
+            raise BadInput(f"{what} is missing; a session of the fleet has it in its environment, as {known}")
+    if not claim.isdecimal():
+        raise BadInput(f"--claim: found {claim!r}; accepted: the number of a claim, from 1 on")
+    parts = _parts(arguments)
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        of = aggregates[board.NAME]
+        must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
+        record: job.Job = of.record(f"task:{name}")
+        why = _why_not_split(record, int(claim), len(parts))
+        event = job.Split(int(claim), tuple(parts))
+        yield (
+            Refused(name, f"{REFUSED}{why}")
+            if why
+            else Said(name, board.NAME, f"task:{name}", event, _divided(record, len(parts)))
+        )
+
+    return posting.say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+
+
+def _divided(record: job.Job, count: int) -> str:
+    names = [record.part(record.parts + number) for number in range(1, count + 1)]
+    return f"split into {' '.join(names)}; this session is over now, and what it has left undone is theirs"
+
+
+def _why_not_split(record: job.Job, claim: int, count: int) -> str:
+    """Say why a task cannot be split so; nothing if it can."""
+    most = min(record.most_subtasks, job.MOST_SUBTASKS)
+    if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
+        return f"it is {record.state}: only who has a task in hand can split it"
+    if record.epoch != claim:
+        return f"claim {claim} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+    if not most:
+        return "it may not be split: the fleet file does not say max_subtasks for it"
+    if count > most - record.parts:
+        had = f", and {record.parts} there are" if record.parts else ""
+        return f"{count} are too many: it may have {most} subtasks in all{had}"
+    return ""
+
+
+def _parts(arguments: Namespace) -> list[job.Subtask]:
+    """Return the parts that the options describe. Raises ``BadInput``."""
+    if bool(arguments.part) is bool(arguments.json):
+        raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
+    if arguments.part:
+        return [job.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
+    return [_part(f"part {number}", value) for number, value in enumerate(_document(arguments.json), 1)]
+
+
+def _document(file: str) -> Sequence[object]:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        value: Any = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"--json {file}: cannot be read: {error}") from error
+    parts = as_array(value)
+    if not parts:
+        raise BadInput(f'--json {file}: accepted: an array of one part or more, such as [{{"prompt": "do the first"}}]')
+    return parts
+
+
+def _part(place: str, value: object) -> job.Subtask:
+    table = as_table(value)
+    if table is None or "prompt" not in table or table.keys() - _PART_KEYS:
+        keys = ", ".join(table or ()) or "nothing that has keys"
+        raise BadInput(f'{place}: found {keys}; accepted: "prompt", and if wanted "verify" and "files"')
+    return job.Subtask(
+        _prompt(f"{place}, prompt", table["prompt"]),
+        _read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
+        _read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),
+    )
+
+
+_PART_KEYS: Final = {"prompt", "verify", "files"}

@@ -1,0 +1,117 @@
+"""The command ``budget``: how budgets stand, and more of them."""
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from lifefold.core.budget.amounts import Amounts, Resource
+from lifefold.core.fleet import board, budgets, purse
+from lifefold.core.fleet.accounts import Balance, balances
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli.commands.deciding import nobody_left
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+from lifefold.interpreters.cli.words import clock_time, columns
+from lifefold.interpreters.fleet import forms
+from lifefold.interpreters.fleet.budget import MOST
+from lifefold.interpreters.fleet.forms import Form
+from lifefold.interpreters.fleet.values import RefusedError
+
+
+def budget(arguments: Namespace) -> int:
+    """Print how budgets stand; or let more be spent."""
+    more = _more(arguments)
+    if more != Amounts():
+        return _raise(arguments, more)
+    if arguments.reason or arguments.agent or arguments.task:
+        raise BadInput("say how much more may be spent: --add-usd, --add-tokens, --add-time or --add-sessions")
+    with logs.peek(arguments.db) as store:
+        found = balances(logs.fold(store).aggregates)
+    if arguments.json:
+        print(json.dumps([msgspec.to_builtins(each) for each in found], indent=2))
+    elif found:
+        print(columns([("WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"), *map(_row, found)]))
+    else:
+        print("nothing is limited: the fleet file has no budget")
+    return 0
+
+
+def _row(each: Balance) -> tuple[str, ...]:
+    refilled = f"filled anew at {clock_time(each.refilled_ms / 1_000).rpartition('.')[0]}" if each.refilled_ms else ""
+    spent = "spent; " if each.is_spent else ""
+    coming = refilled or ("lifefold budget --add-..." if each.is_spent else "")
+    return (
+        f"{each.whose} {each.name}".strip(),
+        each.in_words(),
+        budgets.in_words(each.resource, each.set_aside),
+        budgets.in_words(each.resource, each.share),
+        f"{spent}{coming}" or "-",
+    )
+
+
+_OPTIONS: Final[Mapping[Resource, tuple[str, Form[int]]]] = {
+    Resource.MONEY: ("usd", forms.MONEY),
+    Resource.TOKENS: ("tokens", forms.integer(1, MOST)),
+    Resource.TIME: ("time", forms.duration(1)),
+    Resource.SESSIONS: ("sessions", forms.integer(1, MOST)),
+}
+"""By what can be limited: what its option is called, and what it accepts."""
+
+
+def _more(arguments: Namespace) -> Amounts:
+    """Return how much more may be spent. Raises ``BadInput`` for what is no such amount."""
+    more = Amounts()
+    for resource, (name, form) in _OPTIONS.items():
+        written = getattr(arguments, f"add_{name}")
+        if written is not None:
+            try:
+                more = more.but(resource, form.parse(written if resource is Resource.TIME else _number(written)))
+            except RefusedError as refused:
+                raise BadInput(f"--add-{name}: {refused}") from refused
+    return more
+
+
+def _number(written: str) -> object:
+    """Return the number that is written; the text itself if it is none."""
+    try:
+        return int(written) if written.isdecimal() else float(written)
+    except ValueError:
+        return written
+
+
+def _raise(arguments: Namespace, more: Amounts) -> int:
+    if arguments.agent and arguments.task:
+        raise BadInput("name an agent or a task, not both; without either it is the fleet's budget that is raised")
+    if arguments.reason:
+        posting.must_be_text("the reason", arguments.reason)
+    ref = budgets.of_agent(arguments.agent) if arguments.agent else budgets.FLEET
+    ref = budgets.of_task(arguments.task) if arguments.task else ref
+    name = ref.removeprefix("purse:")
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        why = _why_not(aggregates[board.NAME], ref, more)
+        event = purse.Raise(more, arguments.reason)
+        yield Refused(name, f"{REFUSED}{why}") if why else Said(name, board.NAME, ref, event, "raised")
+
+    return posting.say(arguments.db, judge, "budget")
+
+
+def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
+    """Say why a purse cannot be raised; nothing if it can."""
+    entity = of.entities.get(ref)
+    if entity is None:
+        known = _names([each for each in of.entities if each.startswith("purse:")])
+        return f"it has no budget; {known} have one" if known else "nothing is limited in this fleet"
+    limited = {line.resource for line in entity.record.lines}
+    unlimited = [name for resource, (name, _) in _OPTIONS.items() if more.of(resource) and resource not in limited]
+    if unlimited:
+        return f"its {' and '.join(unlimited)} are not limited"
+    return nobody_left(of)
+
+
+def _names(refs: Sequence[str]) -> str:
+    return ", ".join(sorted(ref.removeprefix("purse:") for ref in refs))

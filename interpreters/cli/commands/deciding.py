@@ -1,0 +1,235 @@
+"""Commands by which people decide about tasks: ``approve``, ``reject``, ``cancel`` and ``retry``.
+
+Each is an event of the task's own table: what a task is not in the state for is refused, with its state and with what
+can be done instead. Nothing here completes a task: an approval only lets it go on.
+"""
+
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from lifefold.core import approval, task
+from lifefold.core.fleet import board, job, proposal
+from lifefold.core.fleet.work import tasks_of, work_of
+from lifefold.core.kernel import Aggregate, Event
+from lifefold.core.task import Stage, State
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+
+Verdict: TypeAlias = tuple[Event, str] | str
+"""What is said of a task, and what is printed when it was accepted; or why it cannot be said."""
+
+Decide: TypeAlias = Callable[[Aggregate, job.Job], Verdict]
+"""What a person's wish is to a task on a board."""
+
+
+def approve(arguments: Namespace) -> int:
+    """Approve tasks that are planned, or finished and to be agreed to; without any, the plan."""
+    reason = _optional(arguments.reason)
+    if not arguments.tasks:
+        return _decide_plan(arguments, proposal.PlanApproved(reason), "approved: its tasks are given out")
+    return _decide(arguments, lambda of, each: _approval(of, each, reason))
+
+
+def reject(arguments: Namespace) -> int:
+    """Reject tasks that are planned, or finished and to be agreed to; or the plan."""
+    posting.must_be_text("the reason", arguments.reason)
+    if bool(arguments.tasks) is arguments.plan:
+        raise BadInput("name the tasks that are rejected, or give --plan to reject the whole plan")
+    if arguments.plan:
+        return _decide_plan(arguments, proposal.PlanDeclined(arguments.reason), "rejected: nothing of it is done")
+    return _decide(arguments, lambda _, each: _rejection(each, arguments.reason))
+
+
+def cancel(arguments: Namespace) -> int:
+    """Cancel tasks that nobody wants any more."""
+    reason = _optional(arguments.reason) or f"cancelled by {posting.login()}"
+    return _decide(arguments, lambda of, each: _cancellation(of, each, reason))
+
+
+def retry(arguments: Namespace) -> int:
+    """Let tasks be tried once more that have failed, or go on that are blocked."""
+    return _decide(arguments, _retry)
+
+
+def _optional(reason: str) -> str:
+    if reason:
+        posting.must_be_text("the reason", reason)
+    return reason
+
+
+def _decide(arguments: Namespace, decide: Decide) -> int:
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        of = aggregates[board.NAME]
+        jobs = {each.id: each for each in sorted(tasks_of(of), key=lambda each: each.ordinal)}
+        must_be_there("task", arguments.tasks, jobs)
+        for name in dict.fromkeys(arguments.tasks):
+            verdict = decide(of, jobs[name])
+            if isinstance(verdict, str):
+                yield Refused(name, f"{REFUSED}it is {jobs[name].state}: {verdict}")
+            else:
+                yield Said(name, board.NAME, f"task:{name}", *verdict)
+
+    return posting.say(arguments.db, judge, "tasks")
+
+
+PLAN: Final = "plan"
+
+
+def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        why = _why_no_plan(aggregates[board.NAME], event)
+        yield Refused(PLAN, f"{REFUSED}{why}") if why else Said(PLAN, board.NAME, PLAN, event, done)
+
+    return posting.say(arguments.db, judge, "tasks")
+
+
+def _why_no_plan(of: Aggregate, event: Event) -> str:
+    """Say why a plan cannot be decided about; nothing if it can."""
+    waiting = [each.id for each in tasks_of(of) if each.state is State.PENDING_APPROVAL]
+    instead = f"; name the tasks whose work waits for your word: {' '.join(sorted(waiting))}" if waiting else ""
+    if PLAN not in of.entities:
+        return f"this fleet's plan needs no approval, because its file does not say approve_plan = true{instead}"
+    if of.entities[PLAN].state is not proposal.State.PROPOSED:
+        return f"the plan is {of.entities[PLAN].state} already{instead}"
+    if not any(each.state is State.PLANNED for each in tasks_of(of)):
+        return f"all its tasks were decided one by one{instead}"
+    return nobody_left(of) if isinstance(event, proposal.PlanApproved) else ""
+
+
+def nobody_left(of: Aggregate) -> str:
+    """Say that nobody is there to work at anything; nothing as long as somebody is."""
+    if not board.finished(of):
+        return ""
+    home = "all tasks were settled, and everybody has gone home"
+    what = "all agents have stopped for good" if work_of(of).unsettled else home
+    return f"{what}; {_BEGIN_ANEW}"
+
+
+_BEGIN_ANEW: Final = "nobody takes it in this log: put it into a fleet file, and run that with another --db"
+
+
+def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
+    waits = each.state in {State.PLANNED, State.PENDING_APPROVAL}
+    if waits and (nobody := nobody_left(of)):
+        return nobody
+    match each.state:
+        case State.PLANNED:
+            return task.Approved(reason), "approved: it is given out when it is ready"
+        case State.PENDING_APPROVAL:
+            return approval.ApprovalGranted(reason), "approved: it is merged next"
+        case State.DONE if each.stage is Stage.MERGE:
+            return "it is approved already, and is merged next"
+        case _:
+            return f"{_NOT_ASKED.get(each.state, _NOT_YET)}; approving completes nothing"
+
+
+def _rejection(each: job.Job, reason: str) -> Verdict:
+    match each.state:
+        case State.PLANNED:
+            return task.Declined(reason), "rejected: it is not done"
+        case State.PENDING_APPROVAL:
+            again = "it is tried again after a rest" if each.retries < each.allowed_retries else "it has failed"
+            return approval.ApprovalRefused(reason), f"rejected: {again}"
+        case State.DONE if each.stage is Stage.MERGE:
+            return "it was approved, and is being merged; git revert undoes that"
+        case state if state in _CANCELLABLE:
+            return f"{_NOT_YET}; lifefold cancel {each.id} ends it"
+        case _:
+            return _NOT_ASKED.get(each.state, _NOT_YET)
+
+
+_NOT_YET: Final = "nothing of it waits for a person's word now"
+_NOT_ASKED: Final[Mapping[State, str]] = {
+    State.CLOSED: "its work is merged",
+    State.CANCELLED: "nobody wants it any more, and that is final",
+    State.FAILED: "it waits for nobody's word; lifefold retry has it tried once more",
+}
+
+_CANCELLABLE: Final = frozenset(
+    state for each in job.machine.rows if each.event is task.Cancelled for state in each.sources or ()
+)
+"""The states in which a task can be cancelled, by its table (E16)."""
+
+
+def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
+    if each.state in _CANCELLABLE:
+        dependents = work_of(of).dependents.get(each.id, ())
+        blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
+        more = f"; blocked by that: {' '.join(blocked)}" if blocked else ""
+        return task.Cancelled(reason), f"cancelled{more}"
+    return _INSTEAD_OF_CANCELLING[each.state](each)
+
+
+_INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
+    State.PLANNED: lambda each: f"nobody has approved it yet; lifefold reject {each.id} --reason TEXT says no to it",
+    State.PENDING_APPROVAL: lambda each: (
+        f"its work waits for your word; lifefold reject {each.id} --reason TEXT says no to it"
+    ),
+    State.DONE: lambda _: (
+        "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
+    ),
+    State.CLOSED: lambda each: (
+        f"its work is merged; git revert -m 1 {each.commit[:10]} undoes that" if each.commit else "its work is done"
+    ),
+    State.FAILED: lambda each: (
+        "it has failed already, and stays so unless somebody retries it"
+        if task.settled(each)
+        else "it has failed, and rests; it can be cancelled as soon as it is tried again"
+    ),
+    State.CANCELLED: lambda _: "that is final",
+    State.ORPHANED: lambda _: "its agent is gone; it can be cancelled as soon as it is given back, which is next",
+}
+"""What can be done instead, by the state."""
+
+
+def _retry(of: Aggregate, each: job.Job) -> Verdict:
+    if each.lacks:
+        return _lack(of, each)
+    if each.state in {State.FAILED, State.BLOCKED} and (nobody := nobody_left(of)):
+        return nobody
+    match each.state:
+        case State.FAILED:
+            return job.RetryGranted(), "is tried once more, at once"
+        case State.BLOCKED:
+            return task.Unblocked(), "goes on"
+        case _:
+            return _INSTEAD_OF_RETRYING.get(each.state, _NOT_FAILED).format(each.id)
+
+
+_BY_TRUST: Final = "it goes on when somebody is trusted so far: lifefold trust AGENT --promote --reason TEXT"
+_NOT_FAILED: Final = "it has not failed; lifefold why {} says what moves it on"
+_INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
+    State.CLOSED: "its work is merged; more work is another task: lifefold task add",
+    State.CANCELLED: "that is final; ask for it again as another task: lifefold task add",
+    State.PLANNED: "it waits for your word; lifefold approve {}",
+    State.PENDING_APPROVAL: "it waits for your word; lifefold approve {}",
+}
+
+
+def _lack(of: Aggregate, each: job.Job) -> str:
+    """Say what a blocked task lacks, and how it is to be had."""
+    if each.lacks.startswith((job.ROLE, job.LEVEL)):
+        by_trust = each.lacks.startswith(job.LEVEL) and not nobody_left(of)
+        return f"it {each.reason}; {_BY_TRUST if by_trust else _BEGIN_ANEW}"
+    if each.lacks.startswith(job.PURSE):
+        return f"{each.reason}; lifefold budget says how it stands, and lets more be spent"
+    return _root(of, each)
+
+
+def _root(of: Aggregate, each: job.Job) -> str:
+    """Say which task is to be retried so that one goes on that is blocked because of another one."""
+    seen = [each.id]
+    while each.state is State.BLOCKED and each.lacked_task and each.lacked_task not in seen:
+        seen.append(each.lacked_task)
+        each = of.record(_ref(each.lacked_task))
+    by = f"because of {' because of '.join(seen[1:])}, which is {each.state}"
+    if each.state in {State.FAILED, State.BLOCKED}:
+        return f"{by}; retry that one, and this goes on by itself: lifefold retry {each.id}"
+    return f"{by}, for good; cancel this one: lifefold cancel {seen[0]}"
+
+
+def _ref(name: str) -> str:
+    return f"task:{name}"

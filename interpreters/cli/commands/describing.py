@@ -1,0 +1,11 @@
+"""The command that describes the fleet file to programs: ``schema``."""
+
+import json
+from argparse import Namespace
+
+from lifefold.interpreters.fleet.schema import json_schema
+
+
+def schema(_arguments: Namespace) -> None:
+    """Print the JSON Schema of a fleet file."""
+    print(json.dumps(json_schema(), indent=2, ensure_ascii=False))

@@ -1,0 +1,128 @@
+"""The command that explains: ``why`` a task is where it is. What is said is a projection, ``core.fleet.why``.
+
+Two things are none, and are looked for here: whether a runner is at work, and whether the process of a session that the
+log believes in is there.
+"""
+
+import json
+import shlex
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet import board, status, system, worker
+from lifefold.core.fleet import why as projection
+from lifefold.core.fleet.why.phrases import enumerated
+from lifefold.core.kernel import Recovered, replace
+from lifefold.core.task import State
+from lifefold.interpreters.body.command import plain
+from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.words import clock_time, this_command
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.run.evidence import look
+from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.store import SqliteStore
+
+MOST_CAUSES: Final = 20
+"""How many tasks are shown that one waits for, directly or not."""
+
+
+def why(arguments: Namespace) -> None:
+    """Explain a task."""
+    with logs.peek(arguments.db) as store:
+        ledger, story = Ledger(system), projection.Story(arguments.task)
+        for decision in logs.decisions(store, ledger):
+            story = _told(story, decision)
+        _must_be_there(ledger, arguments.task)
+        said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
+        runs = store.is_written()
+        doubts = tuple(_doubts(store, ledger, said, runs=runs))
+    said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
+    if arguments.json:
+        runner = "running" if runs else "not running"
+        print(json.dumps({**msgspec.to_builtins(said), "runner": runner, "doubts": doubts}, indent=2))
+        return
+    for line in lines(said, doubts, arguments.db):
+        print(plain(line.encode()))
+
+
+def _told(story: projection.Story, decision: Decision) -> projection.Story:
+    name, envelope = decision.entry.stream, decision.envelope
+    if name == board.NAME and isinstance(envelope.event, Recovered):
+        return projection.resumed(story, envelope.at_ms, envelope.event.down_ms)
+    for transition in decision.reaction.transitions:
+        story = projection.tell(story, name, transition)
+    return story
+
+
+def _must_be_there(ledger: Ledger, task: str) -> None:
+    """Raise ``BadInput`` with names that are like it if there is no such task."""
+    must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
+
+
+def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *, runs: bool) -> Iterator[str]:
+    """Yield what of the log's belief is not borne out by what is there."""
+    concerned = {each.task for each in said.causes}
+    moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
+    if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
+        yield "No runner is at work, so nothing happens by itself: `lifefold run FLEET.toml` goes on."
+    name = f"{worker.KIND}/{said.owner}"
+    if name in ledger.aggregates:
+        agent = status.agent_status(ledger.aggregates[name])
+        evidence = look(FleetFolder(store.path), agent)
+        if agent.processes and (evidence is None or not evidence.alive):
+            yield f"The log has a session of {said.owner} at work, but no process of it is there."
+
+
+def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None) -> Iterator[str]:
+    """Yield what a person reads: the state, what of it is in doubt, the causes, the story, the ways on."""
+    yield said.sentence
+    yield from doubts
+    causes = said.causes[1:]
+    if any(each.because_of for each in causes) or said.state != State.BLOCKED:
+        yield from ("\nBecause of what:",) if causes else ()
+        yield from (f"  {each.said}{_by(each.because_of)}" for each in causes[:MOST_CAUSES])
+        yield from (f"  and {len(causes) - MOST_CAUSES} more",) if len(causes) > MOST_CAUSES else ()
+    yield "\nHow it came there:"
+    for chapter in said.story:
+        yield from _chapter(chapter)
+    yield "\nWhat moves it on:"
+    yield f"  {said.onward}"
+    log = f" --db {shlex.quote(db)}" if db else ""
+    commands = [(f"{this_command()} {command(way)}{log}", way.about) for way in said.ways]
+    width = max((len(each) for each, _ in commands), default=0)
+    yield from (f"  {each:<{width}}  # {about}" for each, about in commands)
+
+
+def command(way: projection.Way) -> str:
+    """Return what a person types."""
+    return " ".join((way.command, *map(shlex.quote, way.to.split()), *_REMAINS_TO_BE_SAID.get(way.command, ())))
+
+
+_REMAINS_TO_BE_SAID: Final = {
+    "send": ('"..."',),
+    "reject": ("--reason", '"..."'),
+    "trust": ("--promote", "--reason", '"..."'),
+    "budget": ("--add-...",),
+}
+"""What only the person knows, by the command."""
+
+
+def _by(names: tuple[str, ...]) -> str:
+    return f", because of {enumerated(names)}" if names else ""
+
+
+def _chapter(chapter: projection.Chapter) -> Iterator[str]:
+    if chapter.times == 1:
+        yield from (f"  {_moment(line.at_ms)}  {line.by:<14} {line.words()}" for line in chapter.lines)
+        return
+    yield f"  {_moment(chapter.from_ms)}  {chapter.times} times until {_moment(chapter.to_ms)}:"
+    yield from (f"      {line.by:<14} {line.words()}" for line in chapter.lines)
+
+
+def _moment(at_ms: int) -> str:
+    return clock_time(at_ms / 1_000).rpartition(".")[0]

@@ -1,0 +1,147 @@
+"""The table of a task on a board, held against its transcription, pair by pair, and against the document's."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core import task
+from lifefold.core.fleet import board, job
+from lifefold.core.kernel import Event, IllegalTransition, Step, replace
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.task import Stage, State
+from lifefold.effects import StartTimer
+
+TABLE: Final = """
+PLANNED              Approved          -> OPEN
+PLANNED              Declined          -> CANCELLED
+OPEN                 Claimed           -> CLAIMED
+OPEN                 Entrusted         -> CLAIMED
+OPEN                 Decomposed        -> WAITING_FOR_SUBTASKS
+OPEN                 Cancelled         -> CANCELLED
+OPEN                 DependencyLost    -> BLOCKED
+CLAIMED              Started           -> IN_PROGRESS
+CLAIMED              Released          -> OPEN
+CLAIMED              Completed         -> DONE
+CLAIMED              Failed            -> FAILED
+CLAIMED              Cancelled         -> CANCELLED
+CLAIMED              Decomposed        -> WAITING_FOR_SUBTASKS
+CLAIMED              Split             -> WAITING_FOR_SUBTASKS
+CLAIMED              Blocked           -> BLOCKED
+IN_PROGRESS          Completed         -> DONE
+IN_PROGRESS          Failed            -> FAILED
+IN_PROGRESS          Blocked           -> BLOCKED
+IN_PROGRESS          Decomposed        -> WAITING_FOR_SUBTASKS
+IN_PROGRESS          Split             -> WAITING_FOR_SUBTASKS
+IN_PROGRESS          Released          -> OPEN
+IN_PROGRESS          Cancelled         -> CANCELLED
+IN_PROGRESS          Orphaned          -> ORPHANED
+ORPHANED             Salvaged          -> DONE
+ORPHANED             Failed            -> FAILED
+ORPHANED             Released          -> OPEN
+BLOCKED              Unblocked         -> OPEN
+BLOCKED              DependencyBack    -> OPEN
+BLOCKED              Cancelled         -> CANCELLED
+WAITING_FOR_SUBTASKS SubtasksCompleted -> DONE
+WAITING_FOR_SUBTASKS SubtasksOverdue   -> BLOCKED
+WAITING_FOR_SUBTASKS DependencyLost    -> BLOCKED
+WAITING_FOR_SUBTASKS Cancelled         -> CANCELLED
+FAILED               Retried           -> OPEN
+FAILED               Rested            -> OPEN
+FAILED               RetryGranted      -> FAILED
+DONE                 Verified          -> CLOSED
+DONE                 Rejected          -> FAILED
+DONE                 Parked            -> PENDING_APPROVAL
+DONE                 Handed            -> DONE
+DONE                 Returned          -> DONE
+PENDING_APPROVAL     ApprovalGranted   -> DONE
+PENDING_APPROVAL     ApprovalRefused   -> FAILED
+PENDING_APPROVAL     ApprovalExpired   -> FAILED
+"""
+
+LINES: Final = [line.split() for line in TABLE.strip().splitlines()]
+LEADS: Final = {(state, event): target for state, event, _arrow, target, *_ in LINES}
+
+BASE: Final = job.Job(id="T1", owner="w", epoch=2, asks=True, most_subtasks=5, lacks="T0")
+RECORDS: Final = (
+    BASE,
+    replace(BASE, owner=""),
+    replace(BASE, level=AccessLevel.TRUSTED, merges=AccessLevel.ELEVATED),
+    replace(BASE, stage=Stage.VERIFY),
+    replace(BASE, stage=Stage.MERGE, result=1),
+    replace(BASE, asks=False, most_subtasks=0, lacks="", retries=3),
+)
+"""Records under which each guard holds, and under which it does not."""
+
+
+def answers(state: State, kind: type[Event]) -> Iterator[Step[job.Job, Any] | IllegalTransition]:
+    """Yield what the machine answers to every example of an event, in every record that there is here."""
+    for record in RECORDS:
+        for event in kind.examples_for(replace(record, state=state)):
+            yield job.machine.step(replace(record, state=state), event)
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+def test_a_pair_is_taken_if_and_only_if_the_table_has_it(state: State) -> None:
+    """Every state with every event: its target, or a refusal. What is over, however it ended, takes nothing."""
+    assert {name for _, name in LEADS} == {event.__name__ for event in job.machine.events}
+    for kind in job.machine.events:
+        target = LEADS.get((str(state.value), kind.__name__))
+        reached = {each.record.state.value for each in answers(state, kind) if isinstance(each, Step)}
+        if kind is job.Rested and state is State.FAILED:
+            assert reached == {"OPEN", "FAILED"}, "who has no retries left stays where it is"
+        else:
+            assert reached == ({target} if target else set()), (state, kind)
+
+
+def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
+    """In their order; what a board adds comes behind them. Some do a little more, none anything else."""
+    document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]
+    ours = [(row.source_label, row.event, row.target, row.when) for row in job.machine.rows]
+    assert ours[: len(document)] == document
+    assert len(ours) == len(document) + 14
+    assert job.machine.final == task.machine.final
+    assert job.machine.detached == frozenset()
+
+
+def test_what_people_may_say_to_a_task_on_a_board_is_this() -> None:
+    """Everything else is said by workers, by rules, or by timers."""
+    assert {each.__name__ for each in board.aggregate.commands["task"]} == {
+        "Approved", "Declined", "Cancelled", "Unblocked", "Retried", "RetryGranted", "Split", "ApprovalGranted",
+        "ApprovalRefused",
+    }  # fmt: skip
+
+
+TIMED: Final[dict[str, tuple[job.Job, Event, StartTimer]]] = {
+    "a rest": (replace(BASE, state=State.CLAIMED), task.Failed(2), StartTimer("Rested", 30_000)),
+    "parts": (
+        replace(BASE, state=State.CLAIMED, subtasks_ms=8),
+        job.Split(2, (job.Subtask(),)),
+        StartTimer("SubtasksOverdue", 8),
+    ),
+    "a person": (replace(BASE, state=State.DONE, approval_ms=7), job.Parked(2), StartTimer("ApprovalExpired", 7)),
+}
+
+
+@pytest.mark.parametrize(("record", "event", "timer"), TIMED.values(), ids=TIMED)
+def test_three_things_are_waited_for_no_longer_than_they_may_last(
+    record: job.Job, event: Event, timer: StartTimer
+) -> None:
+    """A rest, parts, and a person; each has the task's own time, and no other state has a timer."""
+    step = job.machine.step(record, event)
+    assert isinstance(step, Step)
+    assert step.effects == (timer,)
+    assert len(job.machine.during) == len(TIMED)
+
+
+@pytest.mark.parametrize("kind", job.machine.events, ids=lambda kind: kind.__name__)
+def test_every_event_has_examples_of_its_own_type(kind: type[Event]) -> None:
+    """For a record of any claim; what may not be split has none of a split, what takes no trust none that shows it."""
+    for record in RECORDS:
+        examples = kind.examples_for(record)
+        assert {type(example) for example in examples} <= {kind}
+        assert (
+            bool(examples)
+            or (kind is job.Split and not record.most_subtasks)
+            or (kind is job.Entrusted and not record.merges)
+        )

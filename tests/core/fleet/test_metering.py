@@ -1,0 +1,116 @@
+"""A worker tells the board what the sessions of a claim have cost: all of it, and once."""
+
+from aggregate_hand import Hand
+from fleet_worker import NAME, start, states
+from lifefold.core import session, session_profiles, task
+from lifefold.core.budget.amounts import Amounts, Caps
+from lifefold.core.fleet import assignment, intent, mailbox, meter, metering, seat
+
+SHARE = Amounts(microusd=100, tokens=1_000, time_ms=60_000, sessions=1)
+
+
+def working(share: Amounts = SHARE, *, keeps_time: bool = False) -> Hand:
+    """Return a worker that is spawning a session for a task, of which costs are counted."""
+    of = Hand(
+        NAME,
+        {
+            "intent": intent.Intent(),
+            "mailbox": mailbox.Mailbox(),
+            "assignment": assignment.Assignment(),
+            "session": session_profiles.SupervisedSession(name="ann"),
+            meter.REF: meter.Meter(keeps_time=keeps_time),
+        },
+    )
+    of.report("session", "PrepareWorktree", session.WorktreeReady())
+    of.hear("board", "assignment", assignment.Assigned(task.Brief("T1", 2, "do it", share=share)))
+    return of.report("assignment", "CheckOutWork", assignment.CheckedOut())
+
+
+def end(of: Hand, outcome: session.Success | session.Error, *, microusd: int = 0, tokens: int = 0) -> Hand:
+    """Let the session end, and say what it has cost."""
+    usage = session.Usage(microusd, tokens, 0)
+    return of.report("session", "RunSession", session.SessionExited(outcome, usage))
+
+
+def told(of: Hand) -> list[tuple[Amounts, bool]]:
+    """Return what the last reaction has told the board of costs."""
+    return [(e.spent, e.silent) for _, _, e in of.told() if isinstance(e, seat.WorkWanted | seat.WorkerGone)]
+
+
+def interrupted(of: Hand, *, microusd: int = 0, tokens: int = 0) -> Hand:
+    """Let the session be interrupted by a letter, and end."""
+    start(of).give("mailbox", mailbox.LetterArrived("look"))
+    return end(of, session.Success(), microusd=microusd, tokens=tokens)
+
+
+def test_what_the_sessions_of_a_claim_have_cost_is_told_when_more_work_is_wanted() -> None:
+    """Together, as one session, and only once."""
+    of = interrupted(working(), microusd=30, tokens=5)
+    end(start(of), session.Error("no"), microusd=20)
+    assert told(of) == []
+    of.elapse("session", "BackoffElapsed")
+    assert told(of) == [(Amounts(50, 5, 0, 1), False)]
+    assert of.record(meter.REF).spent == Amounts()
+
+
+def test_a_session_that_says_nothing_of_its_cost_is_told_to_have_been_silent() -> None:
+    """Beside what the others have said."""
+    of = interrupted(working(), microusd=30)
+    end(start(of), session.Error("no")).elapse("session", "BackoffElapsed")
+    assert told(of) == [(Amounts(30, 0, 0, 1), True)]
+
+
+def test_a_session_that_is_given_up_counts_though_it_can_say_nothing_any_more() -> None:
+    """It is over when the agent has stopped, whatever it takes to end it."""
+    of = start(working()).give("intent", intent.StopWanted("enough"))
+    assert told(of) == [(Amounts(sessions=1), True)]
+
+
+def test_how_long_sessions_take_is_counted_where_time_is_limited() -> None:
+    """From when one is begun to when it is over."""
+    for keeps_time, took_ms in ((True, 5_000), (False, 0)):
+        of = start(working(keeps_time=keeps_time))
+        of.now_ms += 5_000
+        end(of, session.Error("no")).elapse("session", "BackoffElapsed")
+        assert told(of) == [(Amounts(time_ms=took_ms, sessions=1), True)]
+
+
+def test_no_other_session_of_a_claim_begins_when_its_share_is_used_up() -> None:
+    """The task is given back, and a new claim has a new share."""
+    of = interrupted(working(), microusd=100)
+    assert states(of) == ("BuildingPrompt", "Wanting")
+    dropped = task.Released(2, "its share of the budget is used up")
+    assert of.told() == [
+        ("board", "task:T1", dropped),
+        ("board", "seat:ann", seat.WorkWanted(Amounts(100, 0, 0, 1), silent=False)),
+    ]
+
+
+def test_a_session_that_is_interrupted_goes_on_as_long_as_something_is_left() -> None:
+    """How many sessions there are does not count: people interrupt them."""
+    of = interrupted(working(), microusd=99, tokens=999)
+    assert states(of) == ("Spawning", "Working")
+    assert metering.left(of.aggregate) == Caps(1, 1, 60_000, 0)
+
+
+def test_what_is_not_limited_is_not_told_to_a_session() -> None:
+    """Nor is there anything that could be used up."""
+    of = interrupted(working(Amounts(tokens=10)), microusd=99)
+    assert states(of) == ("Spawning", "Working")
+    assert metering.left(of.aggregate) == Caps(tokens=10)
+
+
+def test_where_nothing_is_limited_nothing_is_counted() -> None:
+    """A worker without a meter tells no costs."""
+    of = Hand(
+        NAME,
+        {
+            "intent": intent.Intent(),
+            "mailbox": mailbox.Mailbox(),
+            "assignment": assignment.Assignment(),
+            "session": session_profiles.SupervisedSession(name="ann"),
+        },
+    )
+    of.report("session", "PrepareWorktree", session.WorktreeReady())
+    assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
+    assert metering.left(of.aggregate) == Caps()

@@ -1,0 +1,197 @@
+"""What a task on a board, and the small machines of a fleet, promise holds in all their states, and finds mistakes."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core import approval, task
+from lifefold.core.fleet import assignment, doors, intent, job, proposal, seat, supervision
+from lifefold.core.fleet.job import rules
+from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.core.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
+from lifefold.interpreters.check import Bounds
+from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
+
+SMALL: Final[tuple[Machine[Any], ...]] = (
+    assignment.machine,
+    intent.machine,
+    seat.machine.starting(seat.Seat(trust=Trust())),
+    proposal.machine,
+    doors.machine,
+    supervision.machine,
+)
+
+
+@pytest.mark.parametrize("machine", SMALL, ids=lambda machine: machine.name)
+def test_a_small_machine_of_a_fleet_keeps_all_its_promises(machine: Machine[Any]) -> None:
+    """In all of its states, with every row used. Whether a fleet gates anything never changes."""
+    assert [each for each in proven(machine, SHORT).missing if "has_trust" not in each] == []
+
+
+def short_record(s: seat.Seat) -> bool:
+    """Tell whether a seat has a record that is long enough for every level, and no longer."""
+    most_successes, most_violations = 10, 1
+    trust = s.trust or Trust()
+    return trust.successes <= most_successes and trust.violations <= most_violations
+
+
+SHORT: Final = Bounds(within={"seat": short_record}, compared=COMPARED)
+
+ASKING: Final = job.Job(max_retries=1, limit=1, asks=True)
+SPLITTING: Final = job.Job(max_retries=1, limit=1, most_subtasks=2)
+
+
+def few_parts(t: job.Job) -> bool:
+    """Tell whether a task is small enough to be looked at in all its states."""
+    most_retries, most_parts = 3, 2
+    return t.max_retries <= most_retries and t.parts <= most_parts
+
+
+FEW: Final = Bounds(within={"task": few_parts}, compared=COMPARED)
+
+
+def starting(record: job.Job, machine: Machine[Any] = job.machine) -> Machine[Any]:
+    """Return a machine that begins so."""
+    return machine.starting(record, machine.name)
+
+
+def test_a_task_on_a_board_keeps_all_its_promises() -> None:
+    """Whatever is said of it, by whomever; with every row used."""
+    report = proven(starting(replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY)), FEW)
+    assert report.missing == ()
+    assert report.cut > 0
+
+
+def _keeps_its_owner(t: job.Job, e: job.Parked) -> Step[job.Job, Any]:
+    return Step(replace(rules.park(t, e).record, owner=t.owner))
+
+
+def _all_of_it(t: job.Job, e: SubtasksCompleted) -> Step[job.Job, Any]:
+    return Step(replace(rules.gather(t, e).record, stage=Stage.WORK))
+
+
+def _has_failed_like_any_other(t: job.Job, e: Failed) -> Step[job.Job, Any]:
+    return Step(replace(rules.fail(t, e).record, limit=t.max_retries))
+
+
+def _has_failed_as_it_is(t: job.Job, e: task.Rejected) -> Step[job.Job, Any]:
+    return Step(replace(rules.fail(t, e).record, stage=t.stage, result=t.result))
+
+
+def _is_worked_at_by(t: job.Job, e: job.Handed) -> Step[job.Job, Any]:
+    return Step(rules.take(t, e).record)
+
+
+def _again(t: job.Job, _e: approval.ApprovalExpired) -> Step[job.Job, Any]:
+    return Step(replace(rules.lapse(t, approval.ApprovalExpired()).record, limit=t.max_retries))
+
+
+def _is_said_by_its_owner(t: job.Job, e: job.Split) -> bool:
+    return task.is_owner(t, e)
+
+
+def _as_often_as_wanted(t: job.Job, _e: job.RetryGranted) -> Step[job.Job, Any]:
+    return Step(replace(t, limit=t.limit + 2, max_retries=t.max_retries + 2))
+
+
+def _is_counted_at_once(t: job.Job, e: job.RetryGranted) -> Step[job.Job, Any]:
+    return Step(replace(rules.grant(t, e).record, retries=t.retries + 1))
+
+
+def _anything_is_back(_t: job.Job, _e: job.DependencyBack) -> bool:
+    return True
+
+
+def _still_lacks_it(t: job.Job, _e: job.DependencyBack) -> Step[job.Job, Any]:
+    return Step(replace(t, reason=""))
+
+
+def _with(new: Row[Any], record: job.Job = ASKING) -> Machine[Any]:
+    return starting(record, instead(job.machine, new))
+
+
+def _without_timer(state: State) -> Machine[Any]:
+    left = {states: timer for states, timer in job.machine.during.items() if state not in states}
+    return starting(ASKING, rebuilt(job.machine, during=left))
+
+
+DONE, PENDING, FAILED = State.DONE, State.PENDING_APPROVAL, State.FAILED
+WAITING = State.WAITING_FOR_SUBTASKS
+WORKED_AT: Final = (State.CLAIMED, State.IN_PROGRESS)
+
+MUTANTS: Final[Mutants] = {
+    "what waits for a person stays its owner's": (
+        "nobody's, and is kept",
+        lambda: _with(row(DONE, job.Parked, PENDING, _keeps_its_owner, when=rules.is_to_be_agreed)),
+    ),
+    "work that nobody has to agree to is parked": (
+        "nobody's, and is kept",
+        lambda: _with(row(DONE, job.Parked, PENDING, rules.park, when=task.is_owner), SPLITTING),
+    ),
+    "what the parts came to is worked at": (
+        "verified as one",
+        lambda: _with(row(WAITING, SubtasksCompleted, DONE, _all_of_it), SPLITTING),
+    ),
+    "what cannot pass is tried again": (
+        "by what it has failed at",
+        lambda: _with(row(State.IN_PROGRESS, Failed, FAILED, _has_failed_like_any_other, when=task.is_owner)),
+    ),
+    "what was agreed to and has failed is merged by whoever tries it again": (
+        "has all of it to do",
+        lambda: _with(row(DONE, task.Rejected, FAILED, _has_failed_as_it_is, when=task.is_owner)),
+    ),
+    "what is agreed to is worked at by whoever is given it": (
+        "given to one",
+        lambda: _with(row(DONE, job.Handed, STAY, _is_worked_at_by, when=rules.is_in_no_hand)),
+    ),
+    "what is in a hand is given to another": (
+        "what somebody has",
+        lambda: _with(row(DONE, job.Handed, STAY, rules.take_over)),
+    ),
+    "what nobody has agreed to is done again": (
+        "not done again by itself",
+        lambda: _with(row(PENDING, approval.ApprovalExpired, FAILED, _again)),
+    ),
+    "nobody is waited for for an hour only": (
+        "waited for for ever",
+        lambda: _without_timer(PENDING),
+    ),
+    "a task is split without end": (
+        "within its limits",
+        lambda: _with(row(WORKED_AT, job.Split, WAITING, rules.split, when=_is_said_by_its_owner), SPLITTING),
+    ),
+    "a person lets a task be tried twice": (
+        "tried once more",
+        lambda: _with(row(FAILED, job.RetryGranted, STAY, _as_often_as_wanted)),
+    ),
+    "a retry that is granted is used up by that": (
+        "tried once more",
+        lambda: _with(row(FAILED, job.RetryGranted, STAY, _is_counted_at_once)),
+    ),
+    "a task goes on when anything is back": (
+        "when it has what it lacked",
+        lambda: _with(row(State.BLOCKED, job.DependencyBack, State.OPEN, rules.find_again, when=_anything_is_back)),
+    ),
+    "a task that goes on still lacks something": (
+        "when it has what it lacked",
+        lambda: _with(row(State.BLOCKED, job.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
+    ),
+    "what has failed does not rest": (
+        "when it has rested",
+        lambda: _without_timer(FAILED),
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_promise(mutant: Any) -> None:
+    """Each of these was planted."""
+    words, make = mutant
+    is_broken(words, make(), FEW)
+
+
+def test_a_retry_is_no_other_than_the_documents() -> None:
+    """What the document says of a retry is true of one after a rest."""
+    assert issubclass(job.Rested, Retried)
+    assert issubclass(job.Handed, Claimed)

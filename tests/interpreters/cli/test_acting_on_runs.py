@@ -1,0 +1,132 @@
+"""People and agents act on fleets that really run: everything goes through the log, and the runner obeys."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from fleet_log import ME
+from lifefold.interpreters.run import Verdict
+
+SAYS_WHAT_IT_KNOWS = r"""
+import os
+with open(os.path.join(os.environ["COUNTS"], "known"), "a") as file:
+    print(*(os.environ[f"LIFEFOLD_{name}"] for name in ("TASK", "CLAIM", "DB")), file=file)
+"""
+
+SPLITTER = r"""
+import os, pathlib, subprocess, sys
+prompt = pathlib.Path(sys.argv[1]).read_text()
+if "PLAIN" in prompt.upper():
+    parts = [word for name in ("one", "two") for word in ("--part", f"write {name}")]
+    done = subprocess.run([sys.executable, "-m", "lifefold.interpreters.cli", "split", *parts], capture_output=True)
+    pathlib.Path(os.environ["COUNTS"], "said").write_bytes(done.stdout + done.stderr)
+else:
+    pathlib.Path(prompt.split()[1] + ".txt").write_text(prompt)
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def _say_of(ground: Ground, task: str, *lines: str) -> None:
+    """Add keys to a task in the fleet file."""
+    place = f'id = "{task}"'
+    ground.fleet.write_text(ground.fleet.read_text().replace(place, "\n".join([place, *lines])))
+
+
+def test_finished_work_is_merged_when_a_person_agrees_and_what_is_added_is_done(ground: Ground) -> None:
+    """Its agent is free meanwhile: a task that is put on the board of the running fleet is done before.
+
+    A session knows by its environment what it needs to split its task: the log, and the number of the claim.
+    """
+    ground.prepare("plain-1")
+    agent = ground.folder / "agent.py"
+    agent.write_text(SAYS_WHAT_IT_KNOWS + agent.read_text())
+    _say_of(ground, "plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        assert "refused in 59m" in ground.call("tasks").stdout
+        added = ground.call("task", "add", "--id", "plain-2", "--prompt", "x", "--verify", "test -s plain-2.txt").stdout
+        assert added == "plain-2: added\n"
+        run.until("task plain-2", "CLOSED")
+        assert len(ground.merges()) == 1
+        assert ground.call("approve", "plain-1", "--reason", "good").stdout == "plain-1: approved: it is merged next\n"
+        assert f"ApprovalGranted: good (by {ME})" in run.until("task plain-1", "DONE")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert len(ground.merges()) == 2
+    known = (ground.folder / "counts" / "known").read_text().splitlines()
+    assert known == [f"plain-{number} 1 {ground.log}" for number in (1, 2)]
+
+
+@pytest.mark.campaign
+def test_an_agent_splits_its_task_from_within_its_session(ground: Ground) -> None:
+    """With nothing but its environment; the parts are done and merged, and then the whole is verified."""
+    ground.prepare("plain-1")
+    (ground.folder / "agent.py").write_text(SPLITTER)
+    text = ground.fleet.read_text().replace(
+        '["test", "-s", "plain-1.txt"]', '["test", "-s", "one.txt", "-a", "-s", "two.txt"]'
+    )
+    ground.fleet.write_text(text)
+    _say_of(ground, "plain-1", "max_subtasks = 2")
+    assert "3 of 3 tasks closed" in ground.run()
+    assert sorted(task["id"] for task in ground.json("tasks")) == ["plain-1", "plain-1+1", "plain-1+2"]
+    assert [task["parent"] for task in ground.json("tasks")].count("plain-1") == 2
+
+
+@pytest.mark.campaign
+def test_who_is_paused_stays_so_for_the_next_runner_until_people_say_otherwise(ground: Ground) -> None:
+    """The session is interrupted, which is no error; the next runner waits, and goes on when it is told."""
+    ground.prepare("plain-1", repository=False, gates=["plain-1"])
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            run.until("IN_PROGRESS")
+            assert ground.call("pause", "--reason", "lunch").stdout == "agent: paused, until lifefold resume\n"
+            run.until("Interrupting", "paused: lunch")
+        run.until("session agent", "Interrupting ->")
+        run.signal(signal.SIGINT)
+        run.rest()
+    assert run.process.returncode == Verdict.LEFT
+    agent = ground.json("status")["agents"][0]
+    assert (agent["intent"], agent["reason"], agent["consecutive_errors"]) == ("Pause", "lunch", 0)
+    with ground.running() as run:
+        run.until("continuing:")
+        assert ground.call("resume").stdout == "agent: goes on\n"
+        assert "1 of 1 tasks closed" in run.rest()
+
+
+@pytest.mark.campaign
+def test_a_task_is_cancelled_while_its_session_runs(ground: Ground) -> None:
+    """The session ends, nothing of it is merged, and the fleet goes home."""
+    ground.prepare("plain-1", "plain-2", gates=["plain-1"])
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            run.until("task plain-1", "IN_PROGRESS")
+            assert ground.call("cancel", "plain-1").stdout == "plain-1: cancelled\n"
+            run.until("task plain-1", "CANCELLED")
+        assert "1 of 2 tasks closed" in run.rest()
+    assert len(ground.merges()) == 1
+    assert ground.processes() == []
+
+
+@pytest.mark.campaign
+def test_a_fleet_that_is_kept_alive_takes_tasks_until_it_is_told_that_there_are_no_more(ground: Ground) -> None:
+    """It need have none to begin with; what its file says of all tasks is so for those that come."""
+    ground.prepare(repository=False)
+    keys = 'name = "ground"\napproval_timeout = "2m"'
+    ground.fleet.write_text(ground.fleet.read_text().replace('name = "ground"', keys))
+    with ground.running("--watch") as run:
+        run.until("session agent", "BuildingPrompt")
+        for name in ("plain-1", "plain-2"):
+            ground.call("task", "add", "--id", name, "--prompt", "x", "--approval", "merge")
+            run.until(f"task {name}", "PENDING_APPROVAL")
+            assert "refused in 1m" in ground.call("tasks").stdout
+            ground.call("approve", name)
+            run.until(f"task {name}", "CLOSED")
+        assert ground.call("finish").stdout == "fleet: it ends when its tasks are settled\n"
+        assert "2 of 2 tasks closed" in run.rest()
+    assert "it takes no more tasks" in ground.call("finish", code=2).stdout
+    assert "everybody has gone home" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout

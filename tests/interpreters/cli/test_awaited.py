@@ -1,0 +1,108 @@
+"""What waits for a person is said, with the command that answers it: nothing waits in silence."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from fleet_log import ME, FleetLog
+from lifefold.core.fleet import AgentPlan, TaskPlan
+from lifefold.core.fleet.status import Awaited, Waiting
+from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.cli.awaited import lines
+from lifefold.interpreters.run import Verdict
+
+NAME = ME.removeprefix("operator:")
+T1 = TaskPlan("T1", "do it")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def paused(name: str, reason: str = "") -> Waiting:
+    """Return that an agent is paused."""
+    return Waiting(Awaited.AGENT, (name,), "resume", 0, reason=reason)
+
+
+def test_agents_that_were_paused_together_are_said_together() -> None:
+    """All of them are resumed by one short command; those with other reasons are named."""
+    every = [paused("agent-10", "lunch"), paused("agent-2", "lunch")]
+    assert list(lines(every, {"agent-2": "mo", "agent-10": "mo"})) == [
+        "agent-2 and agent-10 are paused (by mo, lunch): lifefold resume"
+    ]
+    assert list(lines([*every, paused("zoe")], {}, " --db x")) == [
+        "zoe is paused: lifefold resume zoe --db x",
+        "agent-2 and agent-10 are paused (lunch): lifefold resume agent-2 agent-10 --db x",
+    ]
+
+
+def test_a_reason_does_no_harm_to_a_terminal() -> None:
+    """Whatever somebody has pasted into it."""
+    (line,) = lines([paused("ann", "a\n\x1b[2Jb")], {})
+    assert line == "ann is paused (a b): lifefold resume ann"
+
+
+def test_a_task_that_waits_says_until_when() -> None:
+    """With the date, unless that is today's."""
+    (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0, 1_000)], {})
+    assert line.startswith("T3 is done and waits for your word, until 19")
+    assert line.endswith(":01: lifefold approve T3")
+    (line,) = lines([Waiting(Awaited.TASK, ("T3",), "approve", 0)], {})
+    assert line == "T3 is done and waits for your word: lifefold approve T3"
+
+
+def test_status_says_what_waits_for_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan, and who has paused an agent and why, until it was answered; the log is named where it has to be."""
+    log = tmp_path / "fleet.db"
+
+    def said(*words: str) -> str:
+        assert main([*words, "--db", str(log)]) == 0
+        return capsys.readouterr().out
+
+    FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob")), approve_plan=True)
+    assert f"\n! the plan waits for your word (1 task): lifefold approve --db {log}\n" in said("status")
+    said("pause", "bob", "--reason", "lunch")
+    assert f"\n! bob is paused (by {NAME}, lunch): lifefold resume bob --db {log}\n" in said("status")
+    assert '"about": "agent"' in said("status", "--json")
+    said("resume", "bob")
+    said("approve")
+    assert "!" not in said("status")
+
+
+def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: Ground) -> None:
+    """Once each, and in the end nothing waits any more; who leaves meanwhile is told it once more."""
+    ground.prepare("plain-1", "plain-2", repository=False)
+    ground.demand("", "approve_plan = true")
+    with ground.running() as run:
+        assert run.until("! the plan waits").endswith("for your word (2 tasks): lifefold approve\n")
+        ground.call("pause", "--reason", "lunch")
+        assert run.until("! agent is paused").endswith(f"(by {NAME}, lunch): lifefold resume agent\n")
+        ground.call("approve")
+        run.until("task plain-1", "OPEN")
+        run.signal(signal.SIGINT)
+        rest = run.rest()
+    assert f"  agent is paused (by {NAME}, lunch): lifefold resume agent\n" in rest
+    assert "the plan waits" not in rest
+    assert run.process.returncode == Verdict.LEFT
+    with ground.running() as run:
+        run.until(f"! agent is paused (by {NAME}, lunch)")
+        ground.call("resume")
+        assert "waits for your word" not in run.rest()
+    assert "".join(run.seen).count("is paused") == 1
+    assert "! " not in ground.call("status").stdout
+
+
+def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_to_do(ground: Ground) -> None:
+    """With the commands that let it go on."""
+    ground.prepare("plain-1")
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running("--watch") as run:
+        assert run.until("! plain-1 is done and waits for your word, until ").endswith(": lifefold approve plain-1\n")
+        ground.call("approve", "plain-1")
+        line = run.until("! all tasks are settled, and more may come")
+        assert line.endswith("more may come: lifefold task add, or lifefold finish\n")
+        ground.call("finish")
+        assert "1 of 1 tasks closed" in run.rest()

@@ -1,0 +1,231 @@
+"""What people decide about tasks: what is taken, what is refused and why, and what can be done instead."""
+
+from pathlib import Path
+
+import pytest
+
+from fleet_log import ME, FleetLog, folded, said
+from lifefold.core import approval, task
+from lifefold.core.fleet import AgentPlan, TaskPlan, job, proposal, seat
+from lifefold.core.kernel import Event
+from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.store import SqliteStore
+
+T1 = TaskPlan("T1", "do it", max_retries=0)
+T2 = TaskPlan("T2", "do that")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "fleet.db"
+
+
+class Told:
+    """Gives commands, and keeps what was printed."""
+
+    def __init__(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._log, self._capsys = log, capsys
+
+    def __call__(self, words: str, code: int = 0) -> str:
+        """Return what a command prints, its complaint included."""
+        assert main([*words.split(), "--db", str(self._log)]) == code
+        printed = self._capsys.readouterr()
+        return printed.out + printed.err
+
+    def state(self, name: str) -> str:
+        """Return the state of a task."""
+        return str(folded(self._log).record("board", f"task:{name}").state)
+
+
+@pytest.fixture
+def tell(log: Path, capsys: pytest.CaptureFixture[str]) -> Told:
+    return Told(log, capsys)
+
+
+def test_a_plan_is_approved_as_a_whole_and_once(log: Path, tell: Told) -> None:
+    """All its tasks at once; a second time it is said that it was decided."""
+    FleetLog(log, T1, T2, approve_plan=True)
+    assert "plan: approved: its tasks are given out; the next run acts on it\n" in tell("approve --reason fine")
+    assert [tell.state(name) for name in ("T1", "T2")] == ["OPEN", "OPEN"]
+    assert [(each.entity, each.event, each.actor) for each in said(log)] == [
+        ("plan", proposal.PlanApproved("fine"), ME)
+    ]
+    assert "plan: refused: the plan is Approved already" in tell("approve", 2)
+
+
+def test_a_plan_is_rejected_with_a_reason(log: Path, tell: Told) -> None:
+    """Its tasks are cancelled; without a reason, or with both the plan and a task, nothing is done."""
+    FleetLog(log, T1, T2, approve_plan=True)
+    assert "--plan" in tell("reject --reason no", 2)
+    assert "--plan" in tell("reject --plan T1 --reason no", 2)
+    assert "plan: rejected" in tell("reject --plan --reason no")
+    assert [tell.state(name) for name in ("T1", "T2")] == ["CANCELLED", "CANCELLED"]
+
+
+def test_planned_tasks_are_decided_one_by_one_and_then_the_plan_has_none_left(log: Path, tell: Told) -> None:
+    """Several names in one command, a line for each; what was decided is not decided again."""
+    FleetLog(log, T1, T2, TaskPlan("T3", "x"), approve_plan=True)
+    assert len(tell("approve T1 T2 T1").splitlines()) == 2
+    assert tell("reject T3 --reason no").startswith("T3: rejected: it is not done")
+    assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN", "OPEN", "CANCELLED"]
+    assert "all its tasks were decided one by one" in tell("approve", 2)
+    assert "T1: refused: it is OPEN: nothing of it waits for a person's word now" in tell("approve T1", 2)
+
+
+def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> None:
+    """And names the tasks whose work waits."""
+    log_of_finished_work(log)
+    printed = tell("approve", 2)
+    assert "this fleet's plan needs no approval" in printed
+    assert "waits for your word: T1" in printed
+    assert "nothing has changed; lifefold tasks --db" in printed
+
+
+def log_of_finished_work(log: Path) -> FleetLog:
+    """Write a log in which T1 is finished and waits for a person, and T2 is open."""
+    asking = TaskPlan("T1", "do it", asks=True, max_retries=1)
+    return FleetLog(log, asking, T2).claimed("T1").happens("board", "task:T1", task.Completed(1), job.Parked(1))
+
+
+def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, tell: Told) -> None:
+    """It is DONE, to be merged by whoever has time; a second word says so, and so does a rejection that is late."""
+    log_of_finished_work(log)
+    assert tell("approve T1").startswith("T1: approved: it is merged next")
+    assert tell.state("T1") == "DONE"
+    assert said(log)[0].event == approval.ApprovalGranted()
+    assert "T1: refused: it is DONE: it is approved already" in tell("approve T1", 2)
+    assert "T1: refused: it is DONE: it was approved" in tell("reject T1 --reason no", 2)
+
+
+def test_finished_work_that_is_rejected_has_failed_for_that_reason(log: Path, tell: Told) -> None:
+    """And is tried again with it, after a rest that is shown."""
+    log_of_finished_work(log)
+    assert tell("reject T1 --reason ugly").startswith("T1: rejected: it is tried again after a rest")
+    record = folded(log).record("board", "task:T1")
+    assert (record.state, record.failure) == ("FAILED", "ugly")
+    assert "next try" in tell("tasks")
+
+
+def test_one_of_several_that_is_refused_is_told_beside_those_that_are_taken(log: Path, tell: Told) -> None:
+    """The exit code is 0 as long as something was done."""
+    log_of_finished_work(log)
+    first, second = tell("cancel T1 T2").splitlines()
+    assert first.startswith("T1: refused: it is PENDING_APPROVAL")
+    assert second.startswith("T2: cancelled;")
+
+
+def test_a_word_without_text_is_bad_input(log: Path, tell: Told) -> None:
+    """A reason that says nothing would be the reason of the next attempt."""
+    FleetLog(log, T1)
+    for words in (["reject", "T1", "--reason", " "], ["cancel", "T1", "--reason", "x" * 10_001]):
+        assert main([*words, "--db", str(log)]) == 2
+    assert tell.state("T1") == "OPEN"
+
+
+def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(log: Path, tell: Told) -> None:
+    """Nothing is done then, not even to those that are known."""
+    FleetLog(log, TaskPlan("parser", "x"), TaskPlan("printer", "x"))
+    for command in ("approve", "cancel", "retry"):
+        assert "there is no task 'parsr'; there are parser, ..." in tell(f"{command} printer parsr", 2)
+    assert tell.state("printer") == "OPEN"
+
+
+def test_a_log_without_a_fleet_says_so(log: Path, tell: Told) -> None:
+    """Nobody is there to be told; a run has to begin first."""
+    SqliteStore.create(log, {"fleet": "fleet"}).close()
+    assert "begin with lifefold run FLEET.toml" in tell("cancel T1", 2)
+
+
+def test_cancelling_says_what_is_blocked_by_it(log: Path, tell: Told) -> None:
+    """A running session is ended by the next run; what depends on the task waits for nothing any more."""
+    FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), TaskPlan("T3", "x")).claimed("T1")
+    assert tell("cancel T1 --reason enough").startswith("T1: cancelled; blocked by that: T2;")
+    assert (tell.state("T1"), tell.state("T2")) == ("CANCELLED", "BLOCKED")
+    assert folded(log).record("board", "task:T1").reason == "enough"
+    assert "T1: refused: it is CANCELLED: that is final" in tell("cancel T1", 2)
+
+
+INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
+    "asking": ("PENDING_APPROVAL", (task.Completed(1), job.Parked(1)), "lifefold reject asking --reason TEXT"),
+    "done": ("DONE", (task.Completed(1),), "when it is CLOSED, git revert undoes the merge"),
+    "merged": ("CLOSED", (task.Completed(1), task.Verified(1, "c0ffee")), "git revert -m 1 c0ffee undoes that"),
+    "plain": ("CLOSED", (task.Completed(1), task.Verified(1)), "its work is done"),
+    "rests": ("FAILED", (task.Failed(1, "no"),), "it can be cancelled as soon as it is tried again"),
+    "hopeless": ("FAILED", (task.Failed(1, "permission denied"),), "stays so unless somebody retries it"),
+}
+"""Tasks that cannot be cancelled: their states, what has happened to them, and what is said."""
+
+
+def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell: Told) -> None:
+    """What is done, or has failed, cannot (E16); nor what waits for a person, who can say no."""
+    agents = tuple(AgentPlan(f"agent-{name}") for name in INSTEAD)
+    of = FleetLog(log, *(TaskPlan(name, "x", asks=name == "asking") for name in INSTEAD), T2, agents=agents)
+    for name, (_, events, _) in INSTEAD.items():
+        of.claimed(name, f"agent-{name}").happens("board", f"task:{name}", *events)
+    lines = tell(f"cancel {' '.join(INSTEAD)}", 2).splitlines()
+    for line, (name, (state, _, words)) in zip(lines, INSTEAD.items(), strict=False):
+        assert line.startswith(f"{name}: refused: it is {state}: ")
+        assert words in line
+    assert said(log) == []
+    planned = FleetLog(log.with_name("planned.db"), T1, approve_plan=True)
+    assert main(["cancel", "T1", "--db", str(planned.path)]) == 2
+    assert planned.task("T1").state == "PLANNED"
+
+
+def test_a_failed_task_is_tried_once_more_at_once(log: Path, tell: Told) -> None:
+    """Also one that has no retries left, and each time that somebody says so."""
+    of = FleetLog(log, T1, T2).failed("T1")
+    assert tell("retry T1").startswith("T1: is tried once more, at once")
+    record = folded(log).record("board", "task:T1")
+    assert (record.state, record.retries, record.max_retries) == ("OPEN", 1, 1)
+    assert "T1: refused: it is OPEN: it has not failed; lifefold why T1" in tell("retry T1", 2)
+    assert of.task("T2").state == "OPEN"
+
+
+def test_what_is_blocked_because_of_another_task_names_the_one_to_be_retried(log: Path, tell: Told) -> None:
+    """Down to where the cause lies; when that is retried, everything goes on by itself."""
+    third = TaskPlan("T3", "x", depends_on=("T2",))
+    FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), third, TaskPlan("T4", "x")).failed("T1")
+    printed = tell("retry T3", 2)
+    assert "T3: refused: it is BLOCKED: because of T2 because of T1, which is FAILED;" in printed
+    assert "lifefold retry T1" in printed
+    tell("retry T1")
+    assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN"] * 3
+
+
+def test_what_is_blocked_by_a_task_that_nobody_wants_can_only_be_cancelled(log: Path, tell: Told) -> None:
+    """Retrying it would be asking for nothing."""
+    FleetLog(log, T1, TaskPlan("T2", "x", depends_on=("T1",)), TaskPlan("T3", "x"))
+    tell("cancel T1")
+    printed = tell("retry T2", 2)
+    assert "because of T1, which is CANCELLED, for good; cancel this one: lifefold cancel T2" in printed
+
+
+def test_a_task_that_is_blocked_by_no_other_one_goes_on(log: Path, tell: Told) -> None:
+    """What it needs is there: a person says so."""
+    FleetLog(log, T1, T2).claimed("T1").happens("board", "task:T1", task.Blocked("no key", 1))
+    assert tell("retry T1").startswith("T1: goes on")
+    assert tell.state("T1") == "OPEN"
+
+
+def test_what_is_over_is_not_retried(log: Path, tell: Told) -> None:
+    """Each with what can be done instead."""
+    of = FleetLog(log, T1, T2, TaskPlan("T3", "x")).claimed("T1")
+    of.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
+    of.happens("board", "task:T2", task.Cancelled())
+    printed = tell("retry T1 T2", 2)
+    assert printed.count("lifefold task add") == 2
+
+
+def test_when_everybody_has_gone_home_nothing_is_promised_that_nobody_will_do(log: Path, tell: Told) -> None:
+    """Agents that have stopped stay so: it is said what to do instead."""
+    FleetLog(log, T1).failed("T1")
+    printed = tell("retry T1", 2)
+    assert "all tasks were settled, and everybody has gone home" in printed
+    assert "another --db" in printed
+    gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
+    gone.happens("board", "seat:bob", seat.WorkerGone("enough"))
+    assert main(["approve", "--db", str(gone.path)]) == 2
+    assert main(["approve", "T1", "--db", str(gone.path)]) == 2
+    assert said(gone.path) == []
+    assert main(["reject", "--plan", "--reason", "no", "--db", str(gone.path)]) == 0

@@ -1,0 +1,198 @@
+"""What people tell agents, how it gets to them, and that nothing of it is lost, whoever else speaks meanwhile."""
+
+import subprocess
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_ground import HANG_S, LIFEFOLD, Ground
+from fleet_log import ME, FleetLog, folded, said
+from lifefold.core import session
+from lifefold.core.fleet import AgentPlan, TaskPlan, intent, mailbox
+from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.fleet import load
+from lifefold.interpreters.run import Runner, Verdict
+from lifefold.interpreters.store import SqliteStore
+
+T1 = TaskPlan("T1", "do it")
+PAIR = (AgentPlan("ann"), AgentPlan("bob"))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "fleet.db"
+
+
+def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    """Give a command; return what it prints, its complaint included."""
+    assert main([*words, "--db", str(log)]) == code
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+def wanted(log: Path, agent: str) -> intent.Intent:
+    """Return what is wanted of an agent."""
+    record: intent.Intent = folded(log).record(f"worker/{agent}", "intent")
+    return record
+
+
+def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With why; each again is refused in words, and who was stopped is neither paused nor resumed."""
+    FleetLog(log, T1, agents=PAIR)
+    assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
+    assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith("ann: paused, until lifefold resume;")
+    assert wanted(log, "ann") == intent.Intent(intent.State.PAUSE, "lunch")
+    assert "Pause: lunch" in tell(log, capsys, "status")
+    assert tell(log, capsys, "pause").splitlines() == [
+        "ann: is paused already: lunch",
+        "bob: paused, until lifefold resume; the next run acts on it",
+    ]
+    assert tell(log, capsys, "resume", "bob", "ann", "bob").count("goes on") == 2
+    assert wanted(log, "ann") == intent.Intent()
+    tell(log, capsys, "stop", "ann")
+    for command in ("pause", "resume", "stop"):
+        assert "for good" in tell(log, capsys, command, "ann", code=2)
+    assert "'bop'; there are bob, ..." in tell(log, capsys, "pause", "ann", "bop", code=2)
+    assert "the reason must have 1 to" in tell(log, capsys, "pause", "bob", "--reason", " ", code=2)
+
+
+def test_who_said_it_stands_in_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The login name, with every transition that follows from no rule."""
+    FleetLog(log, TaskPlan("T1", "x", most_subtasks=2)).claimed("T1")
+    tell(log, capsys, "split", "T1", "--claim", "1", "--part", "x")
+    tell(log, capsys, "cancel", "T1")
+    tell(log, capsys, "pause")
+    printed = tell(log, capsys, "log")
+    assert f"Split: claim 1, into 1 part (by {ME})" in printed
+    assert f"Cancelled: cancelled by {ME.partition(':')[2]} (by {ME})" in printed
+    assert f"PauseWanted (by {ME})" in printed
+    assert "(by rule:" not in printed
+
+
+def test_a_reason_cannot_spoil_what_others_see(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It stands in one line, and moves no cursor."""
+    FleetLog(log, T1)
+    tell(log, capsys, "pause", "--reason", "first\nsecond \x1b[31mred")
+    shown = [tell(log, capsys, "status"), tell(log, capsys, "pause", code=2)]
+    assert [any("first second red" in line for line in each.splitlines()) for each in shown] == [True, True]
+    assert "\x1b" not in "".join(shown)
+
+
+def test_a_user_without_a_name_is_known_by_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that has no entry for its user."""
+    monkeypatch.setattr("os.geteuid", lambda: 4_123_456_789)
+    assert posting.login() == "4123456789"
+
+
+def test_two_who_speak_at_once_are_heard_one_after_the_other(log: Path) -> None:
+    """While somebody else writes both have to wait; then one of them writes down what both have said."""
+    FleetLog(log, T1, TaskPlan("T2", "x"))
+    commands = [["cancel", "T1"], ["task", "add", "--id", "T3", "--prompt", "x"]]
+    with SqliteStore.open(log) as busy:
+        running = [
+            subprocess.Popen([*LIFEFOLD, *words, "--db", str(log)], stdout=subprocess.PIPE, text=True)
+            for words in commands
+        ]
+        while len(anyio.run(busy.posts)) < len(commands):
+            assert [each.poll() for each in running] == [None, None]
+    printed = [each.communicate(timeout=HANG_S)[0] for each in running]
+    assert [each.returncode for each in running] == [0, 0]
+    assert [text.partition(";")[0] for text in printed] == ["T1: cancelled", "T3: added"]
+    assert sorted(each.entity for each in said(log)) == ["task:T1", "task:T3"]
+    assert folded(log).record("board", "task:T3").state == "OPEN"
+
+
+def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was possible when it was looked at and is no more when it is taken; what was left is taken first."""
+    FleetLog(log, T1, TaskPlan("T2", "x"))
+    with SqliteStore.peek(log) as store:
+        for name, event in (("intent", intent.StopWanted("enough")), ("mailbox", mailbox.LetterArrived("hello"))):
+            anyio.run(store.post, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
+        anyio.run(store.post, "board", b"{}")
+    assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: refused: it has stopped, for good\n")
+    with SqliteStore.peek(log) as store:
+        answers = [str(each.answer) for each in anyio.run(lambda: store.posts(unanswered=False))]
+    assert [answer.partition(":")[0] for answer in answers] == [
+        "accepted; the next run acts on it",
+        "refused",
+        "refused",
+        "refused",
+    ]
+
+
+def test_a_letter_that_nobody_can_be_interrupted_for_waits_for_the_next_prompt(log: Path) -> None:
+    """Also one that was left when the runner died."""
+    FleetLog(log, T1)
+    assert main(["send", "ann", "look", "--db", str(log)]) == 0
+    assert said(log)[0].event == mailbox.LetterArrived("look", urgent=False)
+
+
+def test_a_command_says_that_a_runner_has_not_answered(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said is not lost: whoever writes next takes it, once."""
+    FleetLog(log, T1)
+    monkeypatch.setattr(posting, "ANSWER_TIMEOUT_S", 0.2)
+    with SqliteStore.open(log):
+        assert "left in the log" in tell(log, capsys, "pause", "ann")
+    assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: is paused already")
+    assert len(said(log)) == 1
+
+
+def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> None:
+    """Nothing comes of them that would have it look whether it may; and nothing is refused."""
+    ground = Ground(tmp_path).prepare("plain-1", repository=False)
+
+    async def run() -> tuple[Verdict, intent.State, int]:
+        runner = await Runner.open(load(ground.fleet), ground.log)
+
+        async def leave() -> None:
+            await anyio.wait_all_tasks_blocked()
+            runner.leave()
+
+        def leave_when_it_waits(_name: str, outcome: Reaction | Refusal) -> None:
+            for each in outcome.transitions if isinstance(outcome, Reaction) else ():
+                if each.entered is session.State.INITIALIZING:
+                    at_ms = runner.engine.clock.now_ms()
+                    runner.engine.offer("worker/agent", Envelope("intent", intent.PauseWanted(), at_ms))
+                elif each.entered is session.State.BUILDING_PROMPT:
+                    runner.engine.spawn(leave)
+
+        runner.observers.append(leave_when_it_waits)
+        with anyio.fail_after(HANG_S):
+            verdict = await runner.run()
+        runner.close()
+        return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
+
+    assert anyio.run(run) == (Verdict.LEFT, intent.State.PAUSE, 0)
+
+
+def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) -> None:
+    """Or the runner would never leave; the next one lets it go on."""
+    ground = Ground(tmp_path).prepare("hang-1", repository=False)
+
+    async def run() -> tuple[Verdict, intent.State, int]:
+        runner = await Runner.open(load(ground.fleet), ground.log)
+
+        def say(event: intent.PauseWanted | intent.ResumeWanted) -> None:
+            runner.engine.offer("worker/agent", Envelope("intent", event, runner.engine.clock.now_ms()))
+
+        def resume_when_it_leaves(_name: str, outcome: Reaction | Refusal) -> None:
+            for each in outcome.transitions if isinstance(outcome, Reaction) else ():
+                if each.entered is session.State.INITIALIZING:
+                    say(intent.PauseWanted())
+                elif each.entered is intent.State.PAUSE:
+                    runner.leave()
+                    say(intent.ResumeWanted())
+
+        runner.observers.append(resume_when_it_leaves)
+        with anyio.fail_after(HANG_S):
+            verdict = await runner.run()
+        runner.close()
+        return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
+
+    assert anyio.run(run) == (Verdict.LEFT, intent.State.HOLD, 0)
+    assert ground.sessions("hang-1") == 0

@@ -1,0 +1,93 @@
+"""`lifefold why`: what a person reads in the morning, of a log that a real fleet has written."""
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from lifefold.core.fleet.why import Chapter, Explanation, Line, Way
+from lifefold.interpreters.cli.app import parser
+from lifefold.interpreters.cli.commands.explaining import command, lines
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def test_a_blocked_task_is_explained_down_to_what_has_failed(ground: Ground) -> None:
+    """The state first, then the causes, how each came there, and what helps; the same as data."""
+    ground.prepare("plain-1", "plain-2", "plain-3", repository=False)
+    text = ground.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["test", "-f", "x"]')
+    text = text.replace('id = "plain-1"', 'id = "plain-1"\nmax_retries = 0')
+    for name, needs in (("plain-2", "plain-1"), ("plain-3", "plain-2")):
+        text = text.replace(f'id = "{name}"', f'id = "{name}"\ndepends_on = ["{needs}"]')
+    ground.fleet.write_text(text)
+    ground.run(code=1)
+    said = ground.call("why", "plain-3").stdout
+    failed = "plain-1, which has FAILED (The command `test -f x` exited with status 1."
+    assert said.startswith(
+        "plain-3 is BLOCKED: it depends on plain-2, which is BLOCKED, in the end because of " + failed
+    )
+    assert "\n  plain-2 is BLOCKED, because of plain-1\n" in said
+    assert "put on the board as OPEN" in said
+    assert "Nothing moves plain-1 on: everybody has gone home." in said
+    assert "lifefold retry" not in said
+    assert "No runner" not in said
+    story = ground.call("why", "plain-1").stdout
+    assert "failed: not accepted: The command `test -f x`" in story
+    explained = ground.json("why", "plain-3")
+    assert list(explained) == [
+        "task", "state", "since_ms", "owner", "sentence", "reason", "causes", "story", "onward", "ways", "runner",
+        "doubts",
+    ]  # fmt: skip
+    assert [each["task"] for each in explained["causes"]] == ["plain-3", "plain-2", "plain-1"]
+    assert (explained["runner"], explained["doubts"]) == ("not running", [])
+    assert explained["story"][0]["lines"][0]["said"] == "put on the board as OPEN"
+
+
+def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(ground: Ground) -> None:
+    """Whoever mistypes one finds it."""
+    ground.prepare("plain-1", "other-2", repository=False)
+    ground.run()
+    assert "there is no task 'plane-1'; there are plain-1, ..." in ground.call("why", "plane-1", code=2).stderr
+    assert "there are plain-1, other-2\n" in ground.call("why", "zzz", code=2).stderr
+
+
+def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doubt(ground: Ground) -> None:
+    """What the log believes is said, and that no runner and no process is there (claude-code#65925)."""
+    ground.prepare("slow-1", repository=False, gates=["slow-1"])
+    with ground.running() as run, ground.at_gate("slow-1"):
+        run.until("SessionStarted")
+        at_work = ground.call("why", "slow-1").stdout
+        assert "slow-1 is IN_PROGRESS: agent has worked at it for " in at_work
+        assert "in session 1 of claim 1.\n\nHow it came there:" in at_work
+        assert "cli send agent" in at_work
+        run.signal(signal.SIGKILL)
+        run.rest()
+        ground.kill_all()
+    said = ground.call("why", "slow-1", "--db", str(ground.log)).stdout
+    assert "No runner is at work" in said
+    assert "no process of it is there" in said
+    assert f"--db {ground.log}" in said
+
+
+def test_what_is_repeated_is_told_once_with_the_number_of_times() -> None:
+    """A task that was given back again and again is no wall of text."""
+    given, back = Line(0, "rule match", "given to", "ann, bob"), Line(1, "ann, bob", "given back: no disk")
+    explained = Explanation(
+        "T1", "OPEN", 0, "", "T1 is OPEN.", "", (), (Chapter(3, 0, 60_000, (given, back)),), "It waits.", ()
+    )
+    _, heading, when, *told = (line.strip() for line in lines(explained, (), None))
+    assert heading == "How it came there:"
+    assert "  3 times until " in when
+    assert told[:2] == ["rule match     given to ann, bob", "ann, bob       given back: no disk"]
+
+
+@pytest.mark.parametrize("verb", "approve reject retry cancel resume send stop".split())
+def test_a_command_that_is_offered_is_one_that_can_be_typed(verb: str) -> None:
+    """As it stands there: what this program does not know is not offered."""
+    known = parser().get_default("known")
+    words = command(Way(verb, "T1", "")).split()
+    assert verb not in known or parser().parse_args(words).command

@@ -1,0 +1,70 @@
+"""Fleets with budgets, with real processes and real git: a limit is a ceiling, and what cannot go on says why."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+
+COSTS = """
+import json, os
+print("left", os.environ.get("LIFEFOLD_BUDGET_USD"), os.environ.get("LIFEFOLD_BUDGET_TOKENS"), flush=True)
+print(json.dumps({"lifefold": {"cost_usd": float(os.environ["COST"]), "input_tokens": 10}}), flush=True)
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    """Return a ground whose agents say what they cost: 0.40 dollars, unless the environment says otherwise."""
+    ground = Ground(tmp_path).prepare("plain-1", "plain-2", "plain-3")
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text() + COSTS)
+    return ground
+
+
+def outputs(ground: Ground) -> str:
+    """Return what all sessions have printed."""
+    files = sorted(ground.log.with_name("ground.db.files").rglob("*"))
+    return "".join(each.read_text(errors="replace") for each in files if each.is_file() and "out" in each.name)
+
+
+def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -> None:
+    """Two sessions fit into a dollar, and the third task is blocked with the reason; the two are merged."""
+    ground.demand("", "budget = { usd = 1, session_usd = 0.5 }")
+    printed = ground.run(code=1, COST="0.4")
+    reason = "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.50 USD"
+    assert f"plain-3: BLOCKED: {reason}" in printed
+    told = {each["id"]: (each["state"], ground.sessions(each["id"])) for each in ground.json("tasks")}
+    assert told == {"plain-1": ("CLOSED", 1), "plain-2": ("CLOSED", 1), "plain-3": ("BLOCKED", 0)}
+    assert len(ground.merges()) == 2
+    assert "left 0.500000 None" in outputs(ground)
+    (balance,) = ground.json("budget")
+    assert (balance["spent"], balance["set_aside"], balance["is_spent"]) == (800_000, 0, True)
+    assert ground.processes() == []
+
+
+def test_a_person_lets_a_fleet_at_work_spend_more(ground: Ground) -> None:
+    """The task that was blocked is done, and then the fleet ends."""
+    ground.demand("", "budget = { sessions = 2 }")
+    env = {**os.environ, "COST": "0.1"}
+    command = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(ground.fleet), "--no-live", "--watch"]
+    with subprocess.Popen(command, cwd=ground.folder, stdout=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdout is not None
+        assert any("plain-3" in line and "BLOCKED" in line for line in process.stdout)
+        assert "fleet: raised" in ground.call("budget", "--add-sessions", "1", "--reason", "go on").stdout
+        ground.call("finish")
+        process.stdout.read()
+        assert process.wait() == 0
+    assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
+    assert len(ground.merges()) == 3
+
+
+def test_what_is_spent_survives_the_runner(ground: Ground) -> None:
+    """A run that goes on with a log begins with what was spent, and not with the whole budget again."""
+    ground.demand("", "budget = { sessions = 1 }")
+    ground.run(code=1, COST="0.1")
+    ground.run(code=1, COST="0.1")
+    assert [ground.sessions(f"plain-{number}") for number in (1, 2, 3)] == [1, 0, 0]

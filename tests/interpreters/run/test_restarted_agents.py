@@ -1,0 +1,54 @@
+"""Agents that stop by their errors, with real processes: begun anew within limits, and then quarantined."""
+
+from pathlib import Path
+
+from fleet_ground import Ground
+
+FAILS = r"""
+import os, pathlib, sys
+count = pathlib.Path(os.environ["COUNTS"]) / "sessions"
+with count.open("a") as file:
+    file.write("one\n")
+if len(count.read_text().splitlines()) <= int(os.environ["FAILURES"]):
+    sys.exit("no api key")
+pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".txt").write_text("done")
+"""
+
+
+def ground(folder: Path, failures: int, max_restarts: int = 2) -> Ground:
+    """Return a fleet of one agent that fails so often before it succeeds, and stops by its first error."""
+    of = Ground(folder).prepare("plain-1")
+    (of.folder / "agent.py").write_text(FAILS)
+    text = of.fleet.read_text().replace("[fleet.retry]", '[fleet.restart]\nwindow = "1h"\n\n[fleet.retry]')
+    restart = f'restart = {{ max_restarts = {max_restarts}, backoff_base = "100ms", backoff_cap = "100ms" }}'
+    head = f'max_consecutive_errors = 1\n{restart}\nenv = {{ FAILURES = "{failures}", '
+    of.fleet.write_text(text.replace("env = { ", head))
+    return of
+
+
+def test_an_agent_that_stops_by_its_errors_is_begun_anew_and_its_work_comes_home(tmp_path: Path) -> None:
+    """Twice, with the same name; the journal says so."""
+    of = ground(tmp_path, failures=2)
+    of.run()
+    assert len(of.merges()) == 1
+    assert of.call("log").stdout.count("RestartDue") == 2
+    (agent,) = of.json("status")["agents"]
+    assert (agent["name"], agent["supervision"]) == ("agent", "Dismissed")
+    assert of.processes() == []
+
+
+def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_why(tmp_path: Path) -> None:
+    """By the screen, `status`, `why` and the journal; and the fleet ends."""
+    of = ground(tmp_path, failures=99, max_restarts=1)
+    said = of.run(code=1)
+    reason = "it was restarted once within 1 h; it fell by"
+    assert f"quarantined: {reason}" in said
+    (agent,) = of.json("status")["agents"]
+    assert agent["supervision"] == "Quarantined"
+    assert agent["reason"].startswith(reason)
+    assert "no api key" in agent["reason"]
+    assert "Quarantined" in of.call("status").stdout
+    assert reason in of.call("why", "plain-1").stdout
+    assert reason in of.call("log").stdout
+    assert (of.folder / "counts" / "sessions").read_text().splitlines() == ["one"] * 2
+    assert of.processes() == []

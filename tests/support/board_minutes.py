@@ -1,0 +1,82 @@
+"""What the board of a fleet has been through: a witness, which remembers what no state of it shows."""
+
+import msgspec
+
+from lifefold.core import task
+from lifefold.core.fleet import job, proposal
+from lifefold.core.kernel import State, Transition, replace
+
+
+class Minutes(msgspec.Struct, frozen=True):
+    """What the board has been through.
+
+    Who has just been granted a retry (``granted``); what is not wanted any more (``cancelled``), and was given to
+    somebody all the same (``unwanted``); what was tried again at once without a word (``hasty``); what was said of the
+    plan (``decided``), and that its tasks were told the contrary (``contrary``); how parts were described by whoever
+    split a task (``described``), and that one is another (``changed``); which places in the plan nobody has decided
+    about (``planned``), and that somebody was given a task of an approved plan before a more urgent one (``early``);
+    that something was settled and is asked for again by people (``reopened``).
+    """
+
+    granted: str = ""
+    cancelled: frozenset[str] = frozenset()
+    unwanted: bool = False
+    hasty: bool = False
+    decided: State | None = None
+    contrary: bool = False
+    described: tuple[tuple[str, job.Subtask], ...] = ()
+    changed: bool = False
+    planned: frozenset[tuple[int, int]] = frozenset()
+    early: bool = False
+    reopened: bool = False
+
+
+def take_down(minutes: Minutes, transition: Transition) -> Minutes:
+    """Take in what has happened on the board."""
+    if transition.machine == proposal.machine.name:
+        return replace(minutes, decided=transition.entered)
+    if transition.machine != job.machine.name:
+        return minutes
+    of: job.Job = transition.after.record
+    minutes = _decided(minutes, of, transition)
+    if transition.before is None:
+        wished = dict(minutes.described).get(of.id)
+        is_other = wished is not None and wished != job.Subtask(of.prompt, of.verify, of.files)
+        return replace(minutes, changed=minutes.changed or is_other)
+    by_rule, now = transition.actor.startswith("rule:"), minutes
+    match transition.event:
+        case job.Split(tasks=tasks):
+            first = transition.before.record.parts + 1
+            now = replace(minutes, described=tuple((of.part(n), each) for n, each in enumerate(tasks, first)))
+        case job.RetryGranted():
+            now = replace(minutes, granted=of.id)
+        case task.Cancelled():
+            now = replace(minutes, cancelled=minutes.cancelled | {of.id})
+        case task.Retried():
+            by_itself = by_rule and minutes.granted != of.id
+            now = replace(minutes, granted="", hasty=minutes.hasty or by_itself)
+        case task.Claimed() if transition.before.state is task.State.OPEN:
+            wholes = {of.id.rsplit("+", places)[0] for places in range(1, of.id.count("+") + 1)}
+            now = replace(minutes, unwanted=minutes.unwanted or bool(wholes & minutes.cancelled))
+        case task.Approved() | task.Declined() if by_rule:
+            approved = minutes.decided is proposal.State.APPROVED
+            contrary = approved is not isinstance(transition.event, task.Approved)
+            now = replace(minutes, contrary=minutes.contrary or contrary)
+        case _:
+            pass
+    return now
+
+
+def _decided(minutes: Minutes, of: job.Job, transition: Transition) -> Minutes:
+    """Take in who has to be decided about, and whether somebody is given something before that."""
+    place = (of.priority, of.ordinal)
+    others = minutes.planned - {place}
+    left = others | {place} if of.state is task.State.PLANNED else others
+    is_given = transition.entered is task.State.CLAIMED and minutes.decided is proposal.State.APPROVED
+    again = transition.before is not None and task.settled(transition.before.record) and not task.settled(of)
+    return replace(
+        minutes,
+        planned=left,
+        early=minutes.early or (is_given and any(each < place for each in left)),
+        reopened=minutes.reopened or (again and not transition.actor.startswith("rule:")),
+    )

@@ -1,0 +1,74 @@
+"""A fleet's log that no runner has written: a plan, and then what a test says has happened, decided by the rules."""
+
+import os
+import pwd
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from lifefold.core import task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, seat, system
+from lifefold.core.kernel import Envelope, Event
+from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.store import Batch, Entry, SqliteStore
+
+ME = f"operator:{pwd.getpwuid(os.geteuid()).pw_name}"
+"""Who a command says it was."""
+
+
+class FleetLog:
+    """A log in a file, and how it goes on."""
+
+    def __init__(self, path: Path, *tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (), **plan: Any) -> None:
+        """Begin a log with a plan; without agents there is one, ann."""
+        self.path = path
+        self._ledger = Ledger(system)
+        whole = Plan("fleet", agents or (AgentPlan("ann"),), tasks, **plan)
+        entries = [self._decided(name, envelope) for name, envelope in opening(whole, 0)]
+        with SqliteStore.create(path, {"fleet": "fleet"}) as store:
+            anyio.run(partial(store.append, Batch(entries)))
+
+    def happens(self, to: str, entity: str, *events: Event) -> "FleetLog":
+        """Write what happens to an entity of an aggregate."""
+        entries = [self._decided(to, Envelope(entity, event, self._ledger.last_ms, "test")) for event in events]
+        with SqliteStore.open(self.path) as store:
+            anyio.run(partial(store.append, Batch(entries)))
+        return self
+
+    def claimed(self, name: str, agent: str = "ann") -> "FleetLog":
+        """Let an agent want work, which must get it this task, and begin."""
+        self.happens("board", f"seat:{agent}", seat.WorkWanted())
+        return self.happens("board", f"task:{name}", task.Started(self.task(name).epoch))
+
+    def failed(self, name: str, reason: str = "tests fail") -> "FleetLog":
+        """Let the next task be claimed, which must be this one, and fail."""
+        return self.claimed(name).happens("board", f"task:{name}", task.Failed(self.task(name).epoch, reason))
+
+    def task(self, name: str) -> Any:
+        """Return a task's record, as this log has it."""
+        return self._ledger.record("board", f"task:{name}")
+
+    def _decided(self, name: str, envelope: Envelope) -> Entry:
+        decision = self._ledger.decide(name, envelope)
+        assert isinstance(decision, Decision), decision
+        return decision.entry
+
+
+def folded(path: Path) -> Ledger:
+    """Return a fleet as its log has it now."""
+    ledger = Ledger(system)
+    with SqliteStore.peek(path) as store:
+        for _ in ledger.fold(anyio.run(store.read)):
+            pass
+    return ledger
+
+
+def said(path: Path) -> list[Envelope]:
+    """Return what people have said, in the order in which it was taken."""
+    with SqliteStore.peek(path) as store:
+        entries = anyio.run(store.read)
+    codec = Ledger(system).codec
+    envelopes = [codec.decode(each.stream, each.envelope) for each in entries]
+    return [each for each in envelopes if each.actor.startswith("operator:")]

@@ -1,0 +1,166 @@
+"""Small fleets in which mistakes in the rules are looked for: different ones, each with what only it shows."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from lifefold.core import approval, task
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, opening, proposal
+from lifefold.core.fleet.plan import job_of
+from lifefold.core.kernel import Envelope, Event, Opened, replace
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.session import Limits
+
+
+class Small(NamedTuple):
+    """A small fleet: what it has to do, what people may say to it, and how often.
+
+    ``jobs`` are tasks of its board that no plan can begin with; ``plan_is`` what was said of the plan before they came.
+    """
+
+    plan: Plan
+    people: Mapping[str, tuple[type[Event], ...]]
+    commands: int | None = None
+    jobs: tuple[job.Job, ...] = ()
+    plan_is: proposal.State | None = None
+
+    @property
+    def opening(self) -> tuple[tuple[str, Envelope], ...]:
+        """The inputs that it begins with."""
+        (name, first), *others = opening(self.plan, 0)
+        assert isinstance(first.event, Opened)
+        records = {**first.event.records, **{f"task:{each.id}": each for each in self.jobs}}
+        if self.plan_is is not None:
+            records[proposal.REF] = proposal.Proposal(self.plan_is)
+        return ((name, replace(first, event=Opened(records))), *others)
+
+
+def _plan(agents: int, errors: int, *tasks: TaskPlan) -> Plan:
+    return Plan("small", _agents(agents, errors), tasks)
+
+
+def _agents(number: int, errors: int, roles: tuple[tuple[str, ...], ...] = ((), ())) -> tuple[AgentPlan, ...]:
+    limits = Limits(max_consecutive_errors=errors, max_total_errors=errors)
+    return tuple(AgentPlan(f"a{n}", limits, roles=roles[n]) for n in range(number))
+
+
+def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> job.Job:
+    most = 4 >> name.count("+")
+    waits = parts > 0
+    return job.Job(
+        state, name, "do it", max_retries=0, limit=0, parent=parent, parts=parts, waits=waits, most_subtasks=most
+    )
+
+
+_WISHES: Final = (intent.StopWanted, intent.HoldWanted, intent.RunWanted)
+_TASK: Final = (task.Cancelled, task.Unblocked)
+_ONE: Final = TaskPlan("T0", "do it", max_retries=1)
+_NONE: Final = RetryPolicy(other_retries=0)
+"""Nothing that has failed is tried again by itself."""
+_WHOLE: Final = TaskPlan("T0", "do it", priority=1, role="builds", max_retries=1, most_subtasks=2, subtasks_ms=1_000)
+_IN_PARTS: Final = Plan("small", _agents(1, 1, (("builds",),)), (), retry=_NONE)
+
+SMALL: Final[Mapping[str, Small]] = {
+    "one agent, one task that a person agrees to": Small(
+        _plan(
+            1,
+            1,
+            TaskPlan("T0", "do it", max_retries=0, asks=True, files=("a",)),
+            TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0, files=("a/b",)),
+            TaskPlan("T2", "do the rest", depends_on=("T1",), max_retries=0, files=("a/b", "c")),
+        ),
+        {
+            "task": (approval.ApprovalGranted, approval.ApprovalRefused, job.RetryGranted),
+            "intent": (intent.StopWanted,),
+        },
+        commands=2,
+    ),
+    "one agent, a plan to be approved, and more to come": Small(
+        Plan(
+            "small",
+            _agents(1, 1),
+            (
+                TaskPlan("T0", "do it", max_retries=0, verify=(("make", "test"),)),
+                TaskPlan("T1", "do that", priority=1, max_retries=0),
+            ),
+            approve_plan=True,
+            watch=True,
+        ),
+        {
+            "plan": (proposal.PlanApproved, proposal.PlanDeclined),
+            "doors": (doors.LastTaskIn,),
+            "task": (task.Declined,),
+        },
+        commands=3,
+    ),
+    "one agent, a task that comes to an approved plan": Small(
+        _plan(1, 1), {}, jobs=(job.Job(id="T0", max_retries=0, limit=0),), plan_is=proposal.State.APPROVED
+    ),
+    "one agent, a task that comes to a declined plan": Small(
+        _plan(1, 1, TaskPlan("T1", "do that", max_retries=0)),
+        {},
+        jobs=(job.Job(id="T0", max_retries=0, limit=0),),
+        plan_is=proposal.State.DECLINED,
+    ),
+    "two agents, one task": Small(
+        _plan(2, 1, TaskPlan("T0", "do it", max_retries=0)),
+        {"intent": (intent.StopWanted,), "task": (task.Cancelled,)},
+        commands=1,
+    ),
+    "two agents, of whom one may take a task": Small(
+        Plan(
+            "small",
+            _agents(2, 1, (("builds", "tests"), ("builds",))),
+            (
+                TaskPlan("T0", "do it", max_retries=0, role="tests"),
+                TaskPlan("T1", "do that", max_retries=0),
+            ),
+        ),
+        {"intent": (intent.StopWanted,)},
+        commands=1,
+    ),
+    "one agent, a part of a part": Small(
+        _plan(1, 1, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
+        {"task": (task.Cancelled, task.Unblocked), "intent": (intent.StopWanted,)},
+        commands=2,
+        jobs=(
+            _part(task.State.WAITING_FOR_SUBTASKS, "T0", parts=1),
+            _part(task.State.WAITING_FOR_SUBTASKS, "T0+1", "T0", parts=1),
+            _part(task.State.OPEN, "T0+1+1", "T0+1"),
+        ),
+    ),
+    "one agent, one task after another": Small(
+        _plan(1, 2, _ONE, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
+        {"intent": (intent.StopWanted,), "task": _TASK},
+        commands=2,
+    ),
+    "two agents, one task after two others": Small(
+        _plan(
+            2,
+            1,
+            TaskPlan("T0", "do it", max_retries=0),
+            TaskPlan("T1", "do that", priority=1, max_retries=0),
+            TaskPlan("T2", "do the rest", depends_on=("T0", "T1"), max_retries=0),
+        ),
+        {},
+    ),
+    "two agents, two tasks in the same folder": Small(
+        _plan(
+            2,
+            1,
+            TaskPlan("T0", "do it", max_retries=0, files=("a/b/c",)),
+            TaskPlan("T1", "do that", max_retries=0, files=("a/b", "d")),
+        ),
+        {"task": (task.Cancelled,)},
+        commands=1,
+    ),
+    "one agent, one task in parts": Small(
+        _IN_PARTS,
+        {"task": (job.Split, task.Cancelled, job.RetryGranted, task.Unblocked)},
+        commands=2,
+        jobs=(job_of(_WHOLE, 1, _IN_PARTS),),
+    ),
+    "one agent, one task": Small(
+        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.LetterArrived,), "task": _TASK}
+    ),
+}
+"""By what they are: small fleets, each with what people may say; the one that takes longest is the last."""
