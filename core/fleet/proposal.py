@@ -107,6 +107,6 @@ def decide(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if transition.before is not None:
         reason = transition.event.reason if isinstance(transition.event, PlanApproved | PlanDeclined) else ""
         said = task.Approved(reason) if transition.entered is State.APPROVED else task.Declined(reason)
-        for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal)):
+        for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
             if each.state is task.State.PLANNED:
                 yield Dispatch(f"task:{each.id}", said)

@@ -186,9 +186,9 @@ def _with_trust(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
 
 
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
-    """Return the status of every task, in the order of the plan."""
+    """Return the status of every task, in the order of the plan; parts stand with what they are parts of."""
     entities = [each for ref, each in aggregates[board.NAME].entities.items() if ref.startswith("task:")]
-    return tuple(task_status(each) for each in sorted(entities, key=lambda each: each.record.ordinal))
+    return tuple(task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
 
 
 class Awaited(StrEnum):
@@ -245,7 +245,8 @@ def _to_be_approved(desk: Aggregate, every: tuple[TaskStatus, ...]) -> Iterator[
 
 
 def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
-    blocked = [each for each in tasks_of(desk) if each.state is task.State.BLOCKED]
+    every = sorted(tasks_of(desk), key=lambda each: (each.ordinal, each.id))
+    blocked = [each for each in every if each.state is task.State.BLOCKED]
     for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(job.PURSE))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
         entity: Entity[purse.Purse] = desk.entities[ref]

@@ -6,6 +6,7 @@ from aggregate_hand import Hand
 from fleet_driver import Driver
 from lifefold.core import approval, task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, proposal, seat, status
+from lifefold.core.kernel import Record
 from lifefold.core.session import Limits
 
 PLAN = Plan(
@@ -162,6 +163,17 @@ def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
     assert waits(one_by_one) == []
     board.give("plan", proposal.PlanApproved())
     assert waits(board) == []
+
+
+def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
+    """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
+    names = [f"T{number}" for number in range(8, 0, -1)]
+    undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
+    board = Hand("board", undecided | {"plan": proposal.Proposal(), "seat:ann": seat.Seat()})
+    assert [each.id for each in status.tasks({"board": board.aggregate})] == sorted(names)
+    board.give("plan", proposal.PlanApproved())
+    opened = [each.entity for each in board.reaction.transitions if each.machine == "task"]
+    assert opened == [f"task:{each}" for each in sorted(names)]
 
 
 def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
