@@ -6,7 +6,7 @@ closed for good: whoever wants more afterwards begins another log.
 
 from typing import Any, ClassVar, Final
 
-from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, Transition, always_step, row
+from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, Transition, always_step, anywhere, row
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with
 
@@ -40,11 +40,6 @@ def are_open(board: Aggregate) -> bool:
     return found is not None and found.state is State.OPEN
 
 
-def rests(_d: Doors) -> bool:
-    """Nobody need say that there are no more."""
-    return True
-
-
 def stay_closed(step: Transition) -> bool:
     """What is closed is not opened again."""
     return step.before is None or step.before.state is State.OPEN
@@ -62,5 +57,5 @@ machine = Machine(
     rows=(row(State.OPEN, LastTaskIn, State.CLOSED),),
     final={State.CLOSED},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

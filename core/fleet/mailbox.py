@@ -16,6 +16,7 @@ from lifefold.core.kernel import (
     Transition,
     always,
     always_step,
+    anywhere,
     replace,
     row,
     sometimes,
@@ -108,11 +109,6 @@ def empty(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
     return Step(replace(m, letters=(), taken=0))
 
 
-def rests(_m: Mailbox) -> bool:
-    """Nobody need write; what becomes of a letter is for whoever reads it."""
-    return True
-
-
 def letters_end_by_delivery(step: Transition) -> bool:
     """A letter goes when a session that was told completes, or nobody is left to read it (D14)."""
     if step.before is None or isinstance(step.event, MailboxClosed):
@@ -175,5 +171,5 @@ machine: Machine[Any] = Machine(
     ),
     final={State.CLOSED},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

@@ -8,7 +8,7 @@ interrupted, count as one.
 from typing import Any, Final, Never
 
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, replace, row
+from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, anywhere, replace, row
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with, leads_where
 from lifefold.core.session import Usage
@@ -99,11 +99,6 @@ def adds_up(step: Transition) -> bool:
     return bool((now.spent, now.silent, now.began_ms) == expected)
 
 
-def rests(_m: Meter) -> bool:
-    """Nothing need happen to a meter."""
-    return True
-
-
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("every session is counted once, with all that is known of it", adds_up),
     leads_where(
@@ -123,5 +118,5 @@ machine: Machine[Any] = Machine(
         row(State.AT_REST, Told, State.AT_REST, forget),
     ),
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

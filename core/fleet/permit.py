@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     after,
     always,
     always_step,
+    anywhere,
     replace,
     row,
 )
@@ -83,11 +84,6 @@ def window(p: Permit) -> int:
     return p.window_ms
 
 
-def rests(_p: Permit) -> bool:
-    """Nobody need use it, or wait for it."""
-    return True
-
-
 def comes_back_by_time(step: Transition) -> bool:
     """What was used is free again when its window is over, and by nothing else."""
     spent = step.before is not None and step.before.state is State.SPENT
@@ -132,5 +128,5 @@ machine = Machine(
     ),
     during={State.SPENT: after(window, Renewed)},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

@@ -32,6 +32,7 @@ from lifefold.core.kernel import (
     Step,
     Transition,
     always_step,
+    anywhere,
     does,
     leads_to,
     row,
@@ -153,11 +154,6 @@ def watch(p: Pulse) -> WatchOutput:
     return WatchOutput(p.limits.steps_ms)
 
 
-def rests(_p: Pulse) -> bool:
-    """Nobody owes it anything: a session may run for ever, and move."""
-    return True
-
-
 def is_silent_for_its_step(step: Transition) -> bool:
     """Say: a step of the ladder is taken by a silence that is long enough for it, and by nothing else."""
     if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
@@ -245,7 +241,7 @@ machine: Machine[Any] = Machine(
     ),
     during={WATCHED: does(watch, yields=(Stirred, Silent))},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )
 
 

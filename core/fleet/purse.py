@@ -28,6 +28,7 @@ from lifefold.core.kernel import (
     after,
     always,
     always_step,
+    anywhere,
     replace,
     row,
     sometimes,
@@ -240,11 +241,6 @@ def period(p: Purse) -> int | None:
     return p.period_ms or None
 
 
-def rests(_p: Purse) -> bool:
-    """Nothing need happen to a purse."""
-    return True
-
-
 ADMITS: Final = frozenset({State.FULL, State.OPEN})
 """In these there is a share left of everything."""
 
@@ -350,5 +346,5 @@ machine: Machine[Any] = Machine(
     ),
     during={TOUCHED: after(period, Refilled)},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

@@ -29,7 +29,7 @@ from lifefold.core.kernel.entity import (
 )
 from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
-from lifefold.core.kernel.machine import Machine, Span
+from lifefold.core.kernel.machine import Machine, Span, anywhere
 from lifefold.core.kernel.problems import InvalidMachine
 from lifefold.core.kernel.property import (
     Fairness,
@@ -59,8 +59,8 @@ __all__ = [
     "Dispatch", "Does", "Elapsed", "Ended", "Entity", "Envelope", "Event", "Fairness", "IllegalTransition",
     "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Overview", "Pattern", "Phase", "Possible", "Property",
     "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
-    "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "create",
-    "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near", "possible",
+    "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "anywhere",
+    "create", "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near", "possible",
     "possible_of", "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "takes",
     "weakly",
 ]  # fmt: skip

@@ -49,7 +49,7 @@ class Machine(Generic[R]):
     ``properties`` of every entity; both are checked by the worlds, not by the reducer. ``detached`` states are outside
     the table: no row enters or leaves them, and ``ANY`` does not mean them. ``reports`` are the events that are
     believed from an activity only, ``commands`` all others. A record is ``settled`` where nothing more need happen: in
-    final states, and where ``rests`` says so.
+    final states, and where ``rests`` says so (``anywhere``: nobody owes it anything).
     """
 
     __slots__ = (
@@ -236,6 +236,11 @@ class Machine(Generic[R]):
 
     def _begins(self, before: State, now: State) -> tuple[During[R], ...]:
         return tuple(span.during for span in self.spans.values() if now in span.states and before not in span.states)
+
+
+def anywhere(_record: Record) -> bool:
+    """Say, as what a machine ``rests`` by, that nobody owes it anything wherever it is."""
+    return True
 
 
 _PARTS = (

@@ -11,6 +11,7 @@ import msgspec
 from lifefold.core import agent, fleet, process, runtime, session
 from lifefold.core.budget import lease
 from lifefold.core.budget.account import Account
+from lifefold.core.budget.amounts import Resource
 from lifefold.core.fleet import meter, purse
 from lifefold.core.fleet.mailbox import Mailbox
 from lifefold.core.kernel import Record
@@ -167,6 +168,11 @@ def _governed() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def _renewed() -> purse.Purse:
+    """Return a purse for two sessions an hour."""
+    return purse.Purse(lines=(purse.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
+
+
 def _limited() -> Opening:
     """Return what opens a fleet of one agent, whose sessions are limited: of all, its own, and on its first task."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
@@ -282,7 +288,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "purse": Question(bounds=Bounds(within={"purse": little_left})),
+    "purse": Question(_renewed(), bounds=Bounds(within={"purse": little_left})),
     "meter": Question(meter.Meter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
     "fleet-trusted": Question(
         opening=_trusted(),

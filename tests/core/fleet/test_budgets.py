@@ -9,9 +9,11 @@ from board_hand import assigned, brief, close, fail, go, make, opened, rest, spl
 from lifefold.core import task
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import budgets, intent, job, purse, seat
+from lifefold.core.fleet import budgets, doors, intent, job, purse, seat, status
 from lifefold.core.fleet.accounts import balances
-from lifefold.core.kernel import Created
+from lifefold.core.kernel import Created, Machine, row
+from lifefold.interpreters.check.targets import named
+from promised import Mutants, instead, is_found
 
 FLEET = budgets.FLEET
 
@@ -110,6 +112,15 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
     assert states(of, "T2", "T3") == ["CLAIMED", "OPEN"]
 
 
+def test_what_a_spent_purse_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
+    """All tasks together that need the same one, with the reason, as long as the fleet is kept alive."""
+    of = opened(make("T1"), make("T2"), make("T3"), seats=("ann",), doors=doors.Doors(), **{FLEET: sessions(1)})
+    ask(fail(ask(of), "T1"), sessions=1)
+    (found,) = [each for each in status.waiting({"board": of.aggregate}) if each.about is status.Awaited.BUDGET]
+    assert (found.names, found.command) == (("T2", "T3"), "budget")
+    assert found.reason == of.record("task:T2").reason
+
+
 def test_a_task_whose_own_budget_is_spent_is_blocked_alone() -> None:
     """When it is to be tried again."""
     every = make("T1", max_retries=3), make("T2"), make("T3")
@@ -180,6 +191,35 @@ def test_a_period_begins_with_the_first_share_and_ends_with_all_as_it_was() -> N
     of.elapse(FLEET, "Refilled")
     assert (of.state(FLEET), states(of, "T2"), account(of)) == ("Held", ["CLAIMED"], (0, 1, 0))
     assert of.part(FLEET, "Refilled").deadline_ms == of.now_ms + 1_000
+
+
+def _renewed(machine: Machine[Any]) -> Machine[Any]:
+    return machine.starting(sessions(2, period_ms=3_600_000), "purse")
+
+
+UNTOUCHED = row(purse.State.RENEWED, purse.Reopened, purse.State.OPEN, when=purse.is_untouched)
+
+MISTAKES: Mutants = {
+    "a period goes on where it begins": (
+        "a period ends by its time alone, and begins with the first share",
+        lambda: _renewed(instead(purse.machine, UNTOUCHED, when=purse.is_untouched)),
+    ),
+    "a person begins a period": (
+        "a period ends by its time alone, and begins with the first share",
+        lambda: _renewed(
+            instead(
+                instead(purse.machine, row(purse.State.FULL, purse.Raise, purse.State.OPEN, purse.add)),
+                row(purse.State.OPEN, purse.Raise, purse.State.OPEN, purse.add),
+            )
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_how_a_period_begins_breaks_a_promise(name: str) -> None:
+    """It begins with the first share that is taken from a full purse, and with nothing else."""
+    is_found(MISTAKES[name], named("purse").bounds)
 
 
 def test_a_share_that_is_set_aside_when_the_period_ends_belongs_to_the_next() -> None:

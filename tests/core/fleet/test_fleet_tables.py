@@ -184,7 +184,7 @@ def test_a_pause_says_why_and_is_ended_by_people_only() -> None:
 
 def test_doors_may_stay_open_for_ever() -> None:
     """Nobody need say that no more tasks will come."""
-    assert doors.rests(doors.Doors())
+    assert doors.machine.settled(doors.Doors())
 
 
 def test_letters_are_kept_in_order_until_they_are_delivered() -> None:

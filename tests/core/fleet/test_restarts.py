@@ -271,6 +271,12 @@ def test_an_intensity_that_could_never_be_is_refused(wrong: dict[str, int]) -> N
         Intensity(**wrong)
 
 
+def test_nothing_is_owed_to_an_agent_that_is_up() -> None:
+    """To one that is down it is: it is brought back, or quarantined."""
+    owed = {state for state in State if not supervision.machine.settled(supervision.Supervision(state))}
+    assert owed == {State.ASKING, State.RESTING}
+
+
 def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
     """And one that is free has nothing to be given back."""
     for state in (permit.State.HELD, permit.State.SPENT):

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from pyrsistent import pmap
 
-from lifefold.core.fleet import assignment, intent, job, seat, why
+from lifefold.core.fleet import assignment, budgets, intent, job, purse, seat, why
 from lifefold.core.fleet.why import phrases
 from lifefold.core.fleet.why.now import SENTENCES
 from lifefold.core.fleet.work import Work, fold
@@ -31,7 +31,8 @@ ANN_IS_AT_T0 = seat.Seat(seat.State.WORKING, "T0")
 BOB_IS_GONE = seat.Seat(seat.State.GONE, reason="no disk")
 
 
-BOARD = AggregateType("board", machines=(job.machine, seat.machine), views={"work": View(Work(), fold)})
+MACHINES = (job.machine, seat.machine, purse.machine)
+BOARD = AggregateType("board", machines=MACHINES, views={"work": View(Work(), fold)})
 """A board without rules: every task stays where it is put."""
 
 
@@ -55,11 +56,14 @@ def worker(name: str, **records: Record) -> Aggregate:
 
 
 def scene(
-    *tasks: job.Job, seats: Mapping[str, seat.Seat] | None = None, workers: tuple[Aggregate, ...] = ()
+    *tasks: job.Job,
+    seats: Mapping[str, seat.Seat] | None = None,
+    workers: tuple[Aggregate, ...] = (),
+    purses: Mapping[str, purse.Purse] | None = None,
 ) -> why.Scene:
     """Return the first of these tasks, looked at after a while; ann is at another one."""
     sat = {f"seat:{name}": each for name, each in (seats if seats is not None else {"ann": ANN_IS_AT_T0}).items()}
-    opened = Opened({f"task:{each.id}": each for each in tasks} | sat)
+    opened = Opened({f"task:{each.id}": each for each in tasks} | sat | dict(purses or {}))
     answer = react(BOARD, BOARD.start("board"), Envelope("", opened, 0, "plan"))
     assert isinstance(answer, Reaction)
     return why.look({each.name: each for each in (answer.aggregate, *workers)}, tasks[0].id, NOW_MS)
@@ -141,6 +145,14 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         "T1 is OPEN and ready: nobody is left to take it: bob has stopped (no work is left).",
     ),
     "ready, nobody there": (scene(make(), seats={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, no money free": (
+        scene(make(), purses={budgets.FLEET: purse.Purse(purse.State.HELD)}),
+        "T1 is OPEN and ready: all that is left of the fleet's budget is set aside for what is at work.",
+    ),
+    "ready, no money left": (
+        scene(make(), purses={budgets.of_task("T1"): purse.Purse(purse.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        "T1 is OPEN and ready: its budget is spent, and filled anew in 2 h.",
+    ),
     "ready, nobody able": (
         scene(make(role="writer")),
         "T1 is OPEN and ready: it needs an agent with the role writer, and there is none.",
@@ -471,6 +483,11 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         scene(make(State.BLOCKED, lacks="role:reviewer"), make(State.OPEN, "T0")),
         "Nothing moves T1 on: nobody is left who may take it.",
         [("cancel", "T1")],
+    ),
+    "blocked for want of money": (
+        scene(make(State.BLOCKED, lacks=f"{job.PURSE}agent/ann"), make(State.OPEN, "T0")),
+        "T1 goes on when a person lets more be spent.",
+        [("budget", "--agent ann"), ("cancel", "T1")],
     ),
     "waiting for no part": (
         scene(make(State.WAITING_FOR_SUBTASKS)),

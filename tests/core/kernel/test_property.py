@@ -9,10 +9,12 @@ from lifefold.core.kernel import (
     Event,
     Fairness,
     Machine,
+    Overview,
     Pattern,
     Property,
     Record,
     Row,
+    Scene,
     State,
     System,
     Temper,
@@ -24,6 +26,7 @@ from lifefold.core.kernel import (
     seeing,
     sometimes,
     strongly,
+    subject_of,
     weakly,
 )
 from lifefold.effects import Activity
@@ -186,3 +189,10 @@ def test_what_is_written_rightly_is_accepted() -> None:
     assert (found.temper, [each.strong for each in found.given]) == (Temper.LEADS_TO, [False, False, True])
     for owner in OWNERS:
         assert [each.name for each in owner([found, PROMISE]).properties] == ["it is so"] * 2
+
+
+def test_who_says_what_is_looked_at_is_asked_of_that_alone() -> None:
+    """And of the whole scene otherwise."""
+    scene = Scene({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
+    assert subject_of(PROMISE, scene) is scene
+    assert subject_of(seeing(str, PROMISE)[0], scene) == Overview({"a": "1", "b": "2"}, 1)

@@ -1,6 +1,7 @@
 """What shows that a session moves, how long it has not, and the signal for one that hangs: once, and to nobody else."""
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -8,12 +9,14 @@ import pytest
 
 from lifefold.interpreters.body import Silence, interrupt, last_progress_ms, launch
 from lifefold.interpreters.body import progress as measured
+from lifefold.interpreters.body.shim import output
 from session_ground import Bell, script
 
 pytestmark = pytest.mark.anyio
 
 WAITS = "echo > {bell}; read line < {go}"
-HEARS = "trap 'echo heard > {bell}' INT; echo begun > {bell}; while :; do read line < {go} && exit 0; done"
+HEARS = "trap 'echo heard > {bell}' INT; echo begun > {bell}; until [ -e {go} ]; do sleep 0.01; done"
+"""A shell that waits in a read may hear a signal only when that is over: this one hears it wherever it is."""
 
 
 def set_ms(path: Path, at_ms: int) -> None:
@@ -43,24 +46,23 @@ async def test_progress_is_the_start_the_output_and_the_heartbeat_whichever_came
 
 
 async def test_output_that_is_written_over_is_progress_too(tmp_path: Path) -> None:
-    """A log that has reached its limit does not grow, and the session still moves."""
+    """A log that has reached its limit does not grow, and the session still moves: where it is written goes on."""
     run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
-    flood = (
-        f"head -c 9000 /dev/zero; echo > {bell}; read line < {go}; head -c 9000 /dev/zero; echo > {bell}; read l < {go}"
-    )
-    session = await launch(run, script(flood, output_limit_bytes=1_000))
+    session = await launch(run, script(WAITS.format(bell=bell, go=go)))
     await bell.heard()
+    assert session.start is not None
+    log = output.OutputLog(str(run), 1_000)
+    log.write(bytes(9_000))
     for name in ("output.log", "output.position"):
-        set_ms(run / name, 1_000)
-    before_ms = last_progress_ms(run, tmp_path / "none")
-    go.ring()
-    await bell.heard()
+        set_ms(run / name, session.start.at_ms - 5_000)
+    assert last_progress_ms(run, tmp_path / "none") == session.start.at_ms
+    log.write(bytes(9_000))
+    set_ms(run / "output.log", session.start.at_ms - 5_000)
+    moved_ms = (run / "output.position").stat().st_mtime_ns // 1_000_000
+    assert last_progress_ms(run, tmp_path / "none") == moved_ms
+    assert moved_ms >= session.start.at_ms
     go.ring()
     await session.wait()
-    after_ms = last_progress_ms(run, tmp_path / "none")
-    assert before_ms is not None
-    assert after_ms is not None
-    assert after_ms >= before_ms
 
 
 def test_silence_does_not_last_longer_because_the_machine_slept_or_a_clock_was_set(
@@ -98,7 +100,7 @@ def test_silence_does_not_last_longer_because_the_machine_slept_or_a_clock_was_s
 
 async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(tmp_path: Path) -> None:
     """A runner that has come back says again what it may have said; another wish is another signal."""
-    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
+    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
     session = await launch(run, script(HEARS.format(bell=bell, go=go)))
     assert await bell.heard() == "begun"
     for wish in ("worker/ann 7 0", "worker/ann 7 0", "worker/ann 7 0"):
@@ -106,7 +108,7 @@ async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(
     assert await bell.heard() == "heard"
     await interrupt(run, "worker/ann 9 0")
     assert await bell.heard() == "heard"
-    go.ring()
+    go.touch()
     ended = await session.wait()
     assert (ended.outcome, ended.code) == ("exited", 0)
     assert bell.is_silent()
@@ -130,26 +132,27 @@ async def test_who_has_ended_or_is_being_ended_is_not_signalled(tmp_path: Path) 
 
 async def test_only_the_sessions_own_process_hears_the_signal(tmp_path: Path) -> None:
     """Its children are its own affair."""
-    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
+    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
     child = f"trap 'echo child > {bell}' INT; while :; do sleep 0.01; done"
     text = f"trap 'echo agent > {bell}' INT; (exec sh -c \"{child}\") & echo > {bell}; "
-    text += f"while :; do read l < {go} && exit 0; done"
+    text += f"until [ -e {go} ]; do sleep 0.01; done"
     session = await launch(run, script(text))
     await bell.heard()
     await interrupt(run, "once")
     assert await bell.heard() == "agent"
-    go.ring()
+    go.touch()
     await session.wait()
     assert bell.is_silent()
 
 
 async def test_a_stopped_process_hears_it(tmp_path: Path) -> None:
     """It is let go on, as it could not hear anything."""
-    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
-    text = f"trap 'echo heard > {bell}' INT; echo > {bell}; kill -STOP $$; while :; do read l < {go} && exit 0; done"
-    session = await launch(run, script(text))
-    await bell.heard()
+    run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
+    session = await launch(run, script(HEARS.format(bell=bell, go=go)))
+    assert await bell.heard() == "begun"
+    assert session.start is not None
+    os.kill(session.start.pid, signal.SIGSTOP)
     await interrupt(run, "once")
     assert await bell.heard() == "heard"
-    go.ring()
+    go.touch()
     await session.wait()

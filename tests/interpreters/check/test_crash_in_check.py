@@ -91,7 +91,8 @@ def test_what_is_not_idempotent_is_known_again_by_its_identity() -> None:
     asked = {each for each in words if isinstance(each, type) and issubclass(each, Effect) and each is not Effect}
     once = {each.__name__ for each in asked if not each.idempotent}
     assert once - {each.__name__ for each in asked if each.recognised} == {"Begin", "Postpone"}
-    assert {each.__name__ for each in asked if each.recognised} == {"CallHook", "EscalateSilence", "ReturnBudget"}
+    recognised = {each.__name__ for each in asked if each.recognised}
+    assert recognised == {"CallHook", "EscalateSilence", "InterruptSession", "ReturnBudget"}
 
 
 @pytest.mark.parametrize("name", ["session-in-fleet", "runtime-graceful", "status", "agent"])
