@@ -159,9 +159,12 @@ def _purses(plan: Plan) -> Iterator[tuple[str, purse.Purse]]:
 
 
 def purse_of(ref: str, caps: Caps, budget: Budget) -> Iterator[tuple[str, purse.Purse]]:
-    """Yield a purse with these caps; none if there is none."""
+    """Yield a purse with these caps; none if there is none. Raises ``ValueError`` if a claim is given none of it."""
     limited = ((resource, cap) for resource in Resource if (cap := caps.of(resource)) is not None)
     lines = tuple(purse.Line(resource, budget.share.of(resource), Account(cap=cap)) for resource, cap in limited)
+    unshared = [each.resource for each in lines if each.share < 1]
+    if unshared:
+        raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
     if lines:
         yield ref, purse.Purse(lines=lines, period_ms=budget.period_ms, charges_the_silent=budget.charges_the_silent)
 

@@ -8,8 +8,8 @@ from aggregate_hand import Hand
 from board_hand import assigned, brief, close, fail, go, make, opened, rest, split, states
 from lifefold.core import task
 from lifefold.core.budget.account import Account
-from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import budgets, doors, intent, job, purse, seat, status
+from lifefold.core.budget.amounts import Amounts, Caps, Resource
+from lifefold.core.fleet import AgentPlan, Budget, Plan, budgets, doors, intent, job, opening, purse, seat, status
 from lifefold.core.fleet.accounts import balances
 from lifefold.core.kernel import Created, Machine, row
 from lifefold.interpreters.check.targets import named
@@ -249,6 +249,14 @@ def test_a_new_task_that_has_no_purse_of_its_own_has_a_share_of_the_fleets() -> 
     of.give("task:T2", Created(make("T2")))
     ask(close(of, "T1"), sessions=1)
     assert (of.state("task:T2"), account(of)) == ("CLAIMED", (1, 1, 0))
+
+
+def test_a_plan_that_limits_what_a_claim_is_given_none_of_is_refused() -> None:
+    """Such a limit would hold nobody back: nothing would be set aside for it."""
+    agents = (AgentPlan("ann", caps=Caps(sessions=1)),)
+    plan = Plan("any", agents, (), budget=Budget(Caps(tokens=50), Amounts(tokens=20)))
+    with pytest.raises(ValueError, match=r"^purse:agent/ann: limits sessions, of which the share of a claim"):
+        list(opening(plan, 0))
 
 
 def test_a_brief_says_what_the_sessions_of_a_claim_may_cost() -> None:

@@ -1,0 +1,48 @@
+"""The whole fleet under operators, agents, time, messages and crashes, in any order: it keeps all its promises."""
+
+from typing import Any, Final
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from fleet_life import Fleet
+from lifefold.core.kernel import System
+from lost_rules import without
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        settings(max_examples=25, stateful_step_count=40),
+        pytest.param(settings(max_examples=400, stateful_step_count=120), marks=pytest.mark.campaign),
+    ],
+    ids=["short", "long"],
+)
+def test_a_fleet_keeps_its_promises_whatever_happens_to_it(course: Any) -> None:
+    """Those of every machine, of the board and the workers, of all together; and what people expect of any fleet."""
+    run_state_machine_as_test(Fleet, settings=course)
+
+
+LOST: Final = {
+    "obey": "an agent that is to stop or to hold does so at once",
+    "hand_over": "no task has two owners, and every owner sits at its task",
+    "settle": "whoever has a share set aside sits at a task",
+    "match": "nobody waits while a task is ready that he may take",
+    "work_ends": "an agent that has stopped has no work to be done",
+    "look_again": "no task waits for a role, or for trust, that nobody has",
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_a_fleet_without_a_rule_breaks_a_promise_soon(name: str) -> None:
+    """What is wrong at a step is found at that step; what never comes is for simulations, and for the check."""
+
+    class Lost(Fleet):
+        subject: System = without(name)
+
+    course = settings(
+        max_examples=200, stateful_step_count=60, database=None, derandomize=True, phases=[Phase.generate]
+    )
+    with pytest.raises(AssertionError, match=LOST[name]):
+        run_state_machine_as_test(Lost, settings=course)
