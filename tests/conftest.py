@@ -10,7 +10,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
-settings.register_profile("short", derandomize=True, deadline=None, max_examples=50, print_blob=True)
+settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
 settings.register_profile("campaign", settings.get_profile("short"), max_examples=200)
 settings.load_profile("short")
 

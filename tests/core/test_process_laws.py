@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifefold.core import process
@@ -212,6 +212,7 @@ def test_the_courses_come_everywhere() -> None:
     visited: set[State] = set()
     kinds: set[str] = set()
 
+    @settings(max_examples=50)
     @given(LIMITS, happenings())
     def visit(limits: Limits, course: list[Happening]) -> None:
         life = live(limits, course)

@@ -60,7 +60,7 @@ def has_no_section(a: Runtime) -> bool:
 @pytest.mark.parametrize(
     "machine",
     [
-        pytest.param(each, marks=pytest.mark.campaign if each in {graceful, supervised} else (), id=each.name)
+        pytest.param(each, marks=pytest.mark.campaign if each is not runtime.machine else (), id=each.name)
         for each in (runtime.machine, agentpy, graceful, supervised, watched)
     ],
 )

@@ -56,6 +56,7 @@ def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
     assert (ended.fate, ended.differs) == (Fate.SAME, ())
 
 
+@pytest.mark.campaign
 def test_what_is_told_needlessly_changes_nothing(campaign: Campaign) -> None:
     """Who hears twice that a task has failed does nothing the second time; who never hears it is another one."""
     told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason))`"

@@ -71,6 +71,7 @@ def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
     return [*left[:place], *instead, *left[place:]]
 
 
+@pytest.mark.campaign
 def test_a_fleet_of_one_agent_and_one_task_keeps_all_its_promises() -> None:
     """Whatever its agent, its git and its people do, in whatever order and however late."""
     report = proven(system, FEW, opening=planned(1, 1, max_retries=0))

@@ -95,7 +95,9 @@ def test_what_is_not_idempotent_is_known_again_by_its_identity() -> None:
     assert recognised == {"CallHook", "EscalateSilence", "InterruptSession", "ReturnBudget"}
 
 
-@pytest.mark.parametrize("name", ["session-in-fleet", "runtime-graceful", "status", "agent"])
+@pytest.mark.parametrize(
+    "name", ["session-in-fleet", pytest.param("runtime-graceful", marks=pytest.mark.campaign), "status", "agent"]
+)
 def test_shipped_machines_survive_crashes_wherever_they_are(name: str) -> None:
     """Those whose effects are not idempotent among them; `make certificates` has all of them, and more inputs."""
     target = named(name)

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
 from fleet_ground import Ground
 from fleet_person import run, say, when
 from lifefold.core import approval, task
@@ -19,17 +20,6 @@ from lifefold.interpreters.engine import Interpreter, Ongoing
 from lifefold.interpreters.run import Runner, Verdict
 
 ASKS = 'approval = "merge"'
-
-LATER = pytest.mark.campaign
-
-
-def on(first: str, second: str) -> pytest.MarkDecorator:
-    """Run a test on both back ends: on the second one in campaigns only."""
-    return pytest.mark.parametrize("backend", [first, pytest.param(second, marks=LATER)])
-
-
-on_asyncio_first, on_trio_first = on("asyncio", "trio"), on("trio", "asyncio")
-on_both_later = pytest.mark.parametrize("backend", [pytest.param(each, marks=LATER) for each in ("asyncio", "trio")])
 
 
 def alone(_runner: Runner) -> None:
@@ -175,7 +165,7 @@ def test_a_runner_that_is_killed_while_work_waits_for_a_person_loses_nothing(gro
     assert ground.processes() == []
 
 
-@on("asyncio", "trio")
+@on_asyncio_first
 def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(ground: Ground, backend: str) -> None:
     """It was kept, and nobody knows: the next runner finds it kept, and a person is asked about that."""
     ground.prepare("ask-1").demand("ask-1", ASKS).demand("", 'approval_timeout = "1h"')

@@ -11,6 +11,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from back_ends import on_asyncio_first, on_trio_first
 from fleet_ground import Ground
 from fleet_person import run, when
 from lifefold.core import task
@@ -61,14 +62,6 @@ pathlib.Path(name + ".txt").write_text(prompt)
 """
 
 LIMIT_BYTES: Final = 64_000
-
-
-def on(first: str, second: str) -> pytest.MarkDecorator:
-    """Run a test on both back ends: on the second one in campaigns only."""
-    return pytest.mark.parametrize("backend", [first, pytest.param(second, marks=pytest.mark.campaign)])
-
-
-on_asyncio_first, on_trio_first = on("asyncio", "trio"), on("trio", "asyncio")
 
 
 @pytest.fixture
