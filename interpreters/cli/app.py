@@ -7,6 +7,7 @@ imports what it needs when it is called. Exit codes are public: 0 all is well, 1
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -263,7 +264,7 @@ def _add_simulate(commands: _Commands) -> None:
     simulate.add_argument("--seed", metavar="S", type=_natural, help="begin with this one; alone, try it only")
     simulate.add_argument("--jobs", metavar="J", type=_positive, default=1, help="try several at a time")
     simulate.add_argument(
-        "--hours", metavar="H", type=_positive, default=24, help="virtual hours under faults (default: 24)"
+        "--hours", metavar="H", type=_duration, default=24, help="virtual hours under faults, as 6 or 0.5 (default: 24)"
     )
     simulate.add_argument("--fault", metavar="NAME=RATE", action="append", help="how often a fault happens; or none")
     simulate.add_argument("--all-faults", action="store_true", help="let every run have all faults, not some")
@@ -314,6 +315,12 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return int(text)
+
+
+def _duration(text: str) -> float:
+    if re.fullmatch(r"\d{1,6}(\.\d+)?", text) is None or float(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of hours above 0, as 6 or 0.5")
+    return float(text)
 
 
 class _ShowVersion(argparse.Action):

@@ -153,3 +153,14 @@ def test_nothing_goes_wrong_if_nothing_is_to(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr().out
     assert "faults       none" in said
     assert "runners      none has died" in said
+
+
+def test_a_part_of_an_hour_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    """And what is no number of hours is refused, with what is one."""
+    assert main(["simulate", "doors:machine", "--seed", "1", "--hours", "0.25", "--json"]) == 0
+    assert 0 < json.loads(capsys.readouterr().out)["virtual_ms"] < 3_600_000
+    for wrong in ("0", "-1", "1h", "nan", "1e3"):
+        with pytest.raises(SystemExit) as refused:
+            main(["simulate", "doors:machine", f"--hours={wrong}"])
+        assert refused.value.code == 2
+        assert f"{wrong!r} is no number of hours above 0, as 6 or 0.5" in capsys.readouterr().err
