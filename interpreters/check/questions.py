@@ -143,9 +143,9 @@ _PROCESS: Final = Question(
 )
 
 
-def _fleet(agents: int, tasks: int, *, retries: int) -> Opening:
-    """Return what opens a fleet of so many agents, who may err once, with tasks that are tried again so often."""
-    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+def _fleet(agents: int, tasks: int, *, retries: int, errors: int = 2) -> Opening:
+    """Return what opens a fleet of agents, who stop by so many errors, with tasks that are tried again so often."""
+    limits = session.Limits(max_consecutive_errors=errors, max_total_errors=errors)
     plan = fleet.Plan(
         "small",
         tuple(fleet.AgentPlan(name, limits) for name in ("ann", "ben")[:agents]),
@@ -299,6 +299,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "fleet-stalling": Question(
         opening=_stalling(),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-2x3": Question(
+        opening=_fleet(2, 3, retries=0, errors=1),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
