@@ -76,11 +76,20 @@ def in_words(name: Name, way: int) -> str:
             return f"{of}: takes {way:,} ms more than the least"
         case "by":
             return f"{of}: by {way:,} ms more than the least"
-        case "people" | "to whom" | "what" | "which end":
-            return f"{kind} ({of}): the {_ordinal(way)} other"
+        case "which end":
+            return f"{of}: ends in way {way + 1} of those that it may, not in way 1"
+        case str() if kind in _SAID:
+            return f"time {of} that people may speak: {_SAID[kind].format(way + 1)}"
         case _:
             return f"{kind}: {of}"
 
 
-def _ordinal(number: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
+_SAID: Final = {
+    "people": "somebody does",
+    "to whom": "to aggregate {} of those that there are, not to the first",
+    "needless": "be it of any use or not",
+    "spares": "nothing that would be the end of something",
+    "what": "kind {} of what may be said, not the first",
+    "which": "number {} of that kind, not the first",
+}
+"""What a choice of people means that is not the orderly one. ``{}`` is the way it went, counted from one."""
