@@ -17,7 +17,7 @@ class Resource(StrEnum):
     SESSIONS = "sessions"
 
 
-class Amounts(msgspec.Struct, frozen=True):
+class Amounts(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """So much of everything: millionths of a dollar, tokens read and written, milliseconds, sessions."""
 
     microusd: int = 0
