@@ -17,12 +17,29 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from lifefold.core import task
-from lifefold.core.fleet import budgets, claiming, job, purse, room, seat
+import msgspec
+
+from lifefold.core import session, task
+from lifefold.core.fleet import budgets, claiming, intent, job, purse, room, seat
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.nearby import whole_board
 from lifefold.core.fleet.work import CLAIMED, FIRST, Asked, Place, tasks_of, work_of
-from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, near, rule
+from lifefold.core.kernel import (
+    Aggregate,
+    Dispatch,
+    Overview,
+    Property,
+    Scene,
+    Transition,
+    always,
+    always_step,
+    leads_to,
+    near,
+    rule,
+    seeing,
+    weakly,
+)
+from lifefold.effects import MergeWork, ParkWork, PrepareWorktree, VerifyWork
 
 
 def room_of(worker: str) -> str:
@@ -213,4 +230,38 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     ),
     always("who is asked to make room was at what it had to let go, and works at nothing", has_let_go),
     always_step("what is given back has not failed by that", is_no_failure),
+)
+
+
+class Desk(msgspec.Struct, frozen=True):
+    """Whether somebody ``sits_idle``: at a task that is not his any more, whether it was taken from him or is done."""
+
+    sits_idle: bool
+
+
+def desk(of: Aggregate) -> Desk | bool:
+    """Return of a board whether somebody sits idle; of a worker, whether it was asked to hold."""
+    if of.kind != "board":
+        return of.record("intent").state in intent.RESTS
+    seats = [each for ref, each in of.entities.items() if ref.startswith("seat:") and each.state is seat.State.WORKING]
+    return Desk(any(of.record(f"task:{each.record.task}").owner != each.ref.removeprefix("seat:") for each in seats))
+
+
+def _sits_idle(fleet: Overview) -> bool:
+    """Tell whether somebody sits idle, and nobody is held."""
+    seen = fleet.aggregates.values()
+    return any(isinstance(each, Desk) and each.sits_idle for each in seen) and not any(each is True for each in seen)
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+    desk,
+    leads_to(
+        "whoever has lost his task is free at last, or gone, however long his session would run",
+        _sits_idle,
+        lambda fleet: not _sits_idle(fleet),
+        given=weakly(
+            *(PrepareWorktree, VerifyWork, ParkWork, MergeWork),
+            *(session.SessionStarted, intent.RunWanted, intent.ResumeWanted),
+        ),
+    ),
 )
