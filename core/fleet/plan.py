@@ -141,7 +141,9 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
-    yield _opened(board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan), **_rooms(plan)}, at_ms)
+    yield _opened(
+        board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan), **_rooms(plan)}, at_ms
+    )
     keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
     metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:

@@ -153,9 +153,7 @@ def _asked(board: Aggregate, place: Place, asked: Asked) -> Dispatch | None:
 def _may_take(board: Aggregate, worker: str, place: Place, asked: Asked) -> bool:
     """Tell whether somebody who is at work might take this task instead."""
     sat: seat.Seat = board.record(f"seat:{worker}")
-    return (
-        sat.state is seat.State.WORKING and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
-    )
+    return sat.state is seat.State.WORKING and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
 
 # The promises
@@ -200,6 +198,12 @@ def nobody_is_kept_waiting(board: Aggregate) -> bool:
     return not work_of(board).is_preempting or claiming.next_pair(board) is not None or next_asked(board) is None
 
 
+def is_there(board: Aggregate) -> bool:
+    """Whoever makes room is there: of one who is gone nobody waits for it."""
+    seats = (board.entities.get(f"seat:{name}") for name in _asked_rooms(board))
+    return all(sat is None or sat.state in seat.PRESENT for sat in seats)
+
+
 def view_agrees(board: Aggregate) -> bool:
     """What is looked up of rooms, and of who is to work at what, is found again without the view."""
     work, is_preempting = work_of(board), any(ref.startswith("room:") for ref in board.entities)
@@ -217,7 +221,12 @@ def is_no_failure(step: Transition) -> bool:
         return True
     before: Job = step.before.record
     now: Job = step.after.record
-    same = (now.retries, now.limit, now.failure, now.kept) == (before.retries, before.limit, before.failure, before.kept)
+    same = (now.retries, now.limit, now.failure, now.kept) == (
+        before.retries,
+        before.limit,
+        before.failure,
+        before.kept,
+    )
     return same and step.entered is task.State.OPEN and not now.owner
 
 
@@ -229,6 +238,7 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
         always("nobody works at what comes later while a task waits that he may take", nobody_is_kept_waiting),
     ),
     always("who is asked to make room was at what it had to let go, and works at nothing", has_let_go),
+    always("whoever makes room is there", is_there),
     always_step("what is given back has not failed by that", is_no_failure),
 )
 
