@@ -251,7 +251,7 @@ class SupervisedSession(YieldingSession, frozen=True):
     supervised: bool = False
 
     def normal_form(self) -> "SupervisedSession":
-        """Return it without its numbers where no session follows, and without the time of an interruption that is over."""
+        """Return it without its numbers where no session follows, and without the time of a wish that is over."""
         unhurried = self if self.state is State.INTERRUPTING else replace(self, within_ms=0)
         if self.supervised or self.state is not State.STOPPED:
             return unhurried

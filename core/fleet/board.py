@@ -2,10 +2,10 @@
 
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
 starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
-says who gets what, ``dependencies`` what one task means for another, ``trusting`` what trust means for tasks,
-``budgets`` what may be spent, ``preemption`` who makes room for what comes first, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to
-approve, ``doors`` whether more tasks may come. When nothing is left to do and no more will come, everybody is sent
-home; so it is over, too, when nobody is left.
+says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
+another, ``trusting`` what trust means for tasks, ``budgets`` what may be spent, ``restarts`` who is begun anew,
+``proposal`` what becomes of a plan that a person has to approve, ``doors`` whether more tasks may come. When nothing is
+left to do and no more will come, everybody is sent home; so it is over, too, when nobody is left.
 """
 
 from collections import Counter

@@ -12,9 +12,9 @@ KERNEL = (
 ).split()
 
 FLEET = (
-    "AgentPlan Budget Caps GatePlan Plan Preemption TaskPlan assignment board budgets departure doors intent job mailbox"
-    " meter opening permit preemption promises proposal pulse purse restarts room seat status supervision system"
-    " trusting work worker"
+    "AgentPlan Budget Caps GatePlan Plan Preemption TaskPlan assignment board budgets departure doors intent job"
+    " mailbox meter opening permit preemption promises proposal pulse purse restarts room seat status supervision"
+    " system trusting work worker"
 ).split()
 
 

@@ -24,7 +24,6 @@ from lifefold.core.fleet import (
     mailbox,
     opening,
     preemption,
-    purse,
     seat,
     worker,
 )
@@ -235,8 +234,8 @@ def test_only_who_is_trusted_so_far_makes_room() -> None:
 def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_room: dict[str, str]) -> None:
     """What is at work would be lost for nothing; the share that its owner holds is not counted."""
     caps = Caps(sessions=sessions)
-    purses: dict[str, purse.Purse] = dict(purse_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1))))
-    of = ask(board(make("L1", priority=2), seats=("ann",), **purses))
+    ((ref, limited),) = purse_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
+    of = ask(opened(make("L1", priority=2), seats=("ann",), **{ref: limited}, **preemption.rooms(("ann",), 0)))
     assert asked(add(of, "X", 1)) == makes_room
 
 

@@ -96,7 +96,7 @@ def ended_well(ground: Ground) -> None:
 
 
 def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_path: Path) -> None:
-    """Its session is asked to end; the task loses no retry, is done anew afterwards, and `why` says what has happened."""
+    """Its session is asked to end; the task loses no retry, is done anew afterwards, and `why` says what happened."""
     ground = prepared(tmp_path, "[fleet.preemption]")
     with ground.running() as run:
         with ground.at_gate("low"):
