@@ -25,6 +25,7 @@ from lifefold.core.fleet import (
     opening,
     preemption,
     seat,
+    why,
     worker,
 )
 from lifefold.core.fleet import status as projection
@@ -340,6 +341,14 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     ask(of)
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
     assert [each.makes_room_for for each in seen] == [""]
+
+
+def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
+    """In the sentence of each of the two."""
+    of, agent = add(busy(2, seats=("ann",)), "X", 1), running().aggregate
+    both = {"board": of.aggregate, agent.name: agent}
+    assert "nobody is free: ann makes room for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
+    assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
 @pytest.mark.parametrize(
