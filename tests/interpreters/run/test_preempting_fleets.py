@@ -77,6 +77,11 @@ def changed(ground: Ground, old: str, new: str) -> Ground:
     return ground
 
 
+def deaf(ground: Ground) -> Ground:
+    """Have the agent not hear that it is asked to end."""
+    return changed(ground, "env = { ", 'env = { DEAF = "1", ')
+
+
 def add_urgent(ground: Ground) -> None:
     ground.call("task", "add", "--id", "urgent", "--prompt", "at once", "--priority", "1")
 
@@ -112,11 +117,31 @@ def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_pat
 
 def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) -> None:
     """That is the fleet's, and not the agent's grace, which is an hour here."""
-    ground = changed(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'), 'grace = "300ms"', 'grace = "1h"')
+    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'))
+    changed(ground, 'grace = "300ms"', 'grace = "1h"')
     with ground.running() as run:
         with ground.at_gate("low"):
             add_urgent(ground)
             run.until("Running -> Interrupting")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low", "urgent", "low"]
+    assert "GraceExceeded" in ground.call("log").stdout
+    ended_well(ground)
+
+
+def test_people_are_told_who_makes_room_as_long_as_it_lasts(tmp_path: Path) -> None:
+    """By `status` and by `why`; what the session comes to meanwhile does not count, for the task was taken from it."""
+    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "1h"'))
+    (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            add_urgent(ground)
+            run.until("Running -> Interrupting")
+            assert "make room for urgent" in ground.call("status").stdout
+            assert "nobody is free: agent makes room for urgent" in ground.call("why", "urgent").stdout
+            assert "it makes room for urgent" in ground.call("why", "low").stdout
+            (agent,) = ground.json("status")["agents"]
+            assert agent["makes_room_for"] == "urgent"
         assert "2 of 2 tasks closed" in run.rest()
     assert order(ground) == ["low", "urgent", "low"]
     ended_well(ground)
