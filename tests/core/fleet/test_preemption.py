@@ -24,6 +24,7 @@ from lifefold.core.fleet import (
     mailbox,
     opening,
     preemption,
+    room,
     seat,
     why,
     worker,
@@ -31,7 +32,7 @@ from lifefold.core.fleet import (
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet.plan import purse_of
 from lifefold.core.fleet.work import work_of
-from lifefold.core.kernel import Created, Opened, Record, replace
+from lifefold.core.kernel import Created, Machine, Opened, Record, replace
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.effects import CancelSession, ForceStopSession
 from lifefold.interpreters.check import check
@@ -212,6 +213,18 @@ def test_one_who_is_just_gone_is_not_asked() -> None:
     assert (asked(of), states(of, "L2", "Y")) == ({}, ["OPEN", "OPEN"])
 
 
+def test_one_who_goes_and_gives_back_its_share_is_not_asked() -> None:
+    """What it had makes no room any more, though it is still on its way to be given back."""
+    caps = Caps(sessions=1)
+    ((ref, limited),) = purse_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
+    rooms = preemption.rooms(("ann", "bob"), 0)
+    of = ask(opened(make("L1", priority=2), seats=("ann", "bob"), **{ref: limited}, **rooms), "bob")
+    add(of, "X", 1)
+    go(of, "bob")
+    assert (asked(of), states(of, "L1", "X")) == ({}, ["OPEN", "OPEN"])
+    assert assigned(ask(of, "ann")) == [("worker/ann", "X")]
+
+
 def test_only_who_has_its_role_makes_room() -> None:
     """Though somebody else is at something of lower priority."""
     of = add(busy(8, 9, seats={"ann": ("r",), "bob": ()}), "X", 8, role="r")
@@ -341,6 +354,14 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     ask(of)
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
     assert [each.makes_room_for for each in seen] == [""]
+
+
+def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
+    """Without one of its other rows it would be no machine at all."""
+    rows = [each for each in room.machine.rows if each.event is not room.RoomPassedOn]
+    lost = Machine("room", room.Room(), rows=rows, properties=room.PROMISES, rests=room.rests)
+    assert [each.name for each in check(lost).broken()]
+    assert not check(room.machine).broken()
 
 
 def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
