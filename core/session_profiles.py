@@ -38,6 +38,7 @@ from lifefold.core.session import (
     SessionExited,
     State,
     Suspended,
+    UrgentMessage,
     backoff,
     build_prompt,
     count_error,
@@ -46,6 +47,7 @@ from lifefold.core.session import (
     machine,
     threshold_reached,
 )
+from lifefold.core.session_yielding import INSTEAD, PROMISES, ROWS, YieldingSession, YieldWanted
 from lifefold.effects import End, LogFatal, RunSession
 
 
@@ -243,16 +245,17 @@ class Restarted(Event, frozen=True):
     """Somebody begins the agent anew that has stopped (profile ``session-supervised``)."""
 
 
-class SupervisedSession(Session, frozen=True):
-    """A session that is begun anew after it has stopped, if it is ``supervised``."""
+class SupervisedSession(YieldingSession, frozen=True):
+    """A session that is begun anew after it has stopped, if it is ``supervised``; and may be told to yield."""
 
     supervised: bool = False
 
     def normal_form(self) -> "SupervisedSession":
-        """Return it without its numbers where no session follows."""
+        """Return it without its numbers where no session follows, and without the time of a wish that is over."""
+        unhurried = self if self.state is State.INTERRUPTING else replace(self, within_ms=0)
         if self.supervised or self.state is not State.STOPPED:
-            return self
-        return replace(self, session_seq=0, attempt=0, suspensions=0)
+            return unhurried
+        return replace(unhurried, session_seq=0, attempt=0, suspensions=0)
 
 
 def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
@@ -289,13 +292,18 @@ def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) 
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
-    about="session-in-fleet, but an agent that has stopped may be begun anew",
-    rows=(*in_fleet.rows, row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised)),
+    about="session-in-fleet, but an agent that has stopped may be begun anew, and a session has its time to yield",
+    rows=(
+        *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
+        *ROWS,
+        row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised),
+    ),
     during=dict(in_fleet.during.items()),
-    postpone=dict(in_fleet.postpone.items()),
+    postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},
     invariants=in_fleet.invariants,
     properties=(
         *_but_for_restarts(in_fleet.properties),
+        *PROMISES,
         always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
         takes(
             "whoever has stopped can be begun anew",

@@ -12,11 +12,13 @@ from lifefold.core.fleet import (
     mailbox,
     meter,
     permit,
+    preemption,
     promises,
     proposal,
     pulse,
     purse,
     restarts,
+    room,
     seat,
     status,
     supervision,
@@ -24,7 +26,7 @@ from lifefold.core.fleet import (
     work,
     worker,
 )
-from lifefold.core.fleet.plan import AgentPlan, Budget, GatePlan, Plan, TaskPlan, opening
+from lifefold.core.fleet.plan import AgentPlan, Budget, GatePlan, Plan, Preemption, TaskPlan, opening
 from lifefold.core.kernel import System
 
 system = System("fleet", board.aggregate, worker.aggregate, properties=promises.PROMISES)
@@ -35,6 +37,7 @@ __all__ = [
     "Caps",
     "GatePlan",
     "Plan",
+    "Preemption",
     "TaskPlan",
     "assignment",
     "board",
@@ -47,11 +50,13 @@ __all__ = [
     "meter",
     "opening",
     "permit",
+    "preemption",
     "promises",
     "proposal",
     "pulse",
     "purse",
     "restarts",
+    "room",
     "seat",
     "status",
     "supervision",

@@ -131,13 +131,17 @@ class Dropped(Event, frozen=True):
 
 
 class Recalled(Event, frozen=True):
-    """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20)."""
+    """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20).
+
+    Its session may take ``within_ms`` to end; with 0 it has its agent's grace.
+    """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     task: str = ""
     epoch: int = 0
     reason: str = ""
+    within_ms: int = 0
 
     @classmethod
     def examples(cls) -> tuple["Recalled", ...]:

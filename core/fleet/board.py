@@ -2,10 +2,10 @@
 
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
 starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
-says who gets what, ``dependencies`` what one task means for another, ``trusting`` what trust means for tasks,
-``budgets`` what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to
-approve, ``doors`` whether more tasks may come. When nothing is left to do and no more will come, everybody is sent
-home; so it is over, too, when nobody is left.
+says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
+another, ``trusting`` what trust means for tasks, ``budgets`` what may be spent, ``restarts`` who is begun anew,
+``proposal`` what becomes of a plan that a person has to approve, ``doors`` whether more tasks may come. When nothing is
+left to do and no more will come, everybody is sent home; so it is over, too, when nobody is left.
 """
 
 from collections import Counter
@@ -20,9 +20,11 @@ from lifefold.core.fleet import (
     intent,
     job,
     permit,
+    preemption,
     proposal,
     purse,
     restarts,
+    room,
     seat,
     trusting,
 )
@@ -110,6 +112,7 @@ def view_agrees(board: Aggregate) -> bool:
         and set(work.dry) == _dry(board)
         and {asked: count for asked, count in work.able.items() if count} == _able(seats)
         and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
+        and preemption.view_agrees(board)
     )
 
 
@@ -241,6 +244,7 @@ PROMISES: tuple[Property[Aggregate], ...] = (
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     *OF_TASKS,
     *budgets.PROMISES,
+    *preemption.PROMISES,
     *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
     always("what is looked up is what the tasks and seats are", view_agrees),
@@ -250,12 +254,16 @@ PROMISES: tuple[Property[Aggregate], ...] = (
 
 aggregate = AggregateType(
     NAME,
-    machines=(job.machine, seat.machine, purse.machine, proposal.machine, doors.machine, permit.machine),
+    machines=(job.machine, seat.machine, purse.machine, proposal.machine, doors.machine, permit.machine, room.machine),
     rules=(
         *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
+        preemption.take_away,
+        *(rule(on=each)(preemption.make_room) for each in (job.machine, seat.machine, purse.machine, room.machine)),
         budgets.reopen,
         budgets.reserve,
         budgets.settle,
+        preemption.use_room,
+        preemption.leave_room,
         claiming.hand_over,
         claiming.recall,
         claiming.release,
@@ -297,6 +305,7 @@ aggregate = AggregateType(
         seat.machine.name: (seat.Promoted, seat.Demoted, seat.Violated),
         purse.machine.name: (purse.Raise,),
         permit.machine.name: (),
+        room.machine.name: (),
     },
     properties=PROMISES,
 )

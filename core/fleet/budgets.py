@@ -43,6 +43,12 @@ def admits(board: Aggregate, agent: str, name: str) -> bool:
     return all(each is None or (each.state in purse.ADMITS and agent not in each.record.holders) for each in purses)
 
 
+def leaves_a_share(board: Aggregate, agent: str, name: str) -> bool:
+    """Tell whether there is a share for a task in every purse that is concerned, besides what the agent holds now."""
+    purses = (board.entities.get(ref) for ref in _concerned(agent, name))
+    return all(each is None or each.state in purse.ADMITS for each in purses)
+
+
 def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
     """Return what blocks a task because a purse that it needs is spent for good; None if none is."""
     for ref in (FLEET, of_task(name)):

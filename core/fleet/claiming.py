@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import assignment, budgets, job, purse, seat
+from lifefold.core.fleet import assignment, budgets, job, purse, room, seat
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
@@ -40,7 +40,7 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
         return None
     for (_priority, _ordinal, name), asked in sorted((places[0], asked) for asked, places in work.ready.items()):
         record: Job = board.record(f"task:{name}")
-        if _is_unwanted(board, record):
+        if is_unwanted(board, name):
             continue
         for waiting in work.waiting:
             worker = waiting.removeprefix("seat:")
@@ -56,11 +56,12 @@ def _claim(board: Aggregate, owner: str) -> task.Claimed:
     return task.Claimed(owner) if sat.trust is None else job.Entrusted(owner, sat.level)
 
 
-def _is_unwanted(board: Aggregate, record: Job) -> bool:
-    """Tell whether it is a part, or a part of a part, of a task that is cancelled: soon it is cancelled itself.
+def is_unwanted(board: Aggregate, name: str) -> bool:
+    """Tell whether a task is a part, or a part of a part, of a task that is cancelled: soon it is cancelled itself.
 
     Not if it is done: that is brought home all the same (E16).
     """
+    record: Job = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
     while is_open and record.parent:
         record = board.record(f"task:{record.parent}")
@@ -104,8 +105,19 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     worker = f"worker/{before.owner}"
     owner = board.entities.get(f"seat:{before.owner}")
     if owner is not None and owner.state is seat.State.WORKING and transition.actor != worker:
-        recalled = assignment.Recalled(before.id, before.epoch, transition.after.record.reason)
+        reason, within_ms = transition.after.record.reason, _within_ms(board, before)
+        recalled = assignment.Recalled(before.id, before.epoch, reason, within_ms)
         yield Tell(worker, "assignment", recalled)
+
+
+def _within_ms(board: Aggregate, record: Job) -> int:
+    """Return how long the session at a task that is recalled may take to end, if it has to make room for another one.
+
+    0 is as long as it may in any case.
+    """
+    found = board.entities.get(f"room:{record.owner}")
+    makes_room = found is not None and found.state is room.State.ASKED and found.record.of == record.id
+    return found.record.within_ms if found is not None and makes_room else 0
 
 
 _CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})

@@ -19,10 +19,12 @@ from lifefold.core.fleet import (
     mailbox,
     meter,
     permit,
+    preemption,
     proposal,
     pulse,
     purse,
     restarts,
+    room,
     seat,
     supervision,
     worker,
@@ -79,6 +81,12 @@ class GatePlan(msgspec.Struct, frozen=True):
     merge: AccessLevel = AccessLevel.UNTRUSTED
 
 
+class Preemption(msgspec.Struct, frozen=True):
+    """That a task makes room for one that comes first. Its session may take ``within_ms`` to end; 0: its grace."""
+
+    within_ms: int = 0
+
+
 class TaskPlan(msgspec.Struct, frozen=True):
     """One task. ``verify`` holds the commands that must agree before it counts as done.
 
@@ -110,7 +118,7 @@ class Plan(msgspec.Struct, frozen=True):
     finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
     when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
-    together, than ``restarts`` says; with None not at all.
+    together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
     """
 
     name: str
@@ -123,6 +131,7 @@ class Plan(msgspec.Struct, frozen=True):
     gates: GatePlan | None = None
     budget: Budget = Budget()
     restarts: Intensity | None = None
+    preemption: Preemption | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -132,7 +141,9 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
-    yield _opened(board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan)}, at_ms)
+    yield _opened(
+        board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan), **_rooms(plan)}, at_ms
+    )
     keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
     metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:
@@ -177,6 +188,13 @@ def _permits(plan: Plan) -> dict[str, permit.Permit]:
     return {
         ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
     }
+
+
+def _rooms(plan: Plan) -> dict[str, room.Room]:
+    """Return the rooms that the board begins with; none if nobody is to make room."""
+    if plan.preemption is None:
+        return {}
+    return preemption.rooms(tuple(each.name for each in plan.agents), plan.preemption.within_ms)
 
 
 def _is_supervised(plan: Plan, agent: AgentPlan) -> bool:

@@ -5,7 +5,19 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, board, claiming, doors, intent, job, proposal, restarts, seat, worker
+from lifefold.core.fleet import (
+    assignment,
+    board,
+    claiming,
+    doors,
+    intent,
+    job,
+    preemption,
+    proposal,
+    restarts,
+    seat,
+    worker,
+)
 from lifefold.core.fleet.nearby import around, part
 from lifefold.core.fleet.work import is_lost, tasks_of, work_of
 from lifefold.core.kernel import (
@@ -329,4 +341,5 @@ PROMISES: tuple[Property[Scene], ...] = (
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
     *restarts.OF_FLEETS,
+    *preemption.OF_FLEETS,
 )

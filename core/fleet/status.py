@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import board, budgets, doors, intent, job, proposal, pulse, purse, supervision, worker
+from lifefold.core.fleet import board, budgets, doors, intent, job, proposal, pulse, purse, seat, supervision, worker
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
@@ -35,7 +35,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     has come by that; empty in a fleet that gates nothing. ``pulse`` is whether its session moves, and
     ``silent_since_ms`` about when it last did, if it is on the ladder: empty and 0 if it is not watched.
     ``supervision`` says whether an agent that stops by its errors comes back, empty if that is never so; ``reason`` is
-    then why it is quarantined.
+    then why it is quarantined. ``makes_room_for`` is the task for which it was asked to let its own go, and is not free
+    yet; empty if it was not.
     """
 
     name: str
@@ -58,6 +59,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     pulse: str = ""
     silent_since_ms: int = 0
     supervision: str = ""
+    makes_room_for: str = ""
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
@@ -175,11 +177,15 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
 def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
     """Return the status of every agent, by name."""
     workers = (aggregates[name] for name in sorted(aggregates) if aggregates[name].kind == worker.KIND)
-    return tuple(_with_trust(agent_status(each), aggregates[board.NAME]) for each in workers)
+    return tuple(_on_board(agent_status(each), aggregates[board.NAME]) for each in workers)
 
 
-def _with_trust(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
-    trust = desk.record(f"seat:{agent.name}").trust
+def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
+    """Return it with what the board knows of the agent."""
+    sits: seat.Seat = desk.record(f"seat:{agent.name}")
+    if sits.state is seat.State.WORKING:
+        agent = replace(agent, makes_room_for=work_of(desk).makes_room.get(agent.name, ""))
+    trust = sits.trust
     if trust is None:
         return agent
     return replace(agent, level=trust.level.word, successes=trust.successes, violations=trust.violations)

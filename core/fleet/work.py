@@ -8,16 +8,17 @@ never by looking at all.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core import task
-from lifefold.core.fleet import purse, seat
+from lifefold.core.fleet import purse, room, seat
 from lifefold.core.fleet.job import LEVEL, Job
 from lifefold.core.kernel import Aggregate, Transition, replace
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import Stage
+from lifefold.core.task import Stage, State
 
 Place = tuple[int, int, str]
 """Where a task stands among those that could be next: its priority, its place in the plan, its id."""
@@ -47,6 +48,9 @@ class Work(msgspec.Struct, frozen=True):
     ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
     by task all its parts and theirs, and ``dry`` the tasks whose purse has no share left: neither they nor their parts
     are ready.
+
+    Only of a fleet that preempts: ``at`` has by priority the tasks that somebody is to work at, in the order in which
+    they were claimed, and ``makes_room`` by worker for which task it was asked to make room.
     """
 
     ready: PMap[Asked, tuple[Place, ...]] = pmap()
@@ -65,6 +69,9 @@ class Work(msgspec.Struct, frozen=True):
     distrusted: PMap[str, Asked] = pmap()
     parts: PMap[str, PVector[str]] = pmap()
     dry: PSet[str] = pset()
+    is_preempting: bool = False
+    at: PMap[int, tuple[str, ...]] = pmap()
+    makes_room: PMap[str, str] = pmap()
 
 
 _NOBODY: PVector[str] = pvector()
@@ -76,6 +83,8 @@ def fold(work: Work, transition: Transition) -> Work:
         return _fold_seat(work, transition)
     if transition.machine == purse.machine.name:
         return _fold_purse(work, transition)
+    if transition.machine == room.machine.name:
+        return _fold_room(work, transition)
     return _fold_task(work, transition) if transition.machine == "task" else work
 
 
@@ -114,6 +123,14 @@ def _fold_purse(work: Work, transition: Transition) -> Work:
     return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
 
 
+def _fold_room(work: Work, transition: Transition) -> Work:
+    worker, now = transition.entity.removeprefix("room:"), transition.after
+    asked = work.makes_room.discard(worker)
+    if now.state is room.State.ASKED:
+        asked = asked.set(worker, now.record.task)
+    return replace(work, is_preempting=True, makes_room=asked)
+
+
 def whole_of(name: str) -> str:
     """Return the id of the task that this one is a part of, or a part of a part; its own if it is none."""
     return name.partition("+")[0]
@@ -131,6 +148,8 @@ def _fold_task(work: Work, transition: Transition) -> Work:
     work = _distrust(_offer(work, now.id, offer(now)), now)
     if is_at_work(now) is not (now.id in work.at_work):
         work = _at_work(work, now.id, is_at_work(now))
+    if work.is_preempting:
+        work = _go_to(work, now)
     return _close(work, now.id) if transition.entered is task.State.CLOSED else work
 
 
@@ -161,6 +180,19 @@ def is_at_work(record: Job) -> bool:
     """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
     in_hand = record.state in {task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE}
     return in_hand and bool(record.owner) and record.stage is Stage.WORK
+
+
+CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
+"""In these somebody is to work at a task."""
+
+
+def _go_to(work: Work, record: Job) -> Work:
+    """Take in that somebody is to work at a task, or nobody is any more."""
+    there, is_there = work.at.get(record.priority, ()), record.state in CLAIMED
+    if (record.id in there) is is_there:
+        return work
+    left = (*there, record.id) if is_there else tuple(each for each in there if each != record.id)
+    return replace(work, at=work.at.set(record.priority, left) if left else work.at.remove(record.priority))
 
 
 def _introduce(work: Work, record: Job) -> Work:

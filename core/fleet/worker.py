@@ -7,6 +7,7 @@ backs off and gives up as after any other error of its own.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import (
@@ -38,6 +39,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.session.model import SUCCESS
+from lifefold.core.session_yielding import YieldWanted
 from lifefold.effects import MergeWork, ParkWork, RunSession, Tell, VerifyWork
 
 KIND = "worker"
@@ -46,6 +48,9 @@ agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(
     "BuildPrompt", "RefreshWorktree"
 )
 """The session as a worker runs it: its prompts can fail (D6), it may suspend itself (D28), stall, and be begun anew."""
+
+
+_URGENT: Final = session.UrgentMessage()
 
 
 def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
@@ -105,17 +110,18 @@ def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=assignment.machine)
 def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """A session whose task was recalled is interrupted, which is no error (E20)."""
+    """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
     if isinstance(transition.event, assignment.Recalled):
-        yield from _interrupt(worker)
+        within_ms = transition.event.within_ms
+        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else session.UrgentMessage())
 
 
-def _interrupt(worker: Aggregate) -> Iterator[Dispatch]:
+def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
     """Interrupt a session that runs. One that is being spawned is interrupted as soon as it runs, and once (D14)."""
     agent_now = worker.entities["session"]
     spawning = agent_now.state is session.State.SPAWNING and not agent_now.postponed
     if spawning or agent_now.state is session.State.RUNNING:
-        yield Dispatch("session", session.UrgentMessage())
+        yield Dispatch("session", by)
 
 
 @rule(on=agent)

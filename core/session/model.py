@@ -183,6 +183,11 @@ class Session(Record, frozen=True):
     suspensions: int = 0
     limits: Limits = Limits()
 
+    @property
+    def patience_ms(self) -> int:
+        """How long it may take to end when it is asked to now."""
+        return self.limits.grace_ms
+
     def normal_form(self) -> "Session":
         """Return it without the numbers of who has stopped: no session follows."""
         return replace(self, session_seq=0, attempt=0, suspensions=0) if self.state is State.STOPPED else self

@@ -129,7 +129,7 @@ def refresh_worktree(s: Session) -> RefreshWorktree:
 
 def grace(s: Session) -> int:
     """Return how long, in milliseconds, an interrupted session may take to end."""
-    return s.limits.grace_ms
+    return s.patience_ms
 
 
 def backoff(s: Session) -> int:

@@ -227,6 +227,20 @@ def _restarted() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def _preempting() -> Opening:
+    """Return what opens a fleet of one agent that makes room, with two tasks.
+
+    The first to be done may fail once; when it has rested, the agent is at the other one, which comes later.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    tasks = (
+        fleet.TaskPlan("T1", "do it", max_retries=0),
+        fleet.TaskPlan("T2", "do it", max_retries=1, priority=1),
+    )
+    plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
+    return tuple(fleet.opening(plan, 0))
+
+
 def _runtime(name: str) -> Question:
     return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
 
@@ -271,6 +285,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         bounds=Bounds(
             within={"mailbox": one_letter, "intent": no_drain, "task": few_retries, "permit": few_uses}, commands=2
         ),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "fleet-preempting": Question(
+        opening=_preempting(),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
         crashes=_ONE_INPUT,
         of="fleet",
     ),

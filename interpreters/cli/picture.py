@@ -171,7 +171,7 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
-    rests = _RESTS.get(agent.intent, "")
+    rests = _RESTS.get(agent.intent, "makes room" if agent.makes_room_for else "")
     yield Text(agent.name)
     if rests:
         yield Text(f"{doing} · {rests}" if wide else rests, "yellow")
@@ -186,7 +186,7 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
 
 
 _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
-"""What is said of agents that were asked to begin nothing new, by what was asked."""
+"""What is said of agents that were asked to begin nothing new, by what was asked; others may make room for a task."""
 
 
 def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> list[Text]:

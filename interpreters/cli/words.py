@@ -127,6 +127,8 @@ def asked(agent: AgentStatus) -> str:
     """Return what was asked of an agent, and why if somebody said so; in the end nobody asks, there is just no work."""
     if agent.reason == NO_WORK:
         return NO_WORK
+    if agent.makes_room_for and not agent.reason:
+        return f"make room for {agent.makes_room_for}"
     wanted = _ASKED.get(agent.intent, agent.intent)
     reason = plain(" ".join(agent.reason.split()).encode())
     return f"{wanted}: {reason}" if reason else wanted

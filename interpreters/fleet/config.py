@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lifefold.core.approval import APPROVAL_TIMEOUT_MS
-from lifefold.core.fleet import GatePlan, TaskPlan
+from lifefold.core.fleet import GatePlan, Preemption, TaskPlan
 from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
@@ -31,6 +31,8 @@ from lifefold.interpreters.fleet.tasks import Crew, TaskKeys, read_tasks
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
 """The key of a table that is not there unless agents are to be begun anew."""
+PREEMPTION = "preemption"
+"""The same, unless tasks are to make room for those that come first."""
 
 _RESTARTS = Intensity()
 _RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
@@ -65,6 +67,17 @@ class RestartKeys(Section, header="[fleet.restart]"):
     window = Key(forms.duration(1), "how long a restart counts", _RESTARTS.window_ms)
 
 
+class PreemptionKeys(Section, header="[fleet.preemption]"):
+    """Has a task make room for one that comes first, when nobody is free for that one."""
+
+    deadline = Key(
+        forms.duration(1),
+        "how long the session at a task that makes room may take to end when it is asked to; then it is killed",
+        0,
+        absent="the agent's `grace`",
+    )
+
+
 class FleetKeys(Section, header="[fleet]"):
     """The fleet as a whole."""
 
@@ -96,6 +109,7 @@ class FleetKeys(Section, header="[fleet]"):
     retry = RetryKeys
     budget = FleetBudgetKeys
     restart = RestartKeys
+    preemption = PreemptionKeys
 
 
 class FileKeys(Section):
@@ -172,6 +186,7 @@ def _fleet(table: Table, source: Path) -> Fleet:
         budget=read_budget(table.table(FleetBudgetKeys)),
         gates=table.read(FleetKeys.gates),
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
+        preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
     )
     table.finish()
     return fleet
@@ -195,6 +210,13 @@ def _restarts(table: Table) -> Intensity:
     intensity = Intensity(table.read(RestartKeys.max_restarts), table.read(RestartKeys.window))
     table.finish()
     return intensity
+
+
+def _preemption(table: Table) -> Preemption:
+    """Return how tasks make room for those that come first."""
+    found = Preemption(table.read(PreemptionKeys.deadline))
+    table.finish()
+    return found
 
 
 def _written(fleet: Fleet, table: Table) -> dict[str, object]:
@@ -226,7 +248,10 @@ def _written(fleet: Fleet, table: Table) -> dict[str, object]:
         else {}
     )
     tables = {"retry": retry, RESTART: said(restart)}
-    return written | {name: each for name, each in tables.items() if each} | said_budget(fleet.budget)
+    written |= {name: each for name, each in tables.items() if each} | said_budget(fleet.budget)
+    if fleet.preemption is not None:
+        written[PREEMPTION] = said_but_defaults({PreemptionKeys.deadline: fleet.preemption.within_ms})
+    return written
 
 
 def _content(source: Path, file: str) -> str:

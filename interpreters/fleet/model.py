@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, TaskPlan, pulse
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, TaskPlan, pulse
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
@@ -63,7 +63,7 @@ class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
     One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
-    trust does not count.
+    trust does not count, and without ``preemption`` no task makes room for another one.
 
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
     and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
@@ -79,6 +79,7 @@ class Fleet(msgspec.Struct, frozen=True):
     retry: RetryPolicy
     budget: Budget = Budget()
     restarts: Intensity | None = None
+    preemption: Preemption | None = None
     agents: tuple[Agent, ...] = ()
     tasks: tuple[TaskPlan, ...] = ()
     interpreters: tuple[InterpreterEntry, ...] = ()
@@ -119,4 +120,9 @@ class Fleet(msgspec.Struct, frozen=True):
             self.gates,
             with_time(self.budget, [each.limits for each in self.agents]),
             self.restarts,
+            self.preemption,
         )
+
+    def grace_ms(self, agent: Agent) -> int:
+        """Return the longest that a session of an agent may take to end when it is asked to."""
+        return max(agent.limits.grace_ms, self.preemption.within_ms if self.preemption is not None else 0)

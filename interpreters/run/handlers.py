@@ -117,7 +117,7 @@ class Handlers:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
         process = self._session_of(occasion)
         if process is not None:
-            await _end(process, occasion.within.record("session").limits.grace_ms)
+            await _end(process, occasion.within.record("session").patience_ms)
 
     async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
         """Kill the session: it has outlasted its grace, or is to have none."""

@@ -39,7 +39,7 @@ def session_spec(
         "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
         "LIFEFOLD_PROMPT_FILE": str(prompt_file),
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
-        "LIFEFOLD_GRACE_MS": str(activity.grace_ms),
+        "LIFEFOLD_GRACE_MS": str(fleet.grace_ms(agent) if agent.target else activity.grace_ms),
         **_left(occasion),
     }
     return SessionSpec(

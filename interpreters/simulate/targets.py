@@ -4,8 +4,9 @@ The names are those of ``check``. The fleet has a plan of its own here, larger t
 environment: sessions take minutes, a process that is asked to end does. ``fleet-20x200`` is one of twenty agents with
 two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, one in which people have their say, and
 ``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
-``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, and in
-``fleet-restarts`` agents that stop by their errors are begun anew.
+``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
+``fleet-restarts`` agents that stop by their errors are begun anew, and in ``fleet-preempting`` tasks make room for
+those that come first.
 """
 
 import re
@@ -47,6 +48,7 @@ __all__ = [
     "governed_plan",
     "named",
     "plan",
+    "preempting_plan",
     "restarted_plan",
     "target",
     "trusted_plan",
@@ -239,6 +241,30 @@ def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan in which tasks of four priorities make room for each other, and every second agent is a reviewer.
+
+    What comes first comes late: it waits for others. Every fourth task is for a reviewer.
+    """
+    of = plan(agents, tasks)
+    roles = cycle((("reviewer",), ()))
+    return msgspec.structs.replace(
+        of,
+        name=f"preempting-{agents}x{tasks}",
+        agents=tuple(msgspec.structs.replace(each, roles=has) for each, has in zip(of.agents, roles, strict=False)),
+        tasks=tuple(
+            msgspec.structs.replace(
+                each,
+                priority=1 + (tasks - place) % 4,
+                depends_on=(f"T{place - 1}",) if place % 2 == 0 else (),
+                role="reviewer" if place % 4 == 0 else "",
+            )
+            for place, each in enumerate(of.tasks, 1)
+        ),
+        preemption=fleet.Preemption(MINUTE_MS),
+    )
+
+
 _PLANS: Final = {
     "": plan,
     "governed-": governed_plan,
@@ -247,6 +273,7 @@ _PLANS: Final = {
     "renewed-": renewed_plan,
     "stalling-": stalling_plan,
     "restarts-": restarted_plan,
+    "preempting-": preempting_plan,
 }
 """The kinds of fleets, by what their names have before the size."""
 

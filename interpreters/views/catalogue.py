@@ -94,6 +94,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("purse", fleet.purse.machine.about, fleet.purse.machine),
     Entry("meter", fleet.meter.machine.about, fleet.meter.machine),
     Entry("permit", fleet.permit.machine.about, fleet.permit.machine),
+    Entry("room", fleet.room.machine.about, fleet.room.machine),
     Entry("supervision", fleet.supervision.machine.about, fleet.supervision.machine),
     Entry("assignment", fleet.assignment.machine.about, fleet.assignment.machine),
 )

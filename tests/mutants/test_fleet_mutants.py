@@ -21,7 +21,7 @@ FOUND: Final = {
     "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "letters are taken exactly as long",
     "worker: _GIVEN_UP: `assignment.State.WORKING` is VERIFYING": "an agent that has stopped has no work to be done",
     "worker: report: `task.Failed(brief.epoch, reason)` is Released": "a claim is taken for what came of it",
-    "worker: _interrupt: `yield Dispatch('session', session.UrgentMessage())` is asked for twice": "interrupted once",
+    "worker: _interrupt: `yield Dispatch('session', by)` is asked for twice": "interrupted once",
     "worker: next_round: `transition.entered is assignment.State.IDLE and completed` does not ask `completed`": (
         "an agent waits until its first place is made"
     ),

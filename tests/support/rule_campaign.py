@@ -54,7 +54,7 @@ SOURCES: Final = (
             " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall _CLAIM KEPT"
             " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
             " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
-            " decide decide_late send_home _is_unwanted"
+            " decide decide_late send_home is_unwanted"
         ).split(),
     ),
     Source(

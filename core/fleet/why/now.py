@@ -104,7 +104,8 @@ def whereabouts(scene: Scene, agent: str) -> str:
     if wanted.state in _RESTS:
         return f"{agent} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if sits.state is seat.State.WORKING:
-        return f"{agent} is at {sits.task}"
+        makes_room = scene.work.makes_room.get(agent)
+        return f"{agent} makes room for {makes_room}" if makes_room else f"{agent} is at {sits.task}"
     doing = _DOING[scene.session(agent).state]
     return f"{agent} {doing}" if sits.state is seat.State.AWAY and doing else f"{agent} waits for work"
 

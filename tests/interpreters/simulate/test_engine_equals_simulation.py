@@ -104,7 +104,10 @@ def begun() -> Target:
     return Target("fleet-begun-2x3", fleet.system, tuple(fleet.opening(plan, 0)), FLEET)
 
 
-TARGETS = [named("fleet-2x3"), named("fleet-3x9"), pottery(), begun(), named("fleet-restarts-2x3")]
+TARGETS = [
+    *(named("fleet-2x3"), named("fleet-3x9"), pottery(), begun()),
+    *(named("fleet-restarts-2x3"), named("fleet-preempting-2x3")),
+]
 SHORT_MS, LONG_MS = 60 * SECOND_MS, 600 * SECOND_MS
 
 
