@@ -13,6 +13,7 @@ from lifefold.effects.process import (
     StartProcess,
 )
 from lifefold.effects.runtime import LogFailure, ReportStuck, ReportTaskFailed, SignalPreemption
+from lifefold.effects.service import AwaitTrigger, Every
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
@@ -34,6 +35,7 @@ from lifefold.effects.work import CheckOutWork, MergeWork, ParkWork, VerifyWork
 __all__ = [
     "AbortSession",
     "Activity",
+    "AwaitTrigger",
     "Begin",
     "BuildPrompt",
     "CallHook",
@@ -45,6 +47,7 @@ __all__ = [
     "EmitTelemetry",
     "End",
     "EscalateSilence",
+    "Every",
     "ForceStopSession",
     "IncrementSession",
     "InterruptSession",

@@ -1,4 +1,4 @@
-"""The fleet: a board that gives tasks out, and a worker for every agent; the system that lifefold ships."""
+"""The fleet: a board that gives tasks out, a worker for every agent, and services; the system that lifefold ships."""
 
 from lifefold.core.budget.amounts import Caps
 from lifefold.core.fleet import (
@@ -7,7 +7,10 @@ from lifefold.core.fleet import (
     budgets,
     departure,
     doors,
+    duty,
+    inbox,
     intent,
+    invocation,
     job,
     mailbox,
     meter,
@@ -18,16 +21,18 @@ from lifefold.core.fleet import (
     purse,
     restarts,
     seat,
+    service,
     status,
     supervision,
+    trigger,
     trusting,
     work,
     worker,
 )
-from lifefold.core.fleet.plan import AgentPlan, Budget, GatePlan, Plan, TaskPlan, opening
+from lifefold.core.fleet.plan import AgentPlan, Budget, GatePlan, Plan, ServicePlan, TaskPlan, opening
 from lifefold.core.kernel import System
 
-system = System("fleet", board.aggregate, worker.aggregate, properties=promises.PROMISES)
+system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=promises.PROMISES)
 
 __all__ = [
     "AgentPlan",
@@ -35,13 +40,17 @@ __all__ = [
     "Caps",
     "GatePlan",
     "Plan",
+    "ServicePlan",
     "TaskPlan",
     "assignment",
     "board",
     "budgets",
     "departure",
     "doors",
+    "duty",
+    "inbox",
     "intent",
+    "invocation",
     "job",
     "mailbox",
     "meter",
@@ -53,9 +62,11 @@ __all__ = [
     "purse",
     "restarts",
     "seat",
+    "service",
     "status",
     "supervision",
     "system",
+    "trigger",
     "trusting",
     "work",
     "worker",

@@ -20,7 +20,7 @@ from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost
+from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, work_of
 from lifefold.interpreters.run import Runner
 
 STYLES: Final = {
@@ -29,6 +29,11 @@ STYLES: Final = {
     "Interrupting": "yellow",
     "CoolingDown": "red",
     "Stopped": "dim",
+    "running": "green",
+    "awaiting": "green",
+    "suspended": "yellow",
+    "stopped": "dim",
+    "failed": "red",
     "CLOSED": "green",
     "FAILED": "red",
     "BLOCKED": "red",
@@ -178,7 +183,7 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     else:
         yield Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
     yield Text(age(now_ms - agent.since_ms))
-    yield Text(agent.task or "-")
+    yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
     yield Text(str(agent.session_seq))
     yield Text(str(agent.attempt))
     yield Text("-" if pid is None else str(pid))

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -17,7 +17,8 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from fleet_documents import KEYS, document_toml, documents, misfits, near_documents
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.demo import write_demo, write_init
-from lifefold.interpreters.fleet import FleetFileError, load
+from lifefold.interpreters.fleet import FleetFileError, load, services
+from lifefold.interpreters.fleet.agents import AgentKeys
 from lifefold.interpreters.fleet.config import FileKeys
 from lifefold.interpreters.fleet.keys import Key, Section, keys_of, sections_of
 from lifefold.interpreters.fleet.schema import json_schema
@@ -52,8 +53,15 @@ DECLARED = [
 ]
 
 
+SERVES: Final = frozenset(name for name, key in keys_of(AgentKeys).items() if key.when == services.IS_SERVICE)
+"""The keys that only services have."""
+
+
 def small(key: str = "") -> dict[str, Any]:
     """Return a good file, in which this key may be written, too."""
+    if key in SERVES:
+        service = {"name": "web", "kind": "service", "command": ["sh", "{prompt}"], "triggers": [{"queue": True}]}
+        return {"fleet": {"name": "demo"}, "agents": [service], "tasks": []}
     python = key == "target"
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     runs = {"kind": "python", "target": "a:B"} if python else {"command": ["sh", "{prompt}"]}

@@ -1,0 +1,125 @@
+"""What triggers a service: something that is waited for while the service is up, and happens time and again.
+
+Whoever waits decides nothing. It says ``Triggered``, and the rules of the service say what follows: whether something
+is run now, later, or not at all. When a trigger was due last is remembered here, so that it does not depend on the life
+of a runner: what was due while nobody waited, because there was no runner or the service was down, has come *once*,
+however often it was due (``last_due_ms``).
+"""
+
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    does,
+    replace,
+    row,
+    takes,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.promises import goes_on, is_over_with, leads_where
+from lifefold.effects import AwaitTrigger, Every
+from lifefold.effects.service import Source
+
+REF: Final = "trigger"
+"""A service has several, ``trigger:1`` and so on, in the order of the fleet file."""
+
+
+class State(AnyLifecycleState):
+    """The two states of a trigger."""
+
+    OFF = "Off"
+    WATCHING = "Watching"
+
+
+class Armed(Event, frozen=True):
+    """The service is up: wait for the trigger."""
+
+
+class Disarmed(Event, frozen=True):
+    """The service is down, or goes down: wait no more."""
+
+
+class Triggered(Event, frozen=True):
+    """It has come. It was due at ``at_ms`` (Unix time in milliseconds); ``what`` says so to whoever runs for it."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("at_ms", "what")
+
+    at_ms: int = 1
+    what: str = "it is time"
+
+
+class Trigger(Record, frozen=True):
+    """A trigger of a service, and when it was due last: 0 if it never was."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("last_ms",)
+
+    state: State = State.OFF
+    source: Source = Every(60_000)
+    last_ms: int = 0
+
+
+def remember(t: Trigger, e: Triggered) -> Step[Trigger, Never]:
+    """Remember when it was due."""
+    return Step(replace(t, last_ms=e.at_ms))
+
+
+def wait_for(t: Trigger) -> AwaitTrigger:
+    """Return what goes on while the service is up."""
+    return AwaitTrigger(t.source)
+
+
+def next_due_ms(every_ms: int, last_ms: int) -> int:
+    """Return when an interval is due that was due, or has begun, at ``last_ms``."""
+    return last_ms + every_ms
+
+
+def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
+    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not."""
+    return last_ms + max(0, now_ms - last_ms) // every_ms * every_ms
+
+
+def rests(_t: Trigger) -> bool:
+    """Nothing need come."""
+    return True
+
+
+def remembers_when(step: Transition) -> bool:
+    """Say: a trigger that has come is remembered with its time, and nothing else changes what is remembered."""
+    if step.before is None:
+        return True
+    was: int = step.before.record.last_ms
+    now: int = step.after.record.last_ms
+    return now == (step.event.at_ms if isinstance(step.event, Triggered) else was)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("it is remembered when a trigger was due last", remembers_when),
+    takes("whatever comes while it is waited for is heard", {State.WATCHING: (Triggered,)}),
+    leads_where(
+        "a trigger is waited for as long as the service is up",
+        {Armed: (State.WATCHING,), Triggered: (State.WATCHING,), Disarmed: (State.OFF,)},
+    ),
+    goes_on("AwaitTrigger", State.WATCHING),
+    *is_over_with(State.OFF, Armed),
+    *is_over_with(State.WATCHING, Disarmed),
+)
+
+machine: Machine[Any] = Machine(
+    REF,
+    Trigger(),
+    about="something that triggers a service time and again: waited for, or not",
+    rows=(
+        row(State.OFF, Armed, State.WATCHING),
+        row(State.WATCHING, Triggered, State.WATCHING, remember),
+        row(State.WATCHING, Disarmed, State.OFF),
+    ),
+    during={State.WATCHING: does(wait_for, yields=Triggered)},
+    properties=PROMISES,
+    rests=rests,
+)
