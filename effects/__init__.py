@@ -13,7 +13,7 @@ from lifefold.effects.process import (
     StartProcess,
 )
 from lifefold.effects.runtime import LogFailure, ReportStuck, ReportTaskFailed, SignalPreemption
-from lifefold.effects.service import AwaitTrigger, Every
+from lifefold.effects.service import AwaitTrigger, Changed, Cron, Every
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
@@ -41,7 +41,9 @@ __all__ = [
     "CallHook",
     "CancelSession",
     "CancelTimer",
+    "Changed",
     "CheckOutWork",
+    "Cron",
     "DrainProcess",
     "Effect",
     "EmitTelemetry",

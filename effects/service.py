@@ -11,7 +11,23 @@ class Every(msgspec.Struct, frozen=True, tag=True):
     every_ms: int
 
 
-Source = Every
+class Cron(msgspec.Struct, frozen=True, tag=True):
+    """At the times of a cron expression of five fields, by the clock of a time zone (a name as ``Europe/Berlin``)."""
+
+    expression: str
+    timezone: str = "UTC"
+
+
+class Changed(msgspec.Struct, frozen=True, tag=True):
+    """When a file changes, comes or goes: the one of this path, one in the folder of this path, or one of this glob.
+
+    The path is relative to the folder that the service runs in.
+    """
+
+    path: str
+
+
+Source = Every | Cron | Changed
 """What a trigger is."""
 
 

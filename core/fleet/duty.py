@@ -83,8 +83,9 @@ def send_home(board: Aggregate, why: str) -> Iterator[Tell]:
 def knows_why(step: Transition) -> bool:
     """Say: who is gone has said why, and whether that was wanted."""
     d: Duty = step.after.record
-    gone = isinstance(step.event, ServiceGone)
-    return not gone or (d.state is State.GONE and (d.reason, d.failed) == (step.event.reason, step.event.failed))
+    if not isinstance(step.event, ServiceGone):
+        return True
+    return d.state is State.GONE and (d.reason, d.failed) == (step.event.reason, step.event.failed)
 
 
 PROMISES: Final[tuple[Property[Any], ...]] = (

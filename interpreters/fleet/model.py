@@ -108,6 +108,10 @@ class Fleet(msgspec.Struct, frozen=True):
     meaning: str = ""
     services: tuple[Service, ...] = ()
 
+    def place_of(self, service: Service) -> Path:
+        """Return the folder that a service runs in."""
+        return service.directory or self.repository or self.source.parent
+
     @property
     def fingerprint(self) -> str:
         """Return 32 hexadecimal digits that are the same for files that mean the same."""

@@ -1,13 +1,17 @@
 """The ``[[agents]]`` of kind ``service``: what of them is read in another way than of those who take tasks."""
 
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
+from cronsim import CronSim, CronSimError
+from msgspec.structs import replace
 
 from lifefold.core import session
 from lifefold.core.process.restart import Limits, RestartPolicy
-from lifefold.effects import Every
-from lifefold.effects.service import Source
+from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.fleet import forms, values
 from lifefold.interpreters.fleet.forms import Form, array_of
 from lifefold.interpreters.fleet.keys import Key
@@ -33,42 +37,104 @@ class Queue(msgspec.Struct, frozen=True):
 Written = Source | Queue
 
 _INTERVAL = forms.duration(LEAST_INTERVAL_MS)
-_TRUE: Form[bool] = Form("true", "`true`", {"const": True}, lambda value: value if value is True else None)
+_QUEUE: Form[Queue] = Form("true", "`true`", {"const": True}, lambda value: Queue() if value is True else None)
+
+
+PATH = forms.WORK_PATH
+
+
+def _cron(value: object) -> str | None:
+    """Return a cron expression that comes at some time; it has five fields, and no seconds."""
+    if not isinstance(value, str) or len(value.split()) != _FIELDS:
+        return None
+    try:
+        next(CronSim(value, datetime(2024, 1, 1, tzinfo=UTC)))
+    except (CronSimError, StopIteration):
+        return None
+    return " ".join(value.split())
+
+
+_FIELDS = 5
+
+CRON = Form(
+    'a cron expression of five fields (minute, hour, day of month, month, day of week), such as "*/5 9-17 * * 1-5"',
+    "a cron expression",
+    {"type": "string", "pattern": r"^\s*\S+(?:\s+\S+){4}\s*$"},
+    _cron,
+)
+
+
+def _zone(value: object) -> str | None:
+    try:
+        return ZoneInfo(value).key if isinstance(value, str) and value else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+ZONE = Form(
+    'the name of a time zone, such as "Europe/Berlin"', "a time zone", {"type": "string", "minLength": 1}, _zone
+)
 
 
 def _trigger(value: object) -> Written | None:
-    """Return what one trigger means, a table with one key."""
+    """Return what one trigger means: a table with one key, or with a time zone beside it."""
     table = as_table(value)
-    if table is None or len(table) != 1:
+    if table is None:
         return None
-    ((kind, of),) = table.items()
-    match kind:
-        case "every":
-            return Every(forms.inside(_INTERVAL, of, kind))
-        case "queue":
-            forms.inside(_TRUE, of, kind)
-            return Queue()
-        case _:
-            raise RefusedError(kind, "every or queue", kind)
+    zone = forms.inside(ZONE, table["timezone"], "timezone") if {"cron", "timezone"} == set(table) else ""
+    kinds = [kind for kind in table if not (zone and kind == "timezone")]
+    if len(kinds) != 1:
+        return None
+    kind, of = kinds[0], table[kinds[0]]
+    if kind not in _KINDS:
+        raise RefusedError(kind, "every, cron, path or queue", kind)
+    meant = _KINDS[kind](of)
+    return replace(meant, timezone=zone) if zone and isinstance(meant, Cron) else meant
+
+
+_KINDS: Mapping[str, Callable[[object], Written]] = {
+    "every": lambda of: Every(forms.inside(_INTERVAL, of, "every")),
+    "cron": lambda of: Cron(forms.inside(CRON, of, "cron")),
+    "path": lambda of: Changed(forms.inside(PATH, of, "path")),
+    "queue": lambda of: forms.inside(_QUEUE, of, "queue"),
+}
 
 
 def _written(of: Written) -> dict[str, object]:
     """Return a trigger as the file writes it."""
-    return {"every": _INTERVAL.write(of.every_ms)} if isinstance(of, Every) else {"queue": True}
+    match of:
+        case Every(every_ms=every_ms):
+            return {"every": _INTERVAL.write(every_ms)}
+        case Cron(expression=expression, timezone=zone):
+            return {"cron": expression, "timezone": zone}
+        case Changed(path=path):
+            return {"path": path}
+        case Queue():
+            return {"queue": True}
 
 
-def _alone(key: str, schema: forms.Schema) -> forms.Schema:
-    return {"type": "object", "properties": {key: schema}, "required": [key], "additionalProperties": False}
+def _alone(key: str, schema: forms.Schema, **more: forms.Schema) -> forms.Schema:
+    return {"type": "object", "properties": {key: schema, **more}, "required": [key], "additionalProperties": False}
 
 
-TRIGGER = Form(
-    'a table with one key, such as { every = "10m" } or { queue = true }',
-    '`{ every = "10m" }` or `{ queue = true }`',
-    {"anyOf": [_alone("every", _INTERVAL.schema), _alone("queue", _TRUE.schema)]},
+TRIGGER: Form[Written] = Form(
+    'a table such as { every = "10m" }, { cron = "*/5 9-17 * * 1-5", timezone = "Europe/Berlin" }, { path = "inbox/" }'
+    " or { queue = true }",
+    '`{ every = "10m" }`, `{ cron = "0 9 * * *" }`, `{ path = "inbox/" }` or `{ queue = true }`',
+    {
+        "anyOf": [
+            _alone("every", _INTERVAL.schema),
+            _alone("cron", CRON.schema, timezone=ZONE.schema),
+            _alone("path", PATH.schema),
+            _alone("queue", _QUEUE.schema),
+        ]
+    },
     _trigger,
     _written,
 )
-_SEVERAL = array_of(TRIGGER, 'an array of triggers, such as [{ every = "10m" }, { queue = true }]', "")
+_SEVERAL: Form[tuple[Written, ...]] = array_of(
+    TRIGGER, 'an array of triggers, such as [{ every = "10m" }, { queue = true }]', ""
+)
 
 
 def _triggers(value: object) -> tuple[Written, ...] | None:
@@ -92,7 +158,7 @@ RESTART_POLICY: Form[RestartPolicy] = forms.choice("never", "on_failure", "alway
 
 triggers = Key[tuple[Written, ...]](
     TRIGGERS,
-    "what it is run for: an interval, or messages that people `send` (see below)",
+    "what it is run for: an interval, times, files that change, messages that people `send` (see below)",
     (),
     required=True,
     when=IS_SERVICE,

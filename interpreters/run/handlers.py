@@ -76,7 +76,7 @@ class Handlers:
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._watcher: Final = Watcher(folder, self.tell)
-        self._attendant: Final = Attendant(self.tell)
+        self._attendant: Final = Attendant(fleet, self.tell)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""

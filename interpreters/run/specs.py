@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.core.fleet import inbox, metering, service
-from lifefold.effects import Every, RunSession
-from lifefold.effects.service import Source
+from lifefold.effects import RunSession
+from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.body import SessionSpec
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
@@ -58,7 +58,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
     of = next(each for each in fleet.services if each.name == occasion.within.key)
     waiting: inbox.Inbox = occasion.within.record(inbox.REF)
     prompt_file = folder.prompt(of.name, activity.attempt)
-    place = str(of.directory or fleet.repository or fleet.source.parent)
+    place = str(fleet.place_of(of))
     prompt = _argument(activity, prompt_file)
     ref = "" if waiting.in_hand is None else waiting.in_hand.source
     known = {
@@ -76,7 +76,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
     )
 
 
-_KINDS: Final[Mapping[type[Source], str]] = {Every: "interval"}
+_KINDS: Final[Mapping[type[Source], str]] = {Every: "interval", Cron: "cron", Changed: "path"}
 """How a run is told what kind of trigger it is for."""
 
 

@@ -104,7 +104,8 @@ def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, cho
     name = (aggregate.name, entity.ref, AwaitTrigger.__name__, running.generation)
     for place in range(_TRIGGERS):
         late = choices.any_way(("comes late", *name, place), 4)
-        yield Said(activity.source.every_ms + late * MINUTE_MS, trigger.Triggered())
+        every_ms = activity.source.every_ms if isinstance(activity.source, Every) else MINUTE_MS
+        yield Said(every_ms + late * MINUTE_MS, trigger.Triggered())
 
 
 _TRIGGERS: Final = 20

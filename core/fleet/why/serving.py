@@ -6,9 +6,10 @@ import msgspec
 
 from lifefold.core.fleet import inbox, intent, service, trigger
 from lifefold.core.fleet.why.phrases import brief, count, duration, enumerated, in_brackets
-from lifefold.core.kernel import Aggregate
+from lifefold.core.kernel import Aggregate, Entity
 from lifefold.core.process import Process, State, SuspendReason
 from lifefold.core.process.restart import Comeback
+from lifefold.effects import Changed, Cron, Every
 
 
 class ServiceExplanation(msgspec.Struct, frozen=True):
@@ -71,11 +72,18 @@ def _onward(of: Aggregate, now_ms: int) -> str:
     if p.comeback is not Comeback.NONE:
         due_ms = min((e.deadline_ms for e in of.entities[service.PROCESS].running if e.deadline_ms), default=now_ms)
         return f"Time: it is started again in {duration(max(0, due_ms - now_ms))}."
-    due = [
-        trigger.next_due_ms(each.record.source.every_ms, each.record.last_ms or each.entered_ms)
-        for ref, each in of.entities.items()
-        if ref.startswith(f"{trigger.REF}:")
-    ]
+    watched = [each for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
     messages = [f'lifefold send {of.key} "..."'] if of.record(inbox.REF).takes_messages else []
-    times = [f"its interval, due in {duration(max(0, min(due) - now_ms))}"] if due else []
-    return f"{enumerated([*times, *messages])}."
+    return f"{enumerated([*(_coming(each, now_ms) for each in watched), *messages])}."
+
+
+def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
+    """Say when a trigger comes, as far as that is known."""
+    match watched.record.source:
+        case Every(every_ms=every_ms):
+            due_ms = trigger.next_due_ms(every_ms, watched.record.last_ms or watched.entered_ms)
+            return f"its interval, due in {duration(max(0, due_ms - now_ms))}"
+        case Cron(expression=expression, timezone=timezone):
+            return f"the next time of {expression} ({timezone})"
+        case Changed(path=path):
+            return f"a change of {path}"

@@ -57,9 +57,9 @@ SERVES: Final = frozenset(name for name, key in keys_of(AgentKeys).items() if ke
 """The keys that only services have."""
 
 
-def small(key: str = "") -> dict[str, Any]:
-    """Return a good file, in which this key may be written, too."""
-    if key in SERVES:
+def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a good file, in which this key of this section may be written, too."""
+    if key in SERVES and path == ("agents",):
         service = {"name": "web", "kind": "service", "command": ["sh", "{prompt}"], "triggers": [{"queue": True}]}
         return {"fleet": {"name": "demo"}, "agents": [service], "tasks": []}
     python = key == "target"
@@ -179,7 +179,7 @@ def test_a_value_of_another_kind_is_refused_by_both(
     path: Path, path_to_it: tuple[str, ...], key: Key[Any], data: st.DataObject
 ) -> None:
     """Every key that is declared is read, and what its schema says of kinds and words is what the reader says."""
-    document = small(key.name)
+    document = small(key.name, path_to_it)
     table_at(document, path_to_it)[key.name] = data.draw(misfits(key.form.schema))
     told = [message for place, message in problems(path, document).items() if key.name in place]
     assert any("; accepted: " in message for message in told)

@@ -5,10 +5,11 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from fleet_ground import Ground
+from fleet_ground import HANG_S, Ground
 
 SERVICE: Final = r"""
 import os, pathlib, sys, time
@@ -263,3 +264,49 @@ def test_a_fleet_of_services_takes_no_tasks_and_a_service_without_a_queue_no_mes
         of.call("finish", "--db", str(of.log))
         run.rest()
     assert runs(of) == []
+
+
+def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(tmp_path: Path) -> None:
+    """In the folder that it runs in: what came while nobody looked is found by the next runner, and is one run."""
+    of = ground(tmp_path, triggers='{ path = "inbox/" }')
+    inbox = tmp_path / "repo" / "inbox"
+    with of.running("--watch") as run:
+        run.until("more may come")
+        _until(of, lambda: "Noticed" in of.call("log", "--db", str(of.log)).stdout)
+        inbox.mkdir()
+        (inbox / "a.txt").write_text("a")
+        run.until("invocation web", "Running -> Idle")
+        run.process.kill()
+        run.rest()
+    before = len(runs(of))
+    for name in ("b.txt", "c.txt"):
+        (inbox / name).write_text("b")
+    with of.running("--watch") as run:
+        run.until("Invoked: changed inbox")
+        run.until("invocation web", "Running -> Idle")
+        of.call("finish", "--db", str(of.log))
+        run.rest()
+    assert set(runs(of)) == {"path changed inbox"}
+    assert len(runs(of)) == before + 1
+    assert of.processes() == []
+
+
+def _until(of: Ground, holds: Callable[[], bool]) -> None:
+    """Ask until it is so, or until the ground's patience is over."""
+    gives_up_s = time.monotonic() + HANG_S
+    while not holds():
+        assert time.monotonic() < gives_up_s, of.log
+
+
+def test_a_service_is_run_at_the_times_of_a_cron_expression(tmp_path: Path) -> None:
+    """The next time is far away here, and nothing is run before; who asks is told which times they are."""
+    of = ground(tmp_path, triggers='{ cron = "0 0 1 1 *" }, { queue = true }')
+    with of.running("--watch") as run:
+        run.until("more may come")
+        told = of.call("why", "web", "--db", str(of.log)).stdout
+        assert "the next time of 0 0 1 1 * (UTC)" in told
+        send(of, "one")
+        run.until("invocation web", "Running -> Idle")
+        of.call("finish", "--db", str(of.log))
+        run.rest()
+    assert runs(of) == ["message one"]
