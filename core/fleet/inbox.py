@@ -149,7 +149,7 @@ def keep_trigger(i: Inbox, e: Fired) -> Step[Inbox, Never]:
 
 def take(i: Inbox, _e: Taken) -> Step[Inbox, Never]:
     """Take what has waited longest in hand."""
-    return Step(replace(i, items=i.items[1:], in_hand=i.items[0]))
+    return Step(replace(i, items=i.items[1:], in_hand=next(iter(i.items), None)))
 
 
 def finish(i: Inbox, _e: Finished) -> Step[Inbox, Never]:
@@ -181,7 +181,8 @@ def keeps_the_order(step: Transition) -> bool:
             waits = any(each.source == source for each in was.items)
             return now == (was if waits else replace(was, items=(*was.items, Item(source, text))))
         case Taken():
-            return now == replace(was, items=was.items[1:], in_hand=was.items[0]) and was.in_hand is None
+            waited = bool(was.items) and was.in_hand is None
+            return waited and now == replace(was, items=was.items[1:], in_hand=was.items[0])
         case Finished():
             return was.in_hand is not None and now == replace(was, in_hand=None)
         case _:

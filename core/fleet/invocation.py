@@ -24,7 +24,7 @@ from lifefold.core.kernel import (
     takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.policy.promises import ends_confirmed, enters, goes_on, is_over_with, leads_where
+from lifefold.core.policy.promises import asks_once, ends_confirmed, enters, goes_on, is_over_with, leads_where
 from lifefold.core.session.model import SUCCESS
 from lifefold.core.session.rules import describe
 from lifefold.effects import LogFatal, RunSession, StorePrompt
@@ -153,6 +153,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             Cancelled: (State.IDLE,),
         },
     ),
+    asks_once(),
     *ends_confirmed(RunSession),
     goes_on("RunSession", *LIVES),
     *is_over_with(State.IDLE, Invoked),

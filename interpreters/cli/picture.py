@@ -106,13 +106,15 @@ class Picture:
         return text.append(f" · {cost(total)} spent") if total != Usage() else text
 
     def _leaving(self, width: int) -> list[Text]:
-        sessions = len(self._runner.handlers.live)
+        served = {each.name for each in self._runner.fleet.services}
+        sessions, runs = (sum((name in served) is of for name in self._runner.handlers.live) for of in (False, True))
+        asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
+        waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
         match self._runner.leaving:
             case 0:
                 return []
-            case 1 if sessions:
-                words = f"leaving: {sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end;"
-                words += " Ctrl-C again to kill them"
+            case 1 if sessions or runs:
+                words = f"leaving: {', '.join(filter(None, (asked, waited)))}; Ctrl-C again to kill them"
             case 1:
                 words = "leaving: no session runs any more; Ctrl-C again to wait for nothing else"
             case _:

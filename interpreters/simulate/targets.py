@@ -105,7 +105,7 @@ def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, cho
     for place in range(_TRIGGERS):
         late = choices.any_way(("comes late", *name, place), 4)
         every_ms = activity.source.every_ms if isinstance(activity.source, Every) else MINUTE_MS
-        yield Said(every_ms + late * MINUTE_MS, trigger.Triggered())
+        yield Said(every_ms + late * 10 * SECOND_MS, trigger.Triggered())
 
 
 _TRIGGERS: Final = 20
@@ -267,7 +267,7 @@ def serving_plan(agents: int, tasks: int) -> fleet.Plan:
         )
     )
     serve = tuple(
-        fleet.ServicePlan(f"service-{n}", next(lives), triggers=(Every(n * 5 * MINUTE_MS),), takes_messages=True)
+        fleet.ServicePlan(f"service-{n}", next(lives), triggers=(Every(n * 30 * SECOND_MS),), takes_messages=True)
         for n in range(1, agents + 1)
     )
     return msgspec.structs.replace(of, name=f"serving-{of.name}", services=serve)
