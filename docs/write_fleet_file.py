@@ -48,7 +48,8 @@ def default_of(key: Key[Any], head: Heading) -> str:
     if key.name in head.one_of:
         return f"one of {', '.join(f'`{name}`' for name in head.one_of)}"
     if key.required:
-        return "required" if key.when is None else f'required if `{key.when[0]}` is `"{key.when[1]}"`'
+        wanted = " or ".join(f'`"{value}"`' for value in key.when[1:])
+        return f"required if `{key.when[0]}` is {wanted}" if wanted else "required"
     written = key.default_as_written()
     return f"`{json.dumps(written)}`" if written not in (None, [], {}) else key.absent or "none"
 

@@ -13,6 +13,7 @@ from lifefold.effects.process import (
     StartProcess,
 )
 from lifefold.effects.runtime import LogFailure, ReportStuck, ReportTaskFailed, SignalPreemption
+from lifefold.effects.service import AwaitTrigger, Changed, Cron, Every
 from lifefold.effects.session import (
     BuildPrompt,
     CancelSession,
@@ -34,17 +35,21 @@ from lifefold.effects.work import CheckOutWork, MergeWork, ParkWork, VerifyWork
 __all__ = [
     "AbortSession",
     "Activity",
+    "AwaitTrigger",
     "Begin",
     "BuildPrompt",
     "CallHook",
     "CancelSession",
     "CancelTimer",
+    "Changed",
     "CheckOutWork",
+    "Cron",
     "DrainProcess",
     "Effect",
     "EmitTelemetry",
     "End",
     "EscalateSilence",
+    "Every",
     "ForceStopSession",
     "IncrementSession",
     "InterruptSession",

@@ -1,4 +1,4 @@
-"""The fleet: a board that gives tasks out, and a worker for every agent; the system that lifefold ships."""
+"""The fleet: a board that gives tasks out, a worker for every agent, and services; the system that lifefold ships."""
 
 from lifefold.core.budget.amounts import Caps
 from lifefold.core.fleet import (
@@ -7,7 +7,10 @@ from lifefold.core.fleet import (
     budgets,
     departure,
     doors,
+    duty,
+    inbox,
     intent,
+    invocation,
     job,
     mailbox,
     meter,
@@ -20,16 +23,27 @@ from lifefold.core.fleet import (
     restarts,
     room,
     seat,
+    service,
     status,
     supervision,
+    trigger,
     trusting,
     work,
     worker,
 )
-from lifefold.core.fleet.plan import AgentPlan, Budget, GatePlan, Plan, Preemption, TaskPlan, opening
+from lifefold.core.fleet.plan import (
+    AgentPlan,
+    Budget,
+    GatePlan,
+    Plan,
+    Preemption,
+    ServicePlan,
+    TaskPlan,
+    opening,
+)
 from lifefold.core.kernel import System
 
-system = System("fleet", board.aggregate, worker.aggregate, properties=promises.PROMISES)
+system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=promises.PROMISES)
 
 __all__ = [
     "AgentPlan",
@@ -38,13 +52,17 @@ __all__ = [
     "GatePlan",
     "Plan",
     "Preemption",
+    "ServicePlan",
     "TaskPlan",
     "assignment",
     "board",
     "budgets",
     "departure",
     "doors",
+    "duty",
+    "inbox",
     "intent",
+    "invocation",
     "job",
     "mailbox",
     "meter",
@@ -58,9 +76,11 @@ __all__ = [
     "restarts",
     "room",
     "seat",
+    "service",
     "status",
     "supervision",
     "system",
+    "trigger",
     "trusting",
     "work",
     "worker",

@@ -4,8 +4,9 @@ A task is *ready* when it is OPEN and everything it depends on is CLOSED: verifi
 starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
 says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
 another, ``trusting`` what trust means for tasks, ``budgets`` what may be spent, ``restarts`` who is begun anew,
-``proposal`` what becomes of a plan that a person has to approve, ``doors`` whether more tasks may come. When nothing is
-left to do and no more will come, everybody is sent home; so it is over, too, when nobody is left.
+``proposal`` what becomes of a plan that a person has to approve, ``doors`` whether more tasks may come, ``duty`` which
+services there are. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when
+nobody is left.
 """
 
 from collections import Counter
@@ -17,6 +18,7 @@ from lifefold.core.fleet import (
     claiming,
     dependencies,
     doors,
+    duty,
     intent,
     job,
     permit,
@@ -63,7 +65,7 @@ NAME = "board"
 
 
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """When every task is settled and no more will come, everybody may go."""
+    """When every task is settled and no more will come, everybody may go; services end what they run first."""
     if work_of(board).unsettled or doors.are_open(board) or transition.before is None:
         return
     if dependencies.gathered(board, transition) is not None or (
@@ -74,12 +76,24 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
                 yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left"))
+        yield from duty.send_home(board, "no work is left")
+
+
+@rule(on=seat.machine)
+def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
+    work = work_of(board)
+    nothing_left = work.unsettled == 0 and not doors.are_open(board)
+    if transition.entered is seat.State.GONE and work.present == 0 and not nothing_left:
+        yield from duty.send_home(board, "nobody is left to do what is left")
 
 
 def finished(board: Aggregate) -> bool:
-    """Nothing is left to do and no more will come, or nobody is left to do it."""
+    """Nothing is left to do and no more will come, or nobody is left to do it; where there never was, no service."""
     work = work_of(board)
-    return (work.unsettled == 0 and not doors.are_open(board)) or work.present == 0
+    if work.unsettled == 0 and not doors.are_open(board):
+        return True
+    return work.present == 0 and not duty.is_kept(board)
 
 
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
@@ -254,7 +268,16 @@ PROMISES: tuple[Property[Aggregate], ...] = (
 
 aggregate = AggregateType(
     NAME,
-    machines=(job.machine, seat.machine, purse.machine, proposal.machine, doors.machine, permit.machine, room.machine),
+    machines=(
+        job.machine,
+        seat.machine,
+        purse.machine,
+        proposal.machine,
+        doors.machine,
+        permit.machine,
+        room.machine,
+        duty.machine,
+    ),
     rules=(
         *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
         preemption.take_away,
@@ -286,6 +309,7 @@ aggregate = AggregateType(
         restarts.spend,
         restarts.give_back,
         *(rule(on=each)(send_home) for each in (job.machine, doors.machine)),
+        close_down,
     ),
     views={"work": View(Work(), fold)},
     commands={
@@ -306,6 +330,7 @@ aggregate = AggregateType(
         purse.machine.name: (purse.Raise,),
         permit.machine.name: (),
         room.machine.name: (),
+        duty.machine.name: (),
     },
     properties=PROMISES,
 )

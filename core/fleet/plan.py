@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core import session, task
+from lifefold.core import process, session, task
 from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Caps, Resource
@@ -14,7 +14,10 @@ from lifefold.core.fleet import (
     board,
     budgets,
     doors,
+    duty,
+    inbox,
     intent,
+    invocation,
     job,
     mailbox,
     meter,
@@ -26,7 +29,9 @@ from lifefold.core.fleet import (
     restarts,
     room,
     seat,
+    service,
     supervision,
+    trigger,
     worker,
 )
 from lifefold.core.kernel import Envelope, Opened, Record
@@ -34,6 +39,7 @@ from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session_profiles import SupervisedSession
+from lifefold.effects.service import Source
 
 MOST_RETRIES: Final = 1_000
 """How often a task may say at most that it is to be tried again."""
@@ -111,8 +117,18 @@ class TaskPlan(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
 
 
+class ServicePlan(msgspec.Struct, frozen=True):
+    """One service: its name, the limits of its life, the grace and the time-out of its runs, and what triggers it."""
+
+    name: str
+    limits: process.Limits = process.Limits()
+    runs: session.Limits = session.Limits()
+    triggers: tuple[Source, ...] = ()
+    takes_messages: bool = False
+
+
 class Plan(msgspec.Struct, frozen=True):
-    """A fleet's agents and tasks, in order.
+    """A fleet's agents and tasks, in order, and its services.
 
     ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
     finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
@@ -132,18 +148,19 @@ class Plan(msgspec.Struct, frozen=True):
     budget: Budget = Budget()
     restarts: Intensity | None = None
     preemption: Preemption | None = None
+    services: tuple[ServicePlan, ...] = ()
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
-    """Yield the inputs that create the fleet, each with its aggregate: the board first, then the workers."""
+    """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
     seats = {f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan)) for agent in plan.agents}
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
-    yield _opened(
-        board.NAME, {**tasks, **seats, **proposed, **watched, **purses, **_permits(plan), **_rooms(plan)}, at_ms
-    )
+    duties = {f"{duty.REF}:{each.name}": duty.Duty() for each in plan.services}
+    others = {**proposed, **watched, **purses, **_permits(plan), **_rooms(plan), **duties}
+    yield _opened(board.NAME, {**tasks, **seats, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
     metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:
@@ -158,6 +175,18 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
         if _is_supervised(plan, agent):
             records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
         yield _opened(f"{worker.KIND}/{agent.name}", {**records, **metered}, at_ms)
+    for each in plan.services:
+        yield _opened(f"{service.KIND}/{each.name}", dict(_serving(each)), at_ms)
+
+
+def _serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
+    """Yield what a service begins with."""
+    yield "intent", intent.Intent()
+    yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
+    yield invocation.REF, invocation.Invocation(name=plan.name, limits=plan.runs)
+    for number, source in enumerate(plan.triggers, 1):
+        yield f"{trigger.REF}:{number}", trigger.Trigger(source=source)
+    yield service.PROCESS, process.Process(name=plan.name, limits=plan.limits)
 
 
 def _purses(plan: Plan) -> Iterator[tuple[str, purse.Purse]]:

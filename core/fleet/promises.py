@@ -10,12 +10,14 @@ from lifefold.core.fleet import (
     board,
     claiming,
     doors,
+    duty,
     intent,
     job,
     preemption,
     proposal,
     restarts,
     seat,
+    service,
     worker,
 )
 from lifefold.core.fleet.nearby import around, part
@@ -81,8 +83,10 @@ class Office(msgspec.Struct, frozen=True):
     known: tuple[tuple[str, Known], ...]
 
 
-def in_hand(of: Aggregate) -> Hand | Office:
-    """Return what is looked at to see who has which task in hand."""
+def in_hand(of: Aggregate) -> Hand | Office | None:
+    """Return what is looked at to see who has which task in hand: a service never has one."""
+    if of.kind == service.KIND:
+        return None
     if of.kind == worker.KIND:
         work: assignment.Assignment = of.record("assignment")
         holds = work.state not in {assignment.State.IDLE, assignment.State.WANTING}
@@ -193,7 +197,7 @@ def gone_is_gone(fleet: Overview) -> bool:
 
 def awaits_what_may_come(of: Aggregate) -> bool:
     """Tell of a board whether everything that its open tasks wait for may still be closed (E19)."""
-    if of.kind == worker.KIND:
+    if of.kind != board.NAME:
         return True
     tasks = {each.id: each for each in tasks_of(of)}
     awaited = {name for each in tasks.values() if each.state is task.State.OPEN for name in each.depends_on}
@@ -217,8 +221,11 @@ def course(of: Aggregate) -> Course:
     """Return what is looked at to see whether the fleet comes to its end."""
     if of.kind == worker.KIND:
         return Course(worker.settled(of), is_held=of.record("intent").state in intent.RESTS)
+    if of.kind == service.KIND:
+        return Course(service.settled(of))
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
-    return Course(work_of(of).present == 0, board.finished(of), closed)
+    gone = all(each.state is duty.State.GONE for _, each in duty.duties(of))
+    return Course(work_of(of).present == 0 and gone, board.finished(of), closed)
 
 
 def is_held(fleet: Overview) -> bool:
@@ -264,7 +271,7 @@ def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene 
     if name == board.NAME:
         refs = list(around(desk, transitions))
         people = [f"{worker.KIND}/{ref.removeprefix('seat:')}" for ref in refs if ref.startswith("seat:")]
-    elif any(each.machine in _TELLING for each in transitions):
+    elif name.startswith(f"{worker.KIND}/") and any(each.machine in _TELLING for each in transitions):
         refs, people = [], [name]
     else:
         return None

@@ -13,11 +13,28 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core import session, task
-from lifefold.core.fleet import board, budgets, doors, intent, job, proposal, pulse, purse, seat, supervision, worker
+from lifefold.core import process, session, task
+from lifefold.core.fleet import (
+    board,
+    budgets,
+    doors,
+    inbox,
+    intent,
+    invocation,
+    job,
+    proposal,
+    pulse,
+    purse,
+    seat,
+    service,
+    supervision,
+    trigger,
+    worker,
+)
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Entity, Phase, replace
+from lifefold.effects.service import Source
 
 
 class Timer(msgspec.Struct, frozen=True):
@@ -37,6 +54,11 @@ class AgentStatus(msgspec.Struct, frozen=True):
     ``supervision`` says whether an agent that stops by its errors comes back, empty if that is never so; ``reason`` is
     then why it is quarantined. ``makes_room_for`` is the task for which it was asked to let its own go, and is not free
     yet; empty if it was not.
+
+    Of a service (``kind``) the state is that of its process, and ``reason`` says why it is down. ``doing`` is what its
+    run was told, empty if it runs nothing; ``letters`` counts the messages that wait, ``waiting`` everything that does.
+    ``triggers`` says when each of them was due last, 0 if never. Errors in a row are failed runs, all errors the
+    restarts since the last run that succeeded.
     """
 
     name: str
@@ -60,6 +82,16 @@ class AgentStatus(msgspec.Struct, frozen=True):
     silent_since_ms: int = 0
     supervision: str = ""
     makes_room_for: str = ""
+    kind: str = worker.KIND
+    waiting: int = 0
+    triggers: tuple["TriggerStatus", ...] = ()
+
+
+class TriggerStatus(msgspec.Struct, frozen=True):
+    """What triggers a service, and when it was due last (Unix time in milliseconds): 0 if it never was."""
+
+    source: Source
+    last_ms: int
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
@@ -112,13 +144,47 @@ def agent_status(of: Aggregate) -> AgentStatus:
         consecutive_errors=record.consecutive_errors,
         total_errors=record.total_errors,
         letters=len(of.record("mailbox").letters),
-        processes=sum(1 for part in entity.running if part.slot == "RunSession" and part.phase is not Phase.WAITING),
+        processes=_processes(entity),
         timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
         reason=_why_quarantined(supervised) or wanted.reason,
         pulse=of.record(pulse.REF).state if pulse.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(pulse.REF)),
         supervision=supervised.state if supervised else "",
     )
+
+
+def service_status(of: Aggregate) -> AgentStatus:
+    """Return the status of a service."""
+    runs, life = of.entities[invocation.REF], of.entities[service.PROCESS]
+    of_process: process.Process = life.record
+    waits: inbox.Inbox = of.record(inbox.REF)
+    wanted: intent.Intent = of.record("intent")
+    down = service.reason_of(of_process) if service.is_down(of) and service.has_failed(of_process) else ""
+    watched = [each.record for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
+    return AgentStatus(
+        name=of.key,
+        intent=wanted.state,
+        state=life.state,
+        since_ms=life.entered_ms,
+        task="",
+        doing="" if waits.in_hand is None else waits.in_hand.text,
+        session_seq=runs.record.session_seq,
+        attempt=runs.record.attempt,
+        consecutive_errors=of_process.consecutive_failures,
+        total_errors=of_process.restart_count,
+        letters=len(waits.messages),
+        processes=_processes(runs),
+        timer=_timer(life),
+        reason=down or wanted.reason or of_process.failure,
+        kind=service.KIND,
+        waiting=len(waits.items),
+        triggers=tuple(TriggerStatus(each.source, each.last_ms) for each in watched),
+    )
+
+
+def _processes(entity: Entity[Any]) -> int:
+    """Return how many sessions run or are ending."""
+    return sum(part.slot == "RunSession" and part.phase is not Phase.WAITING for part in entity.running)
 
 
 def _silent_since_ms(entity: Entity[pulse.Pulse] | None) -> int:
@@ -175,9 +241,10 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
 
 
 def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
-    """Return the status of every agent, by name."""
-    workers = (aggregates[name] for name in sorted(aggregates) if aggregates[name].kind == worker.KIND)
-    return tuple(_on_board(agent_status(each), aggregates[board.NAME]) for each in workers)
+    """Return the status of every agent, by name; services come after those who take tasks."""
+    every = [aggregates[name] for name in sorted(aggregates)]
+    workers = (_on_board(agent_status(each), aggregates[board.NAME]) for each in every if each.kind == worker.KIND)
+    return (*workers, *(service_status(each) for each in every if each.kind == service.KIND))
 
 
 def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:

@@ -80,7 +80,7 @@ class _Check:
     def run(self, crashes: CrashBounds | None) -> Report:
         kept: frozenset[str] = frozenset()
         while True:
-            judge = Judge(self._system, self._properties)
+            judge = Judge(self._system, self._properties, {name.partition("/")[0] for name, _ in self._opening})
             house = House(self._system, self._opening, judge, self._bounds, kept)
             try:
                 graph = self._found(house)

@@ -1,6 +1,6 @@
 """What is asked of a search: which promises are to hold, and how far it may go."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -90,8 +90,11 @@ class Judge:
     possible, or to follow, relies on what people may say to it where it is alone; of that the whole promises its own.
     """
 
-    def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
-        """Gather what a system and all in it promise; ``more`` are promises of the system."""
+    def __init__(self, system: System, more: Iterable[Property[Any]] = (), kinds: Container[str] | None = None) -> None:
+        """Gather what a system and all in it promise; ``more`` are promises of the system.
+
+        ``kinds`` are those of which there are aggregates, if not of all: about nobody there is nothing to be asked.
+        """
         self.promises: Final[list[Promise]] = []
         self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
         """By part and state: the promises that are broken there."""
@@ -102,7 +105,8 @@ class Judge:
         self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
         self._of_types: Final[dict[str, list[int]]] = {}
         self._of_steps: Final[dict[tuple[str, str], list[int]]] = {}
-        for kind, of in system.aggregates.items():
+        there = {kind: of for kind, of in system.aggregates.items() if kinds is None or kind in kinds}
+        for kind, of in there.items():
             for machine in of.machines.values():
                 invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
                 alone = len(system.aggregates) == len(of.machines) == 1

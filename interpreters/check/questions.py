@@ -19,6 +19,7 @@ from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import SupervisedSession, WindowedSession
+from lifefold.effects import Every
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.opening import Opening
 from lifefold.interpreters.check.question import Bounds
@@ -78,6 +79,16 @@ def no_drain(i: fleet.intent.Intent) -> bool:
     return not i.drains and not i.at_once
 
 
+def no_kill(i: fleet.intent.Intent) -> bool:
+    """Tell whether an agent may end what it has begun with grace."""
+    return not i.at_once
+
+
+def one_message(i: fleet.inbox.Inbox) -> bool:
+    """Tell whether no more than one message waits for a service."""
+    return len(i.messages) <= 1
+
+
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has no more than one letter."""
     return len(box.letters) <= 1
@@ -126,6 +137,7 @@ _RUNTIME: Final = runtime.Runtime(
     )
 )
 _ONE_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=1)
+_NO_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=0)
 _ONE_INPUT_LARGE: Final = msgspec.structs.replace(_ONE_INPUT, states=1_000_000)
 _PROCESS: Final = Question(
     process.Process(
@@ -210,6 +222,22 @@ def _stalling() -> Opening:
     return tuple(
         fleet.opening(fleet.Plan("stalling", (agent_plan,), (fleet.TaskPlan("T1", "do it", max_retries=0),)), 0)
     )
+
+
+def _serving() -> Opening:
+    """Return what opens a fleet of one agent with one task, and one service, which is restarted once by itself.
+
+    Its process fails when two runs in a row do.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    life = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=2)
+    plan = fleet.Plan(
+        "serving",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0),),
+        services=(fleet.ServicePlan("web", life, triggers=(Every(1),), takes_messages=True),),
+    )
+    return tuple(fleet.opening(plan, 0))
 
 
 def _restarted() -> Opening:
@@ -328,6 +356,15 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-serving": Question(
+        opening=_serving(),
+        bounds=Bounds(
+            within={"mailbox": one_letter, "inbox": one_message, "intent": no_kill, "task": few_retries}, commands=1
+        ),
+        crashes=_NO_INPUT,
+        of="fleet",
+    ),
+    "inbox": Question(fleet.inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
     "fleet-2x2": Question(
         opening=_fleet(2, 2, retries=0),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),

@@ -130,8 +130,8 @@ def _add_asking(commands: _Commands) -> None:
         _log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
 
-    why = _add(commands, "why", "explaining:why", "why a task is where it is, how it came there, and what moves it on")
-    why.add_argument("task", metavar="TASK", help="the task's id")
+    why = _add(commands, "why", "explaining:why", "why a task, or a service, is where it is, and what moves it on")
+    why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
     _log_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")
 

@@ -20,7 +20,7 @@ from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost
+from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, work_of
 from lifefold.interpreters.run import Runner
 
 STYLES: Final = {
@@ -29,6 +29,11 @@ STYLES: Final = {
     "Interrupting": "yellow",
     "CoolingDown": "red",
     "Stopped": "dim",
+    "running": "green",
+    "awaiting": "green",
+    "suspended": "yellow",
+    "stopped": "dim",
+    "failed": "red",
     "CLOSED": "green",
     "FAILED": "red",
     "BLOCKED": "red",
@@ -101,13 +106,15 @@ class Picture:
         return text.append(f" · {cost(total)} spent") if total != Usage() else text
 
     def _leaving(self, width: int) -> list[Text]:
-        sessions = len(self._runner.handlers.live)
+        served = {each.name for each in self._runner.fleet.services}
+        sessions, runs = (sum((name in served) is of for name in self._runner.handlers.live) for of in (False, True))
+        asked = f"{sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end" if sessions else ""
+        waited = f"{runs} {'run is' if runs == 1 else 'runs are'} waited for" if runs else ""
         match self._runner.leaving:
             case 0:
                 return []
-            case 1 if sessions:
-                words = f"leaving: {sessions} {'session is' if sessions == 1 else 'sessions are'} asked to end;"
-                words += " Ctrl-C again to kill them"
+            case 1 if sessions or runs:
+                words = f"leaving: {', '.join(filter(None, (asked, waited)))}; Ctrl-C again to kill them"
             case 1:
                 words = "leaving: no session runs any more; Ctrl-C again to wait for nothing else"
             case _:
@@ -178,7 +185,7 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
     else:
         yield Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
     yield Text(age(now_ms - agent.since_ms))
-    yield Text(agent.task or "-")
+    yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
     yield Text(str(agent.session_seq))
     yield Text(str(agent.attempt))
     yield Text("-" if pid is None else str(pid))

@@ -15,7 +15,7 @@ from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, des
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli.words import clock_time, spent
 
-SHOWN: Final = ("session", "task")
+SHOWN: Final = ("session", "task", "invocation")
 """The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
 
 LEAVING: Final = "asked to leave"

@@ -29,6 +29,8 @@ _COMING: Final = {
     "ApprovalExpired": "refused",
     "SubtasksOverdue": "blocked",
     "RestartDue": "restart",
+    "IdleElapsed": "suspended",
+    "LifetimeElapsed": "stops",
 }
 """What a timer brings, by the event's name."""
 
@@ -136,6 +138,17 @@ def asked(agent: AgentStatus) -> str:
 
 _ASKED: Final = {"Drain": "draining"}
 """How it is said what was asked of an agent, where that is not the name of it."""
+
+
+def work_of(agent: AgentStatus) -> str:
+    """Return what an agent is at: its task, or what the run of a service was told; and how much waits for a service."""
+    doing = " ".join(agent.doing.split()) if agent.kind == "service" else agent.task
+    brief = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
+    waits = f"{agent.waiting} waiting" if agent.waiting else ""
+    return plain(", ".join(filter(None, (brief, waits))).encode()) or "-"
+
+
+_BRIEF_CHARACTERS: Final = 24
 
 
 def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:

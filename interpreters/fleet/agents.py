@@ -5,12 +5,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from lifefold.core.fleet import Budget, Caps, pulse
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Restart
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session import Limits
-from lifefold.interpreters.fleet import forms, values
+from lifefold.interpreters.fleet import forms, services, values
 from lifefold.interpreters.fleet.budget import AgentBudgetKeys, check_caps, read_caps, with_time
 from lifefold.interpreters.fleet.command import (
     COMMAND,
@@ -21,7 +23,8 @@ from lifefold.interpreters.fleet.command import (
 )
 from lifefold.interpreters.fleet.gates import LEVEL
 from lifefold.interpreters.fleet.keys import Key, Section, heading
-from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent
+from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Service
+from lifefold.interpreters.fleet.services import IS_NO_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.fleet.values import as_array, as_table
@@ -62,15 +65,24 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     """Who works."""
 
     name = Key(forms.NAME, "what it is called", "", required=True)
-    count = Key(forms.integer(1, MOST_AGENTS), "how many of it there are; several are `name-1`, `name-2` and so on", 1)
-    kind = Key(forms.KIND, "a command, or an agent of your own in Python", "command")
+    count = Key(
+        forms.integer(1, MOST_AGENTS),
+        "how many of it there are; several are `name-1`, `name-2` and so on",
+        1,
+        when=IS_NO_SERVICE,
+    )
+    kind = Key(
+        forms.KIND,
+        "a command, an agent of your own in Python, or a service: a command that is run for what triggers it",
+        "command",
+    )
     command = Key[tuple[str, ...]](
         COMMAND,
         "the program and its arguments, never a shell; `{prompt}`, `{prompt_file}`, `{task}`, `{worktree}`,"
         " `{fleet_dir}` are put in, `{{` is a brace",
         (),
         required=True,
-        when=("kind", "command"),
+        when=RUNS_A_COMMAND,
     )
     target = Key(
         forms.TARGET,
@@ -79,11 +91,12 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         required=True,
         when=("kind", "python"),
     )
-    roles = Key[tuple[str, ...]](forms.NAMES, "what tasks may ask for with `role`", ())
+    roles = Key[tuple[str, ...]](forms.NAMES, "what tasks may ask for with `role`", (), when=IS_NO_SERVICE)
     trust = Key(
         LEVEL,
         "how far it is trusted to begin with, in a fleet that gates anything; it earns more",
         AccessLevel.UNTRUSTED,
+        when=IS_NO_SERVICE,
     )
     env = Key[dict[str, str]](forms.VARIABLES, "added to the runner's environment", {})
     session_timeout = Key[int | None](
@@ -95,67 +108,89 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         forms.duration(LEAST_SILENCE_MS),
         "a session that shows no sign of progress for so long is ended, which is an error; see below",
         None,
+        when=IS_NO_SERVICE,
     )
     stall_warn = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),
         "after so much silence people are told",
         None,
         absent="half of `stall_timeout`",
+        when=IS_NO_SERVICE,
     )
     stall_interrupt = Key[int | None](
-        forms.duration(LEAST_SILENCE_MS), "after so much of it the session is sent SIGINT, once", None
+        forms.duration(LEAST_SILENCE_MS),
+        "after so much of it the session is sent SIGINT, once",
+        None,
+        when=IS_NO_SERVICE,
     )
     grace = Key(forms.duration(0), "between being asked to end and being killed", _LIMITS.grace_ms)
     max_consecutive_errors = Key(
         forms.integer(1, MOST_ERRORS),
         "the agent stops when it has so many errors in a row",
         _LIMITS.max_consecutive_errors,
+        when=IS_NO_SERVICE,
     )
     max_total_errors = Key(
-        forms.integer(1, MOST_ERRORS), "the agent stops when it has so many errors", _LIMITS.max_total_errors
+        forms.integer(1, MOST_ERRORS),
+        "the agent stops when it has so many errors",
+        _LIMITS.max_total_errors,
+        when=IS_NO_SERVICE,
     )
     backoff_base = Key(
         forms.duration(1),
         "the pause after the n-th error in a row is `min(base * 2^(n-1), cap)`; mind `reset_errors_on`",
         _LIMITS.backoff_base_ms,
+        when=IS_NO_SERVICE,
     )
-    backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms)
+    backoff_cap = Key(forms.duration(1), "the longest pause after an error", _LIMITS.backoff_cap_ms, when=IS_NO_SERVICE)
     jitter = Key(
         forms.FRACTION,
         "shortens each pause by up to this share, so that agents do not come back together",
         _LIMITS.jitter,
+        when=IS_NO_SERVICE,
     )
     reset_errors_on = Key[Literal["start", "success"]](
         forms.RESET_ERRORS_ON,
         "what ends a row of errors: a session that starts, or only one that succeeds; see below",
         _LIMITS.reset_errors_on,
+        when=IS_NO_SERVICE,
     )
     output_limit = Key(
         forms.size(LEAST_OUTPUT_BYTES),
         "of each session's output, on disk; the middle is dropped",
         DEFAULT_OUTPUT_LIMIT_BYTES,
     )
+    triggers = services.triggers
+    directory = services.directory
+    restart_policy = services.restart_policy
+    max_restarts = services.max_restarts
+    restart_backoff = services.restart_backoff
+    max_consecutive_failures = services.max_consecutive_failures
+    idle_timeout = services.idle_timeout
+    max_lifetime = services.max_lifetime
+    drain_timeout = services.drain_timeout
     budget = AgentBudgetKeys
     restart = RestartKeys
 
 
-def read_agents(root: Table, folder: Path, budget: Budget) -> list[Agent]:
-    """Return all agents, those of a ``count`` numbered from 1; paths in commands are relative to ``folder``.
+def read_agents(root: Table, folder: Path, budget: Budget) -> tuple[list[Agent], list[Service]]:
+    """Return all agents, those of a ``count`` numbered from 1, and services; paths are relative to ``folder``.
 
-    ``budget`` is the fleet's, which theirs have to fit to.
+    ``budget`` is the fleet's, which those of agents have to fit to.
     """
     names = Names()
     limited: list[tuple[Table, Caps]] = []
-    agents = [
-        agent
+    found = [
+        each
         for table in root.tables(AgentKeys)
-        for agent in _agents(table, folder, limited)
-        if names.is_new(table, "name", agent.name)
+        for each in (_services(table, folder) if _is_service(table) else _agents(table, folder, limited))
+        if names.is_new(table, "name", each.name)
     ]
+    agents = [each for each in found if isinstance(each, Agent)]
     share = with_time(budget, [each.limits for each in agents]).share
     for table, caps in limited:
         check_caps(table, caps, share)
-    return agents
+    return agents, [each for each in found if isinstance(each, Service)]
 
 
 def written_roles(root: Table) -> list[str]:
@@ -164,6 +199,32 @@ def written_roles(root: Table) -> list[str]:
     tables = [table for agent in agents if (table := as_table(agent)) is not None]
     roles = [role for table in tables for role in as_array(table.get(AgentKeys.roles.name)) or []]
     return [role for role in roles if isinstance(role, str)]
+
+
+def _is_service(table: Table) -> bool:
+    return table.values.get(AgentKeys.kind.name) == "service"
+
+
+def _services(table: Table, folder: Path) -> Iterator[Service]:
+    name, _ = table.read(AgentKeys.name), table.read(AgentKeys.kind)
+    written = table.read(AgentKeys.command)
+    limits = Limits(grace_ms=table.read(AgentKeys.grace), session_timeout_ms=table.read(AgentKeys.session_timeout))
+    env = dict(table.read(AgentKeys.env))
+    service = services.read_service(table, name, written, limits, folder)
+    output_limit_bytes = table.read(AgentKeys.output_limit)
+    table.finish()
+    if "session_timeout" not in table:
+        table.warn("session_timeout", "no session_timeout: a run that hangs is never ended")
+    command = settled_command(written, folder) if written else ()
+    if command:
+        _check_program(table, written, command, env)
+        used = [(n, name) for n, argument in enumerate(command) for name in placeholders(argument)]
+        for place, placeholder in used:
+            if placeholder in {"task", "worktree"}:
+                accepted = "{prompt}, {prompt_file} and {fleet_dir}: a service has no task"
+                table.problem("command", f'found "{{{placeholder}}}"; accepted: {accepted}', place)
+    if name:
+        yield replace(service, command=command, env=env, output_limit_bytes=output_limit_bytes)
 
 
 def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> Iterator[Agent]:
@@ -269,11 +330,15 @@ def warn_of_a_long_base(table: Table, base_ms: int, cap_ms: int) -> None:
 
 
 def _check_command(table: Table, written: tuple[str, ...], command: tuple[str, ...], env: dict[str, str]) -> None:
+    _check_program(table, written, command, env)
+    used = {name for argument in command for name in placeholders(argument)}
+    if not used & {"prompt", "prompt_file"}:
+        table.warn("command", UNTOLD)
+
+
+def _check_program(table: Table, written: tuple[str, ...], command: tuple[str, ...], env: dict[str, str]) -> None:
     wrong = what_is_wrong_with(command[0], env)
     if wrong:
         accepted = "a program on PATH, or the path of one, from the fleet file's folder; it must be executable"
         one_word = "; each argument is a text of its own" if " " in command[0] else ""
         table.problem("command", f"found {values.shown(written[0])}, which {wrong}; accepted: {accepted}{one_word}", 0)
-    used = {name for argument in command for name in placeholders(argument)}
-    if not used & {"prompt", "prompt_file"}:
-        table.warn("command", UNTOLD)

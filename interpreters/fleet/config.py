@@ -133,12 +133,17 @@ def load(path: Path | str, *, watch: bool = False) -> Fleet:
     root = Table(Report(file, content), _document(content, file))
     table = root.table(FleetKeys)
     fleet = _fleet(table, source)
-    agents = read_agents(root, source.parent, fleet.budget)
+    agents, services = read_agents(root, source.parent, fleet.budget)
+    if services and not agents and not watch:
+        accepted = "an agent of another kind that takes the tasks, or lifefold run --watch, for services alone"
+        root.problem("agents", f"there are services only, and a fleet ends with its tasks; accepted: {accepted}")
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
     crew = Crew("prompt" in used, written_roles(root), share)
-    tasks = read_tasks(root, source.parent, crew, may_be_none=watch)
+    tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
+    if services and not agents and tasks and watch:
+        root.problem("tasks", "there are services only; accepted: tasks in a fleet with an agent that takes them")
     if fleet.restarts is None and any(each.restart != Restart() for each in agents):
         table.warn(RESTART, "nobody is restarted without [fleet.restart], whatever [agents.restart] says")
     if "approval_timeout" in table and not any(task.asks for task in tasks) and not fleet.gates:
@@ -156,12 +161,13 @@ def load(path: Path | str, *, watch: bool = False) -> Fleet:
     return replace(
         fleet,
         agents=tuple(agents),
+        services=tuple(services),
         tasks=tuple(tasks),
         watch=watch,
         gates=gates,
         warnings=tuple(root.report.warnings),
         interpreters=tuple(interpreters),
-        meaning=meaning(_written(fleet, table), agents, tasks, kept),
+        meaning=meaning(_written(fleet, table), agents, tasks, kept, services),
     )
 
 

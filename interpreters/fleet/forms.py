@@ -212,7 +212,7 @@ RESET_ERRORS_ON: Form[Literal["start", "success"]] = choice("start", "success")
 _NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _TARGET = rf"{_NAMES}:{_NAMES}"
 
-KIND: Form[Literal["command", "python"]] = choice("command", "python")
+KIND: Form[Literal["command", "python", "service"]] = choice("command", "python", "service")
 """The kinds of agents that there are."""
 
 TARGET = matching(

@@ -23,7 +23,7 @@ class Key(Generic[T_co]):
     """One key. It is called as its attribute is, but for an underscore at its end.
 
     ``default`` is what it means where it is absent, or wrong and reported. ``absent`` says so where no value does.
-    One with ``when`` is only there if another key has that value.
+    One with ``when`` is only there if another key, the first of them, has one of the values after it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Key(Generic[T_co]):
         *,
         required: bool = False,
         absent: str = "",
-        when: tuple[str, str] | None = None,
+        when: tuple[str, ...] = (),
     ) -> None:
         self.form = form
         self.about = about

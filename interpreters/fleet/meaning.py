@@ -14,7 +14,8 @@ from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.fleet.agents import AgentKeys, RestartKeys
 from lifefold.interpreters.fleet.budget import said_caps
 from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
-from lifefold.interpreters.fleet.model import Agent, InterpreterEntry
+from lifefold.interpreters.fleet.model import Agent, InterpreterEntry, Service
+from lifefold.interpreters.fleet.services import said_life
 from lifefold.interpreters.fleet.tasks import TaskKeys
 from lifefold.interpreters.fleet.values import as_table, shortened
 
@@ -26,6 +27,7 @@ def meaning(
     agents: Sequence[Agent],
     tasks: Sequence[TaskPlan],
     interpreters: Sequence[InterpreterEntry] = (),
+    services: Sequence[Service] = (),
 ) -> str:
     """Return the canonical JSON text of a fleet; ``fleet`` is what the table of that name means."""
     document: dict[str, object] = {
@@ -37,6 +39,8 @@ def meaning(
     }
     if interpreters:
         document["interpreters"] = {each.name: _interpreter(n, each) for n, each in enumerate(interpreters, 1)}
+    if services:
+        document["services"] = {each.name: _service(each) for each in services}
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -100,6 +104,17 @@ def _agent(agent: Agent) -> dict[str, object]:
     )
     tables = said_caps(agent.caps) | ({"restart": restart} if restart else {})
     return said(runs) | said(meanings) | said_but_defaults(newer) | tables
+
+
+def _service(service: Service) -> dict[str, object]:
+    meanings: dict[Key[Any], object] = {
+        AgentKeys.command: service.written_command,
+        AgentKeys.env: {name: _digest(value) for name, value in service.env.items()},
+        AgentKeys.output_limit: service.output_limit_bytes,
+        AgentKeys.session_timeout: service.runs.session_timeout_ms,
+        AgentKeys.grace: service.runs.grace_ms,
+    }
+    return said(meanings | dict(said_life(service)))
 
 
 def _task(task: TaskPlan) -> dict[str, object]:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, TaskPlan, pulse
+from lifefold.core import process, session
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan, pulse
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.effects.service import Source
 from lifefold.interpreters.fleet.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -39,6 +40,25 @@ class Agent(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
+
+
+class Service(msgspec.Struct, frozen=True):
+    """One service. ``command`` is to be given to ``expand``; without a ``directory`` it runs in the repository.
+
+    ``limits`` are those of its life; of ``runs`` only the grace and the time-out count. The rest is as in ``Agent``.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    written_command: tuple[str, ...] = ()
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    limits: process.Limits = process.Limits()
+    runs: session.Limits = session.Limits()
+    triggers: tuple[Source, ...] = ()
+    takes_messages: bool = False
+    directory: Path | None = None
+    written_directory: str = ""
+    output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
 
 
 class InterpreterEntry(msgspec.Struct, frozen=True):
@@ -87,6 +107,11 @@ class Fleet(msgspec.Struct, frozen=True):
     gates: GatePlan | None = None
     warnings: tuple[str, ...] = ()
     meaning: str = ""
+    services: tuple[Service, ...] = ()
+
+    def place_of(self, service: Service) -> Path:
+        """Return the folder that a service runs in."""
+        return service.directory or self.repository or self.source.parent
 
     @property
     def fingerprint(self) -> str:
@@ -121,6 +146,10 @@ class Fleet(msgspec.Struct, frozen=True):
             with_time(self.budget, [each.limits for each in self.agents]),
             self.restarts,
             self.preemption,
+            tuple(
+                ServicePlan(each.name, each.limits, each.runs, each.triggers, each.takes_messages)
+                for each in self.services
+            ),
         )
 
     def grace_ms(self, agent: Agent) -> int:

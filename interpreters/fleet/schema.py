@@ -21,7 +21,7 @@ def json_schema() -> dict[str, object]:
 def _table(section: type[Section]) -> dict[str, object]:
     head, keys, inner = heading(section), keys_of(section), sections_of(section)
     required = [name for name, key in keys.items() if key.required and not key.when]
-    conditions = [_only_when(key, keys[key.when[0]], key.when[1]) for key in keys.values() if key.when]
+    conditions = [_only_when(key, keys[key.when[0]], key.when[1:]) for key in keys.values() if key.when]
     properties = {name: _key(head.header, key) for name, key in keys.items()}
     schema: dict[str, object] = {
         "title": head.header,
@@ -58,10 +58,13 @@ def _key(header: str, key: Key[Any]) -> dict[str, object]:
     return described | dict(key.form.schema) | ({} if default is None else {"default": default})
 
 
-def _only_when(key: Key[Any], decisive: Key[Any], value: str) -> dict[str, object]:
-    """Return that a key is needed if another one has, or means by default, a certain value, and refused otherwise."""
-    has_value: dict[str, object] = {"properties": {decisive.name: {"const": value}}}
-    if decisive.default != value:
+def _only_when(key: Key[Any], decisive: Key[Any], accepted: tuple[str, ...]) -> dict[str, object]:
+    """Return that a key may be there if another one has, or means by default, one of some values, and else not.
+
+    If it is required, it is needed then.
+    """
+    has_value: dict[str, object] = {"properties": {decisive.name: {"enum": list(accepted)}}}
+    if decisive.default not in accepted:
         has_value["required"] = [decisive.name]
     needed = {"required": [key.name]} if key.required else {}
     return {"if": has_value, "then": needed, "else": {"properties": {key.name: False}}}

@@ -16,7 +16,8 @@ from typing import Final
 import anyio
 
 from lifefold.core import session
-from lifefold.core.fleet import assignment, intent
+from lifefold.core.fleet import assignment, intent, invocation, service
+from lifefold.core.kernel import Aggregate
 from lifefold.effects import (
     CancelSession,
     CheckOutWork,
@@ -48,6 +49,7 @@ from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
+from lifefold.interpreters.run.triggers import Attendant
 
 PLACE_LIMIT_S: Final = 600.0
 """How long a worktree that others are at work in is waited for."""
@@ -57,7 +59,7 @@ UNCERTAIN: Final = (SurvivorsError, OSError)
 
 
 class Handlers:
-    """Performs what the fleet's workers ask for.
+    """Performs what the fleet's workers and services ask for.
 
     ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way, and
     ``when_put_off`` is called whenever one is. ``notices`` is what people must know: agent and message.
@@ -70,10 +72,11 @@ class Handlers:
         self.when_put_off: Callable[[], None] = _nothing
         self.notices: Final[list[tuple[str, str]]] = []
         self.fleet: Final = fleet
-        self._agents: Final = {agent.name: agent for agent in fleet.agents}
+        self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._watcher: Final = Watcher(folder, self.tell)
+        self._attendant: Final = Attendant(fleet, self.tell)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""
@@ -81,7 +84,7 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
-        return Interpreter.of(self._watcher).over(self._standard())
+        return Interpreter.of(self._watcher).over(Interpreter.of(self._attendant)).over(self._standard())
 
     def _standard(self) -> Interpreter:
         return Interpreter(
@@ -109,7 +112,7 @@ class Handlers:
 
     async def store_prompt(self, effect: StorePrompt, occasion: Occasion) -> None:
         """Write the prompt where the agent and people can read it."""
-        record: session.Session = occasion.entity.record
+        record: session.Session | invocation.Invocation = occasion.entity.record
         with contextlib.suppress(OSError):  # the session writes it, too, before it begins, and reports what is wrong
             write_whole(self.folder.prompt(record.name, record.attempt), effect.prompt)
 
@@ -117,7 +120,7 @@ class Handlers:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
         process = self._session_of(occasion)
         if process is not None:
-            await _end(process, occasion.within.record("session").patience_ms)
+            await _end(process, _session_in(occasion.within).patience_ms)
 
     async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
         """Kill the session: it has outlasted its grace, or is to have none."""
@@ -128,7 +131,7 @@ class Handlers:
     def _session_of(self, occasion: Occasion) -> SessionProcess | None:
         """Return the session that the effect means; after a crash the agent may be at a later one."""
         attempt, process = self.live.get(occasion.within.key, (0, None))
-        return process if attempt == occasion.within.record("session").attempt else None
+        return process if attempt == _session_in(occasion.within).attempt else None
 
     async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
         """Tell people."""
@@ -235,8 +238,7 @@ class Handlers:
             await _say_that_it_runs(activity, ongoing)
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        cooperative = bool(self._agents[agent].target)
-        called = await outcome(ended, directory, cooperative=cooperative)
+        called = await outcome(ended, directory, cooperative=agent in self._cooperative)
         await ongoing.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
@@ -303,13 +305,21 @@ class Handlers:
             del self.live[agent]
 
 
+def _session_in(within: Aggregate) -> session.Session | invocation.Invocation:
+    """Return the record of a worker's session, or of a service's run, which is attended to in the same way."""
+    record: session.Session | invocation.Invocation = within.record(
+        invocation.REF if within.kind == service.KIND else session.machine.name
+    )
+    return record
+
+
 def _nothing() -> None:
     """Do nothing, until a runner wants to know."""
 
 
 async def _say_that_it_runs(activity: RunSession, ongoing: Ongoing) -> None:
     """Report the start, unless the log has it from the runner that this one takes the session over from."""
-    if ongoing.occasion.entity.state is session.State.SPAWNING:
+    if ongoing.occasion.entity.state == session.State.SPAWNING:  # a service's run has a state of the same name
         await ongoing.report(session.SessionStarted(activity.session_seq))
 
 

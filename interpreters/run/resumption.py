@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from lifefold.core import session, task
-from lifefold.core.fleet import status
+from lifefold.core.fleet import service, status
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.run.evidence import look
 from lifefold.interpreters.run.folder import FleetFolder
@@ -22,7 +22,8 @@ def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
 
 
 def _runs(agent: status.AgentStatus, folder: FleetFolder) -> bool:
-    found = look(folder, agent) if agent.state in session.SESSION_LIVES else None
+    lives = agent.processes > 0 if agent.kind == service.KIND else agent.state in session.SESSION_LIVES
+    found = look(folder, agent) if lives else None
     return found is not None and found.alive
 
 

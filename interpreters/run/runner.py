@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from lifefold.core import task
-from lifefold.core.fleet import assignment, board, doors, intent, opening, status, system, worker
+from lifefold.core.fleet import assignment, board, doors, duty, intent, opening, service, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace, WorkplaceError
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
@@ -195,7 +195,8 @@ class Runner:
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.LEFT
         closed = all(each.state == task.State.CLOSED for each in status.tasks(self.aggregates))
-        return Verdict.ALL_CLOSED if closed else Verdict.SOME_FAILED
+        served = not any(each.record.failed for _, each in duty.duties(self.aggregates[board.NAME]))
+        return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
     def _open_or_resume(self) -> None:
         for name, envelope in opening(self.fleet.plan, self.engine.clock.now_ms()):
@@ -206,20 +207,20 @@ class Runner:
                 self._say(name, "intent", intent.RunWanted())
 
     def _workers(self) -> list[str]:
-        return sorted(name for name in self.aggregates if name.startswith(worker.KIND))
+        return sorted(name for name, each in self.aggregates.items() if each.kind in {worker.KIND, service.KIND})
 
     def _say(self, name: str, ref: str, event: Event) -> None:
         self.engine.offer(name, Envelope(ref, event, self.engine.clock.now_ms(), "runner"))
 
     def _is_over(self, engine: Engine) -> bool:
         workers = [engine.aggregates[name] for name in self._workers()]
-        if len(workers) < len(self.fleet.agents):
+        if len(workers) < len(self.fleet.agents) + len(self.fleet.services):
             return False
         if self.leaving > 1:
             return not self.handlers.live
         if self.leaving:
-            return all(worker.quiet(each) or self._only_waits(each) for each in workers)
-        return board.finished(engine.aggregates[board.NAME]) and all(worker.settled(each) for each in workers)
+            return all(_is_quiet(each) or self._only_waits(each) for each in workers)
+        return board.finished(engine.aggregates[board.NAME]) and all(_is_settled(each) for each in workers)
 
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
@@ -233,6 +234,16 @@ class Runner:
             self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:
             observer(name, outcome)
+
+
+def _is_quiet(of: Aggregate) -> bool:
+    """Tell whether no session of an agent lives, and none will while it is held."""
+    return service.quiet(of) if of.kind == service.KIND else worker.quiet(of)
+
+
+def _is_settled(of: Aggregate) -> bool:
+    """Tell whether an agent has stopped and has left nothing."""
+    return service.settled(of) if of.kind == service.KIND else worker.settled(of)
 
 
 def _is_let_go_on(reaction: Reaction) -> bool:

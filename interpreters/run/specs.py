@@ -1,11 +1,13 @@
-"""What a session of a fleet is started with: its command, its place, its environment, and the file with its prompt."""
+"""What a session of a fleet, or a service's run, is started with: command, place, environment, and prompt."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from lifefold.core.fleet import metering
+from lifefold.core.fleet import inbox, metering, service
 from lifefold.effects import RunSession
+from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.body import SessionSpec
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
@@ -23,23 +25,21 @@ def session_spec(
     fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: Occasion
 ) -> SessionSpec:
     """Return what to run for a session; the file with its prompt is there already, or is written by who runs it."""
+    if occasion.within.kind == service.KIND:
+        return _run_of_service(fleet, folder, activity, occasion)
     agent = next(each for each in fleet.agents if each.name == occasion.within.key)
     brief = occasion.within.record("assignment").brief
     task = brief.task
     worktree = workplace.folder(agent.name, task)
     prompt_file = folder.prompt(agent.name, activity.attempt)
-    prompt = activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
+    prompt = _argument(activity, prompt_file)
     argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
     known = {
-        "LIFEFOLD_AGENT": agent.name,
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),
-        "LIFEFOLD_DB": str(folder.log),
-        "LIFEFOLD_ATTEMPT": str(activity.attempt),
         "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
-        "LIFEFOLD_PROMPT_FILE": str(prompt_file),
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
-        "LIFEFOLD_GRACE_MS": str(fleet.grace_ms(agent) if agent.target else activity.grace_ms),
+        **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
         **_left(occasion),
     }
     return SessionSpec(
@@ -51,6 +51,49 @@ def session_spec(
         output_limit_bytes=agent.output_limit_bytes,
         generation=f"{agent.name}-{activity.attempt}",
     )
+
+
+def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: Occasion) -> SessionSpec:
+    """Return what to run for a trigger: in the service's folder, and nothing is made or merged there."""
+    of = next(each for each in fleet.services if each.name == occasion.within.key)
+    waiting: inbox.Inbox = occasion.within.record(inbox.REF)
+    prompt_file = folder.prompt(of.name, activity.attempt)
+    place = str(fleet.place_of(of))
+    prompt = _argument(activity, prompt_file)
+    ref = "" if waiting.in_hand is None else waiting.in_hand.source
+    known = {
+        "LIFEFOLD_TRIGGER": _KINDS[type(occasion.within.record(ref).source)] if ref else "message",
+        **_known(folder, activity, of.name, activity.grace_ms),
+    }
+    return SessionSpec(
+        argv=tuple(expand(of.command, prompt=prompt, prompt_file=str(prompt_file), task="", worktree=place)),
+        cwd=place,
+        env={**os.environ, **of.env, **known},
+        timeout_ms=activity.timeout_ms,
+        grace_ms=activity.grace_ms,
+        output_limit_bytes=of.output_limit_bytes,
+        generation=f"{of.name}-{activity.attempt}",
+    )
+
+
+_KINDS: Final[Mapping[type[Source], str]] = {Every: "interval", Cron: "cron", Changed: "path"}
+"""How a run is told what kind of trigger it is for."""
+
+
+def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) -> dict[str, str]:
+    """Return what every process of a fleet is told."""
+    return {
+        "LIFEFOLD_AGENT": name,
+        "LIFEFOLD_DB": str(folder.log),
+        "LIFEFOLD_ATTEMPT": str(activity.attempt),
+        "LIFEFOLD_PROMPT_FILE": str(folder.prompt(name, activity.attempt)),
+        "LIFEFOLD_GRACE_MS": str(grace_ms),
+    }
+
+
+def _argument(activity: RunSession, prompt_file: Path) -> str:
+    """Return the prompt as an argument takes it."""
+    return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
 
 
 def _left(occasion: Occasion) -> dict[str, str]:

@@ -6,7 +6,7 @@ two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, 
 ``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
 ``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
 ``fleet-restarts`` agents that stop by their errors are begun anew, and in ``fleet-preempting`` tasks make room for
-those that come first.
+those that come first. In ``fleet-serving`` there are services beside them.
 """
 
 import re
@@ -16,16 +16,18 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core import fleet, session
+from lifefold.core import fleet, process, session
 from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import pulse
+from lifefold.core.fleet import pulse, trigger
 from lifefold.core.kernel import Aggregate, Entity, Machine, System, alone
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.effects import (
     Activity,
+    AwaitTrigger,
     CancelSession,
     CheckOutWork,
+    Every,
     MergeWork,
     ParkWork,
     PrepareWorktree,
@@ -96,6 +98,21 @@ def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choic
             yield Said(SECOND_MS, pulse.Stirred())
 
 
+def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
+    """Yield what is said of a trigger that is waited for: that it has come, again and again, sooner or later."""
+    assert isinstance(activity, AwaitTrigger)  # noqa: S101 - it is the script of that
+    running = entity.find(AwaitTrigger.__name__)
+    assert running is not None  # noqa: S101 - as it begins now
+    name = (aggregate.name, entity.ref, AwaitTrigger.__name__, running.generation)
+    for place in range(_TRIGGERS):
+        late = choices.any_way(("comes late", *name, place), 4)
+        every_ms = activity.source.every_ms if isinstance(activity.source, Every) else MINUTE_MS
+        yield Said(every_ms + late * 10 * SECOND_MS, trigger.Triggered())
+
+
+_TRIGGERS: Final = 20
+"""How often a trigger may come in a simulation, while its service is up."""
+
 _SILENCES: Final = 3
 """How often a session may fall silent in a simulation."""
 
@@ -109,7 +126,7 @@ FLEET: Final = Environment(
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
     },
-    scripts={WatchOutput: watched},
+    scripts={WatchOutput: watched, AwaitTrigger: triggered},
     hastens={CancelSession: (RunSession,)},
     people_ms=(5 * SECOND_MS, 30 * MINUTE_MS),
 )
@@ -265,6 +282,23 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def serving_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan with as many services as agents: they come back, idle, and are renewed, or do not."""
+    of = plan(agents, tasks)
+    lives = cycle(
+        (
+            process.Limits(restart_policy="on_failure", max_consecutive_failures=2, idle_timeout_ms=10 * MINUTE_MS),
+            process.Limits(restart_policy="always", max_lifetime_ms=60 * MINUTE_MS, drain_timeout_ms=MINUTE_MS),
+            process.Limits(),
+        )
+    )
+    serve = tuple(
+        fleet.ServicePlan(f"service-{n}", next(lives), triggers=(Every(n * 30 * SECOND_MS),), takes_messages=True)
+        for n in range(1, agents + 1)
+    )
+    return msgspec.structs.replace(of, name=f"serving-{of.name}", services=serve)
+
+
 _PLANS: Final = {
     "": plan,
     "governed-": governed_plan,
@@ -274,6 +308,7 @@ _PLANS: Final = {
     "stalling-": stalling_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
+    "serving-": serving_plan,
 }
 """The kinds of fleets, by what their names have before the size."""
 

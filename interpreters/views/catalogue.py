@@ -96,12 +96,16 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("permit", fleet.permit.machine.about, fleet.permit.machine),
     Entry("room", fleet.room.machine.about, fleet.room.machine),
     Entry("supervision", fleet.supervision.machine.about, fleet.supervision.machine),
+    Entry("invocation", fleet.invocation.machine.about, fleet.invocation.machine),
+    Entry("inbox", fleet.inbox.machine.about, fleet.inbox.machine),
+    Entry("trigger", fleet.trigger.machine.about, fleet.trigger.machine),
+    Entry("duty", fleet.duty.machine.about, fleet.duty.machine),
     Entry("assignment", fleet.assignment.machine.about, fleet.assignment.machine),
 )
 """Every lifecycle, those of the documents first."""
 
 SYSTEMS: tuple[Entry[System], ...] = (
-    Entry("fleet", "a board that gives tasks out, and a worker for every agent", fleet.system),
+    Entry("fleet", "a board that gives tasks out, a worker for every agent, and services", fleet.system),
 )
 """Every system of lifecycles."""
 

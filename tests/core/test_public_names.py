@@ -12,9 +12,9 @@ KERNEL = (
 ).split()
 
 FLEET = (
-    "AgentPlan Budget Caps GatePlan Plan Preemption TaskPlan assignment board budgets departure doors intent job"
-    " mailbox meter opening permit preemption promises proposal pulse purse restarts room seat status supervision"
-    " system trusting work worker"
+    "AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan assignment board budgets departure doors duty"
+    " inbox intent invocation job mailbox meter opening permit preemption promises proposal pulse purse restarts room"
+    " seat service status supervision system trigger trusting work worker"
 ).split()
 
 
@@ -30,9 +30,10 @@ def test_the_fleet_exports_these_names_and_all_of_them_exist() -> None:
     assert [name for name in FLEET if not hasattr(fleet, name)] == []
 
 
-def test_the_system_that_is_shipped_has_a_board_and_workers() -> None:
+def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
     """The kinds of aggregates and their machines are part of every log that was ever written."""
     assert {kind: list(of.machines) for kind, of in fleet.system.aggregates.items()} == {
-        "board": ["task", "seat", "purse", "plan", "doors", "permit", "room"],
+        "board": ["task", "seat", "purse", "plan", "doors", "permit", "room", "duty"],
         "worker": ["session", "assignment", "mailbox", "intent", "meter", "pulse", "supervision"],
+        "service": ["process", "invocation", "inbox", "trigger", "intent"],
     }

@@ -1,7 +1,7 @@
 """The vocabulary: which names it has, and that every word of it can be written down."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -12,10 +12,10 @@ from lifefold import effects
 from lifefold.core.kernel import encode
 
 EXPORTED = (
-    "AbortSession Activity Begin BuildPrompt CallHook CancelSession CancelTimer CheckOutWork DrainProcess Effect"
-    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession InterruptSession KeepDeadLetter"
-    " KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers Postpone PrepareWorktree"
-    " RefreshWorktree ReportStuck"
+    "AbortSession Activity AwaitTrigger Begin BuildPrompt CallHook CancelSession CancelTimer Changed CheckOutWork Cron"
+    " DrainProcess Effect EmitTelemetry End EscalateSilence Every ForceStopSession IncrementSession InterruptSession"
+    " KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers Postpone"
+    " PrepareWorktree RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
     " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchOutput"
 ).split()
@@ -65,10 +65,11 @@ def test_what_may_not_be_performed_twice_is_this() -> None:
 
 
 def test_what_is_exported_is_a_word_or_what_a_word_is_made_of() -> None:
-    """Beside the two bases and the words there are only enumerations, which stand in some word's field."""
-    fields = {field.type for word in WORDS for field in msgspec.structs.fields(word)}
+    """Beside the two bases and the words there are only enumerations and structs, which stand in some word's field."""
+    types = {field.type for word in WORDS for field in msgspec.structs.fields(word)}
+    fields = {each for of in types for each in (of, *get_args(of))}
     others = {getattr(effects, name) for name in effects.__all__} - {*WORDS, effects.Effect, effects.Activity}
-    assert all(issubclass(other, StrEnum) and other in fields for other in others)
+    assert all(issubclass(other, StrEnum | msgspec.Struct) and other in fields for other in others)
 
 
 @pytest.mark.parametrize("word", WORDS, ids=lambda word: word.__name__)

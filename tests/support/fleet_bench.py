@@ -22,8 +22,11 @@ from lifefold.effects import (
     InterruptSession,
     LogFatal,
     MergeWork,
+    NotifyProcess,
     ParkWork,
+    PauseTriggers,
     PrepareWorktree,
+    ResumeTriggers,
     RunSession,
     StorePrompt,
     VerifyWork,
@@ -109,6 +112,8 @@ class FleetBench:
             *(Example(each, brief, "session") for each in (CancelSession(), ForceStopSession())),
             *(Example(each, brief, "session") for each in (WarnOfSilence(60_000, 120_000), InterruptSession(90_000))),
             Example(LogFatal("no key"), brief, "session"),
+            *(Example(each, brief, "session") for each in (NotifyProcess("failed", "x"), NotifyProcess("started"))),
+            *(Example(each, brief, "session") for each in (PauseTriggers(), ResumeTriggers())),
         )
 
     async def under_way(self) -> None:

@@ -75,6 +75,8 @@ def misfits(schema: Any) -> st.SearchStrategy[Any]:
         known = schema["properties"]
         wrong.append(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["trusted"]), min_size=1))
         wrong.extend(st.fixed_dictionaries({name: misfits(known[name])}) for name in known)
+    if "anyOf" in schema and all(each.get("type") == "object" for each in schema["anyOf"]):
+        return misfits({"type": "object", "properties": {}, "additionalProperties": False})
     if "anyOf" in schema:
         one, several = schema["anyOf"]
         return misfits(one).filter(lambda value: not isinstance(value, list)) | misfits(several).filter(

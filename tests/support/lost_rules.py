@@ -2,17 +2,18 @@
 
 from typing import Final
 
-from lifefold.core.fleet import board, promises, worker
+from lifefold.core.fleet import board, promises, service, worker
 from lifefold.core.kernel import AggregateType, System
 
 BOARD: Final = tuple(dict.fromkeys(each.name for each in board.aggregate.rules))
 WORKER: Final = tuple(dict.fromkeys(each.name for each in worker.aggregate.rules))
+SERVICE: Final = tuple(dict.fromkeys(each.name for each in service.aggregate.rules))
 """The names of its rules."""
 
 
 def without(name: str) -> System:
     """Return the fleet without the rules of this name."""
-    types = [_without(of, name) for of in (board.aggregate, worker.aggregate)]
+    types = [_without(of, name) for of in (board.aggregate, worker.aggregate, service.aggregate)]
     return System("fleet", *types, properties=promises.PROMISES)
 
 

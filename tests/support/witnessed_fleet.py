@@ -303,10 +303,10 @@ def witnessed(
                 kind,
                 machines=of.machines.values(),
                 rules=others.get(kind, of.rules),
-                views=_views(of, fold) | dict(WITNESSES[kind]),
+                views=_views(of, fold) | dict(WITNESSES.get(kind, {})),
                 commands=dict.fromkeys(of.machines, ())
                 | {each: people[each] for each in of.machines if each in people},
-                properties=OF[kind],
+                properties=OF.get(kind, ()),
             )
             for kind, of in system.aggregates.items()
         ),

@@ -9,6 +9,7 @@ and is no part of it.
 from lifefold.core.fleet.why.chain import Link, chain, roots
 from lifefold.core.fleet.why.explanation import Cause, Explanation, explain
 from lifefold.core.fleet.why.scene import Scene, look
+from lifefold.core.fleet.why.serving import ServiceExplanation, explain_service
 from lifefold.core.fleet.why.story import Chapter, Line, Story, chapters, resumed, tell
 from lifefold.core.fleet.why.ways import Way
 
@@ -19,11 +20,13 @@ __all__ = [
     "Line",
     "Link",
     "Scene",
+    "ServiceExplanation",
     "Story",
     "Way",
     "chain",
     "chapters",
     "explain",
+    "explain_service",
     "look",
     "resumed",
     "roots",

@@ -118,6 +118,8 @@ def _must_fit(of: Aggregate, plan: TaskPlan) -> None:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
     seats = [entity.record for ref, entity in of.entities.items() if ref.startswith("seat:")]
+    if not seats:
+        raise BadInput("this fleet has services only, and none of them takes tasks")
     if plan.trust and all(each.trust is None for each in seats):
         raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
     must_be_there("role", [plan.role] if plan.role else [], sorted({role for each in seats for role in each.roles}))

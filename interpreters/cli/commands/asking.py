@@ -16,7 +16,18 @@ from lifefold.core.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
 from lifefold.interpreters.cli.story import told
-from lifefold.interpreters.cli.words import age, asked, by_number, by_state, columns, coming, cost, plain_state, spent
+from lifefold.interpreters.cli.words import (
+    age,
+    asked,
+    by_number,
+    by_state,
+    columns,
+    coming,
+    cost,
+    plain_state,
+    spent,
+    work_of,
+)
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.run.evidence import Evidence, look
 from lifefold.interpreters.run.folder import FleetFolder
@@ -96,7 +107,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             asked(agent),
             plain_state(agent, evidence),
             age(now_ms - agent.since_ms),
-            agent.task or "-",
+            work_of(agent),
             str(agent.session_seq),
             str(agent.attempt),
             _process(evidence),

@@ -8,12 +8,12 @@ import json
 import shlex
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet import board, status, system, worker
+from lifefold.core.fleet import board, service, status, system, worker
 from lifefold.core.fleet import why as projection
 from lifefold.core.fleet.why.phrases import enumerated
 from lifefold.core.kernel import Recovered, replace
@@ -32,11 +32,14 @@ MOST_CAUSES: Final = 20
 
 
 def why(arguments: Namespace) -> None:
-    """Explain a task."""
+    """Explain a task, or a service."""
     with logs.peek(arguments.db) as store:
         ledger, story = Ledger(system), projection.Story(arguments.task)
         for decision in logs.decisions(store, ledger):
             story = _told(story, decision)
+        if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
+            _explain_service(ledger, arguments, runs=store.is_written())
+            return
         _must_be_there(ledger, arguments.task)
         said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
         runs = store.is_written()
@@ -48,6 +51,25 @@ def why(arguments: Namespace) -> None:
         return
     for line in lines(said, doubts, arguments.db):
         print(plain(line.encode()))
+
+
+def _tasks(ledger: Ledger) -> Container[str]:
+    return ledger.aggregates[board.NAME].entities
+
+
+def _explain_service(ledger: Ledger, arguments: Namespace, *, runs: bool) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    said = projection.explain_service(ledger.aggregates[f"{service.KIND}/{arguments.task}"], now_ms)
+    if arguments.json:
+        runner = "running" if runs else "not running"
+        print(json.dumps({**msgspec.to_builtins(said), "runner": runner}, indent=2))
+        return
+    print(plain(said.sentence.encode()))
+    if not runs:
+        print("No runner is at work, so nothing happens by itself: `lifefold run FLEET.toml` goes on.")
+    if said.waits:
+        print(plain(f"What waits to be run: {said.waits}".encode()))
+    print(plain(f"What moves it on: {said.onward}".encode()))
 
 
 def _told(story: projection.Story, decision: Decision) -> projection.Story:

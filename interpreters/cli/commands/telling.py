@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from lifefold.core.fleet import intent, mailbox, worker
+from lifefold.core.fleet import inbox, intent, mailbox, service, worker
 from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import posting
 from lifefold.interpreters.cli.names import must_be_there
@@ -17,7 +17,7 @@ _STOPPED: Final = f"{REFUSED}it has stopped, for good"
 
 
 def send(arguments: Namespace) -> int:
-    """Say something to one agent, or to all."""
+    """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
     posting.must_be_text("the text", arguments.text)
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
     return _tell(arguments.db, [arguments.agent], _to_all("mailbox", event), _deaf)
@@ -49,7 +49,7 @@ def resume(arguments: Namespace) -> int:
 
 
 def _to_all(ref: str, event: Event, done: str = posting.ACCEPTED) -> Said:
-    return Said(ALL, worker.KIND, ref, event, done)
+    return Said(ALL, "", ref, event, done)
 
 
 Obstacle = Callable[[Aggregate], str]
@@ -57,7 +57,21 @@ Obstacle = Callable[[Aggregate], str]
 
 
 def _deaf(of: Aggregate) -> str:
+    if of.kind == service.KIND:
+        return _takes_none(of)
     return _STOPPED if of.record("mailbox").state is mailbox.State.CLOSED else ""
+
+
+def _takes_none(of: Aggregate) -> str:
+    """Say why a service would not take a message."""
+    waits: inbox.Inbox = of.record(inbox.REF)
+    if waits.state is inbox.State.CLOSED:
+        return f"{REFUSED}it is down, for good"
+    if intent.is_to_end(of.record("intent")):
+        return _DRAINS
+    if not waits.takes_messages:
+        return f"{REFUSED}{inbox.NO_MESSAGES}"
+    return f"{REFUSED}{inbox.FULL}" if len(waits.messages) >= inbox.MESSAGES_LIMIT else ""
 
 
 def _stopped(of: Aggregate) -> str:
@@ -94,16 +108,27 @@ def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         for name in _agents(aggregates, wanted):
-            to = f"{worker.KIND}/{name}"
+            to = f"{service.KIND}/{name}" if f"{service.KIND}/{name}" in aggregates else f"{worker.KIND}/{name}"
             why = obstacle(aggregates[to])
-            yield Refused(name, why) if why else replace(said, name=name, to=to)
+            yield Refused(name, why) if why else _put(replace(said, name=name, to=to))
 
     return posting.say(db, judge, "status")
 
 
+def _put(said: Said) -> Said:
+    """Return what is said as whom it is said to takes it: a letter is a message to a service."""
+    if said.to.startswith(f"{service.KIND}/") and isinstance(said.event, mailbox.LetterArrived):
+        event = inbox.MessageArrived(said.event.text)
+        return replace(said, entity=inbox.REF, event=event, done="accepted; it is run once, in its turn")
+    return said
+
+
+_AGENTS: Final = frozenset({worker.KIND, service.KIND})
+
+
 def _agents(aggregates: Mapping[str, Aggregate], wanted: Sequence[str]) -> list[str]:
     """Return the agents that are meant: those named, each once; all if none or ``all`` is."""
-    there = sorted((each.key for each in aggregates.values() if each.kind == worker.KIND), key=by_number)
+    there = sorted((each.key for each in aggregates.values() if each.kind in _AGENTS), key=by_number)
     if not wanted or ALL in wanted:
         return there
     must_be_there("agent", wanted, there)

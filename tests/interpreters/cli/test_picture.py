@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fleet_ground import Ground
 from lifefold.core import session
-from lifefold.core.fleet import intent, status
+from lifefold.core.fleet import inbox, intent, status
 from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
@@ -173,6 +173,22 @@ def test_a_line_of_what_has_happened_says_where_it_led_and_why(tmp_path: Path, w
         assert width < 60 or any("next try in" in line for line in drawn)
 
     anyio.run(partial(drawing, ground, act, crashing=True))
+
+
+def test_a_service_stands_with_the_agents_and_says_what_it_runs_and_what_waits(tmp_path: Path) -> None:
+    """Beside those who take tasks; a text that is long is cut."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    served = '[[agents]]\nname = "web"\nkind = "service"\ncommand = ["sh"]\ntriggers = [{ queue = true }]\n'
+    ground.fleet.write_text(f"{ground.fleet.read_text()}\n{served}")
+
+    def act(draw: Draw, runner: Runner) -> None:
+        assert any(line.split()[:2] == ["web", "awaiting"] for line in draw(120, 40))
+        now_ms = runner.engine.clock.now_ms()
+        for text in ("answer the letter", "then this"):
+            runner.engine.ledger.decide("service/web", Envelope("inbox", inbox.MessageArrived(text), now_ms))
+        assert any("answer the letter, 1 waiting" in line for line in draw(120, 40))
+
+    anyio.run(drawing, ground, act)
 
 
 def test_what_a_timer_brings_is_said_in_words(tmp_path: Path) -> None:

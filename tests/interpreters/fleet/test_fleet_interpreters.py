@@ -45,7 +45,7 @@ def test_interpreters_are_read_in_their_order_with_their_options(tmp_path: Path)
         ("use = 7", 'use: found 7, an integer; accepted: "module:attribute", in a module beside the fleet file'),
         ('use = "pager:"', 'use: found "pager:"; accepted: "module:attribute"'),
         ('for = "LogFatal"', "use is missing"),
-        ('use = "p"\nfor = "LogFatl"', '.for: found "LogFatl"; accepted: CancelSession, CheckOutWork, '),
+        ('use = "p"\nfor = "LogFatl"', '.for: found "LogFatl"; accepted: AwaitTrigger, CancelSession, '),
         ('use = "p"\nfor = "LogFatl"', '; did you mean "LogFatal"?'),
         ('use = "p"\nfor = ["LogFatal", "Tell"]', '.for[2]: found "Tell"; accepted: '),
         ('use = "p"\nfor = []', ".for: found an empty array; accepted: a text, or an array of texts"),

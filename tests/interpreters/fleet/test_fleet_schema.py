@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -17,7 +17,8 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from fleet_documents import KEYS, document_toml, documents, misfits, near_documents
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.demo import write_demo, write_init
-from lifefold.interpreters.fleet import FleetFileError, load
+from lifefold.interpreters.fleet import FleetFileError, load, services
+from lifefold.interpreters.fleet.agents import AgentKeys
 from lifefold.interpreters.fleet.config import FileKeys
 from lifefold.interpreters.fleet.keys import Key, Section, keys_of, sections_of
 from lifefold.interpreters.fleet.schema import json_schema
@@ -52,8 +53,15 @@ DECLARED = [
 ]
 
 
-def small(key: str = "") -> dict[str, Any]:
-    """Return a good file, in which this key may be written, too."""
+SERVES: Final = frozenset(name for name, key in keys_of(AgentKeys).items() if key.when == services.IS_SERVICE)
+"""The keys that only services have."""
+
+
+def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a good file, in which this key of this section may be written, too."""
+    if key in SERVES and path == ("agents",):
+        service = {"name": "web", "kind": "service", "command": ["sh", "{prompt}"], "triggers": [{"queue": True}]}
+        return {"fleet": {"name": "demo"}, "agents": [service], "tasks": []}
     python = key == "target"
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     runs = {"kind": "python", "target": "a:B"} if python else {"command": ["sh", "{prompt}"]}
@@ -171,7 +179,7 @@ def test_a_value_of_another_kind_is_refused_by_both(
     path: Path, path_to_it: tuple[str, ...], key: Key[Any], data: st.DataObject
 ) -> None:
     """Every key that is declared is read, and what its schema says of kinds and words is what the reader says."""
-    document = small(key.name)
+    document = small(key.name, path_to_it)
     table_at(document, path_to_it)[key.name] = data.draw(misfits(key.form.schema))
     told = [message for place, message in problems(path, document).items() if key.name in place]
     assert any("; accepted: " in message for message in told)

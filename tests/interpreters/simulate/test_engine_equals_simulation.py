@@ -133,6 +133,7 @@ DECISIONS = {
     "fleet-governed-2x3": {"PlanApproved", "PlanDeclined", "Approved", "Declined", "LastTaskIn"},
     "fleet-stalling-2x3": {"Silent", "Stirred"},
     "fleet-limited-2x3": {"Raise"},
+    "fleet-serving-2x3": {"MessageArrived", "Triggered", "ServiceGone"},
     "fleet-trusted-2x3": {"Promoted", "Demoted", "Violated"},
     "fleet-begun-2x3": {
         *("Parked", "ApprovalGranted", "ApprovalRefused", "Split", "Recalled", "RetryGranted", "Retried"),
@@ -150,6 +151,8 @@ DECISIONS = {
         pytest.param(named("fleet-stalling-2x3"), "trio", id="fleet-stalling-2x3-trio"),
         pytest.param(named("fleet-stalling-2x3"), "asyncio", id="fleet-stalling-2x3-asyncio", marks=LATER),
         pytest.param(named("fleet-limited-2x3"), "asyncio", id="fleet-limited-2x3-asyncio"),
+        pytest.param(named("fleet-serving-2x3"), "trio", id="fleet-serving-2x3-trio"),
+        pytest.param(named("fleet-serving-2x3"), "asyncio", id="fleet-serving-2x3-asyncio", marks=LATER),
         pytest.param(named("fleet-trusted-2x3"), "trio", id="fleet-trusted-2x3-trio", marks=LATER),
         pytest.param(begun(), "asyncio", id="fleet-begun-2x3-asyncio", marks=LATER),
         pytest.param(begun(), "trio", id="fleet-begun-2x3-trio"),

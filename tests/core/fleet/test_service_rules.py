@@ -1,0 +1,304 @@
+"""Services: what waits is run in its order and once, wishes bind, failures count; and no rule of it can be lost."""
+
+from typing import Any, Final
+
+import pytest
+
+from aggregate_hand import Hand
+from lifefold.core import process, session
+from lifefold.core.fleet import Plan, ServicePlan, duty, inbox, intent, invocation, opening, service, status, trigger
+from lifefold.core.kernel import InvalidMachine, Machine, Opened
+from lifefold.effects import AwaitTrigger, Begin, End, Every, LogFatal, NotifyProcess, RunSession, Tell
+from lifefold.interpreters.check import Bounds, check
+from lifefold.interpreters.check.questions import no_kill, one_message
+from lifefold.interpreters.check.targets import named
+from lost_rules import SERVICE, without
+from promised import proven, rebuilt
+
+MACHINES: Final[dict[str, Machine[Any]]] = {
+    each.name: each for each in (invocation.machine, inbox.machine, trigger.machine, duty.machine)
+}
+TRIGGER: Final = "trigger:1"
+
+
+def serving(**limits: Any) -> Hand:
+    """Return a service that is up, with an interval, and that takes messages."""
+    plan = ServicePlan("web", process.Limits(**limits), triggers=(Every(60_000),), takes_messages=True)
+    opened = dict(opening(Plan("x", (), (), services=(plan,)), 0))["service/web"].event
+    assert isinstance(opened, Opened)
+    return Hand("service/web", dict(opened.records))
+
+
+def send(of: Hand, *texts: str) -> Hand:
+    """Write messages."""
+    for text in texts:
+        of.give("inbox", inbox.MessageArrived(text))
+    return of
+
+
+def fire(of: Hand) -> Hand:
+    """Let the interval be due."""
+    return of.report(TRIGGER, "AwaitTrigger", trigger.Triggered(of.now_ms, "every 1m"))
+
+
+def ends(of: Hand, outcome: session.Error | session.Timeout | None = None) -> Hand:
+    """Let the run start, and end."""
+    number = of.record("invocation").session_seq
+    if of.state("invocation") == "Spawning":
+        of.report("invocation", "RunSession", session.SessionStarted(number))
+    return of.report("invocation", "RunSession", session.SessionExited(outcome or session.Success()))
+
+
+def running(of: Hand) -> str:
+    """Return what is being run; empty if nothing is."""
+    prompt: str = of.record("invocation").prompt
+    return prompt if of.state("invocation") != "Idle" else ""
+
+
+def gone(of: Hand) -> list[duty.ServiceGone]:
+    """Return what the board was told."""
+    return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity == "duty:web"]
+
+
+@pytest.mark.parametrize("name", [*MACHINES, "process"])
+def test_every_part_of_a_service_keeps_its_promises(name: str) -> None:
+    """None of them idly."""
+    of = named(name)
+    assert isinstance(of.subject, Machine)
+    proven(of.subject, of.bounds)
+
+
+@pytest.mark.parametrize(("name", "place"), [(n, p) for n, each in MACHINES.items() for p in range(len(each.rows))])
+def test_a_row_that_is_lost_breaks_a_promise(name: str, place: int) -> None:
+    """Of every machine that is a service's own."""
+    machine = MACHINES[name]
+    if name == "inbox":
+        machine = machine.starting(inbox.Inbox(takes_messages=True))
+    rows = tuple(each for number, each in enumerate(machine.rows) if number != place)
+    try:
+        lost = rebuilt(machine, rows=rows)
+    except InvalidMachine:
+        return
+    report = check(lost, bounds=Bounds(within={"inbox": one_message}, states=2_000, compared=0))
+    assert report.broken() or report.missing, report
+
+
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_rule_that_is_lost_breaks_a_promise_of_a_fleet_that_serves(name: str) -> None:
+    """What waits is run, wishes bind, and whoever is down says so, because every rule is there."""
+    life = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=2)
+    served = ServicePlan("web", life, triggers=(Every(1),), takes_messages=True)
+    plan = Plan("serving", (), (), watch=True, services=(served,))
+    bounds = Bounds(within={"inbox": one_message, "intent": no_kill}, commands=2, states=6_000, compared=0)
+    report = check(without(name), opening=tuple(opening(plan, 0)), bounds=bounds)
+    assert report.broken(), report
+
+
+# What waits
+
+
+def test_messages_are_run_one_after_the_other_in_their_order() -> None:
+    """One at a time, and each once."""
+    of = send(serving(), "one", "two", "three")
+    seen: list[str] = []
+    while running(of):
+        seen.append(running(of))
+        ends(of)
+    assert seen == ["one", "two", "three"]
+    assert of.state("process") == "awaiting"
+    assert of.record("inbox").items == ()
+
+
+def test_a_trigger_that_comes_while_it_waits_is_run_once_and_one_that_comes_while_it_runs_once_more() -> None:
+    """A run that has begun may not have seen what came later."""
+    of = send(serving(), "one")
+    for _ in range(3):
+        fire(of)
+    assert [each.source for each in of.record("inbox").items] == [TRIGGER]
+    ends(of)
+    assert running(of) == "every 1m"
+    for _ in range(3):
+        fire(of)
+    ends(of)
+    assert running(of) == "every 1m"
+    ends(of)
+    assert running(of) == ""
+
+
+def test_a_message_for_which_there_is_no_room_is_refused() -> None:
+    """And so is any where no messages are taken."""
+    full = Hand("service/web", {**_records(), "inbox": inbox.Inbox(takes_messages=True)})
+    full.give("intent", intent.HoldWanted())
+    for number in range(inbox.MESSAGES_LIMIT):
+        send(full, str(number))
+    full.refuse("inbox", inbox.MessageArrived("one more"))
+    none = Hand("service/web", {**_records(), "inbox": inbox.Inbox()})
+    none.refuse("inbox", inbox.MessageArrived("one"))
+    long = serving()
+    long.refuse("inbox", inbox.MessageArrived("x" * (inbox.MESSAGES_BYTES + 1)))
+
+
+def _records() -> dict[str, Any]:
+    of = serving()
+    return {ref: of.of.machines[ref.partition(":")[0]].initial for ref in of.aggregate.entities}
+
+
+def test_what_was_due_while_nobody_waited_is_due_once_and_the_beat_is_kept() -> None:
+    """From a minute past on, every ten minutes; after twenty-five it was due last at twenty-one."""
+    minute_ms = 60_000
+    every_ms, begun_ms = 10 * minute_ms, minute_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, begun_ms) == begun_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, begun_ms + every_ms - 1) == begun_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, begun_ms + every_ms) == begun_ms + every_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, 25 * minute_ms) == 21 * minute_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, 0) == begun_ms
+    assert trigger.next_due_ms(every_ms, 21 * minute_ms) == 31 * minute_ms
+
+
+# What people want
+
+
+def test_a_service_that_is_paused_lets_its_run_end_and_begins_nothing() -> None:
+    """What comes meanwhile waits, and is run in its order afterwards."""
+    of = send(serving(), "one", "two")
+    of.give("intent", intent.PauseWanted("look"))
+    assert of.effects(End) == []
+    ends(fire(of))
+    assert (running(of), of.state("process")) == ("", "suspended")
+    of.give("intent", intent.ResumeWanted())
+    assert running(of) == "two"
+    ends(of)
+    assert running(of) == "every 1m"
+
+
+def test_a_pause_of_who_is_down_for_a_while_binds_when_he_is_up() -> None:
+    """Nothing is run by who comes back."""
+    of = send(serving(restart_policy="on_failure", max_consecutive_failures=1), "one", "two")
+    ends(of, session.Error("no"))
+    of.give("intent", intent.PauseWanted())
+    of.elapse("process", "BackoffElapsed")
+    assert (running(of), of.record("process").suspended_for) == ("", "manual")
+    of.give("intent", intent.ResumeWanted())
+    assert running(of) == "two"
+
+
+def test_a_service_that_is_held_begins_nothing_and_goes_on_afterwards() -> None:
+    """Its run ends by itself: no message is run twice because a runner goes."""
+    of = send(serving(), "one", "two")
+    of.give("intent", intent.HoldWanted())
+    assert not service.quiet(of.aggregate)
+    ends(of)
+    assert (running(of), service.quiet(of.aggregate)) == ("", True)
+    of.give("intent", intent.RunWanted())
+    assert running(of) == "two"
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["at work", "held"])
+def test_a_service_that_drains_lets_its_run_end_and_is_gone(*, held: bool) -> None:
+    """What waits is given back to people."""
+    of = send(serving(), "one", "two")
+    if held:
+        of.give("intent", intent.HoldWanted())
+    of.give("intent", intent.DrainWanted("enough"))
+    assert running(of) == "one"
+    ends(of)
+    assert gone(of) == [duty.ServiceGone("enough")]
+    assert of.effects(LogFatal) == [LogFatal("message 'two' was not run: enough")]
+    of.confirm(TRIGGER, "AwaitTrigger")
+    assert service.settled(of.aggregate)
+    of.refuse("inbox", inbox.MessageArrived("three"))
+
+
+def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:
+    """It is gone at once, and nothing of it is left when the ends are confirmed."""
+    of = send(serving(), "one", "two")
+    of.give("intent", intent.StopWanted("enough"))
+    assert {each.slot for each in of.effects(End) if isinstance(each, End)} == {"RunSession", "AwaitTrigger"}
+    assert (running(of), of.state("process"), gone(of)) == ("", "stopped", [duty.ServiceGone("enough")])
+    assert not service.settled(of.aggregate)
+    of.confirm("invocation", "RunSession").confirm(TRIGGER, "AwaitTrigger")
+    assert service.settled(of.aggregate)
+
+
+# What goes wrong
+
+
+def test_a_service_whose_runs_fail_too_often_stays_down_with_a_reason() -> None:
+    """By its policy never to come back; one that succeeds in between clears the count."""
+    of = serving(max_consecutive_failures=2)
+    for text, outcome in (("a", "no"), ("b", ""), ("c", "no")):
+        ends(send(of, text), session.Error(outcome) if outcome else None)
+    assert of.state("process") == "awaiting"
+    ends(send(of, "d"), session.Timeout())
+    assert of.state("process") == "failed"
+    assert gone(of) == [duty.ServiceGone("max consecutive failures reached (2): Timeout", failed=True)]
+    seen = status.service_status(of.aggregate)
+    assert (seen.state, seen.reason) == ("failed", "max consecutive failures reached (2): Timeout")
+
+
+def test_a_service_comes_back_as_often_as_it_may_without_a_run_that_succeeds() -> None:
+    """It rests before, longer each time, takes messages meanwhile, and says when it will not come back."""
+    of = serving(restart_policy="on_failure", max_consecutive_failures=1, max_restarts=2)
+    send(of, "a", "b", "c", "d")
+    rests: list[int] = []
+    for _ in range(2):
+        ends(of, session.Error("no"))
+        rests.append(of.part("process", "BackoffElapsed").deadline_ms - of.now_ms)
+        assert of.state(TRIGGER) == "Off"
+        of.confirm(TRIGGER, "AwaitTrigger")
+        of.elapse("process", "BackoffElapsed")
+        assert of.state(TRIGGER) == "Watching"
+    assert rests == [1_000, 2_000]
+    ends(of, session.Error("no"))
+    told = [each.kind for each in of.effects(NotifyProcess) if isinstance(each, NotifyProcess)]
+    assert told == ["failed", "restart_exhausted"]
+    assert [each.failed for each in gone(of)] == [True]
+
+
+def test_a_service_that_is_old_lets_its_run_have_its_time_and_is_begun_anew() -> None:
+    """The run is ended when that is over; the next one begins when its end is confirmed."""
+    of = send(serving(restart_policy="always", max_lifetime_ms=10, drain_timeout_ms=5), "one", "two")
+    of.elapse("process", "LifetimeElapsed")
+    assert running(of) == "one"
+    of.elapse("process", "DrainElapsed")
+    assert running(of) == ""
+    of.elapse("process", "BackoffElapsed")
+    assert (of.state("process"), of.begun()) == ("running", [])
+    of.confirm("invocation", "RunSession")
+    assert of.begun() == ["RunSession"]
+    assert running(of) == "two"
+
+
+def test_a_service_for_which_nothing_comes_is_suspended_until_something_does() -> None:
+    """Idleness ends with the next trigger, and with nothing else."""
+    of = serving(idle_timeout_ms=10)
+    of.elapse("process", "IdleElapsed")
+    of.elapse("process", "SuspendDue")
+    assert of.state("process") == "suspended"
+    fire(of)
+    assert (of.state("process"), running(of)) == ("running", "every 1m")
+
+
+@pytest.mark.parametrize("started", [False, True], ids=["launched", "running"])
+def test_a_crash_of_the_runner_runs_nothing_twice_and_forgets_nothing(*, started: bool) -> None:
+    """The run is taken up as the same one, and the trigger is waited for again."""
+    of = send(serving(), "one", "two")
+    if started:
+        of.report("invocation", "RunSession", session.SessionStarted(1))
+    of.crash()
+    begun = [each for each in of.effects(Begin) if isinstance(each, Begin)]
+    assert {(type(each.activity), each.resumed) for each in begun} == {(RunSession, True), (AwaitTrigger, True)}
+    assert (running(of), of.record("inbox").messages) == ("one", ("two",))
+    ends(of)
+    assert running(of) == "two"
+
+
+def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_due() -> None:
+    """For people and for programs."""
+    of = send(serving(), "one", "two")
+    of.now_ms = 5
+    fire(of)
+    seen = status.service_status(of.aggregate)
+    assert (seen.kind, seen.state, seen.doing, seen.letters, seen.waiting) == ("service", "running", "one", 1, 2)
+    assert (seen.processes, seen.attempt) == (1, 1)
+    assert seen.triggers == (status.TriggerStatus(Every(60_000), 5),)
