@@ -92,6 +92,7 @@ def brief_of(record: Job, share: Amounts) -> task.Brief:
         record.stage,
         record.result,
         share,
+        record.orphaned,
     )
 
 
@@ -111,8 +112,11 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
 _CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
 """While these hold, a task is its owner's to work on."""
 
-KEPT = _CLAIM | {task.State.DONE}
-"""And in these it stays the owner's, if it has one: what is done is still to be verified and merged."""
+KEPT = _CLAIM | {task.State.ORPHANED, task.State.DONE}
+"""And in these it stays the owner's, if it has one.
+
+What a dead session has left is still to be looked at, and what is done to be verified and merged.
+"""
 
 
 @rule(on=seat.machine)

@@ -85,7 +85,8 @@ class TaskPlan(msgspec.Struct, frozen=True):
     ``role`` is what an agent must have to take it; ``files`` are the paths that it will change, each a file or a folder
     with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
     trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
-    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts.
+    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
+    it when a session dies that works at it.
     """
 
     id: str
@@ -101,6 +102,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     subtasks_ms: int = job.SUBTASKS_MS
     trust: AccessLevel = AccessLevel.UNTRUSTED
     caps: Caps = Caps()
+    orphaned: task.OnDeath = task.OnDeath.FAIL
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -203,6 +205,7 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         level=max(gates.claim, each.trust),
         merges=gates.merge,
         always_asks=each.asks,
+        orphaned=each.orphaned,
     )
 
 

@@ -5,7 +5,19 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, board, claiming, doors, intent, job, proposal, restarts, seat, worker
+from lifefold.core.fleet import (
+    assignment,
+    board,
+    claiming,
+    doors,
+    intent,
+    job,
+    orphans,
+    proposal,
+    restarts,
+    seat,
+    worker,
+)
 from lifefold.core.fleet.nearby import around, part
 from lifefold.core.fleet.work import is_lost, tasks_of, work_of
 from lifefold.core.kernel import (
@@ -23,10 +35,10 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.session.model import SUCCESS
-from lifefold.effects import CheckOutWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
+from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
 
 WORK_ENDS = (
-    *weakly(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, ParkWork, MergeWork),
+    *weakly(PrepareWorktree, CheckOutWork, RunSession, InspectWork, VerifyWork, ParkWork, MergeWork),
     *weakly(intent.RunWanted, intent.ResumeWanted, proposal.PlanApproved, doors.LastTaskIn),
     *strongly(SUCCESS),
 )
@@ -329,4 +341,5 @@ PROMISES: tuple[Property[Scene], ...] = (
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
     *restarts.OF_FLEETS,
+    *orphans.OF_FLEETS,
 )

@@ -122,11 +122,15 @@ class Unblocked(Event, frozen=True):
 
 
 class Orphaned(OwnerReport, frozen=True):
-    """The owner is dead."""
+    """The owner is dead, or the session in which it worked."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
 
 
 class Salvaged(OwnerReport, frozen=True):
-    """What the dead owner left was enough: verified and merged."""
+    """What the dead owner left was enough: it was verified."""
 
     transition_reason: ClassVar = TransitionReason.ORPHAN_RECOVERED
 
@@ -221,12 +225,25 @@ class Stage(StrEnum):
     MERGE = "merge"
 
 
+class OnDeath(StrEnum):
+    """What becomes of a task whose session has died while it worked at it (E40).
+
+    It fails, and is retried as after any failure; or it is given back, and no retry is counted; or what the session has
+    left is verified, and the task fails only if that is not the work.
+    """
+
+    FAIL = "fail"
+    REQUEUE = "requeue"
+    VERIFY = "verify"
+
+
 class Brief(msgspec.Struct, frozen=True):
     """What a worker gets to know of its task.
 
     ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
     ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
     whose number the work is kept, if it only is to be merged. ``share`` is what its sessions may cost; 0 is no limit.
+    ``orphaned`` is what becomes of it if its session dies.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result")
@@ -241,3 +258,4 @@ class Brief(msgspec.Struct, frozen=True):
     stage: Stage = Stage.WORK
     result: int = 0
     share: Amounts = Amounts()
+    orphaned: OnDeath = OnDeath.FAIL

@@ -18,6 +18,7 @@ from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import SupervisedSession, WindowedSession
+from lifefold.core.task import OnDeath
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.opening import Opening
 from lifefold.interpreters.check.question import Bounds
@@ -206,6 +207,17 @@ def _stalling() -> Opening:
     )
 
 
+def _orphans() -> Opening:
+    """Return what opens a fleet of one agent that may err once, and is watched, with a task that may be an orphan.
+
+    What its dead sessions leave of it is verified, and it may be tried again once.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    plan = fleet.Plan("orphans", (fleet.AgentPlan("ann", limits, stall=_LADDER),), (it,))
+    return tuple(fleet.opening(plan, 0))
+
+
 def _restarted() -> Opening:
     """Return what opens a fleet of one agent who may not err, and is restarted once within its window.
 
@@ -293,6 +305,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "fleet-stalling": Question(
         opening=_stalling(),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-orphans": Question(
+        opening=_orphans(),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
