@@ -86,7 +86,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
     trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
     longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
-    it when a session dies that works at it.
+    it when a session dies that works at it; with None it is what the plan says.
     """
 
     id: str
@@ -102,7 +102,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     subtasks_ms: int = job.SUBTASKS_MS
     trust: AccessLevel = AccessLevel.UNTRUSTED
     caps: Caps = Caps()
-    orphaned: task.OnDeath = task.OnDeath.FAIL
+    orphaned: task.OnDeath | None = None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -112,7 +112,7 @@ class Plan(msgspec.Struct, frozen=True):
     finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
     when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
-    together, than ``restarts`` says; with None not at all.
+    together, than ``restarts`` says; with None not at all. ``orphaned`` is what becomes of tasks whose sessions die.
     """
 
     name: str
@@ -125,6 +125,7 @@ class Plan(msgspec.Struct, frozen=True):
     gates: GatePlan | None = None
     budget: Budget = Budget()
     restarts: Intensity | None = None
+    orphaned: task.OnDeath = task.OnDeath.FAIL
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -205,7 +206,7 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         level=max(gates.claim, each.trust),
         merges=gates.merge,
         always_asks=each.asks,
-        orphaned=each.orphaned,
+        orphaned=each.orphaned or plan.orphaned,
     )
 
 

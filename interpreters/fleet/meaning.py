@@ -117,6 +117,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.approval: "merge" if task.asks else "none",
         TaskKeys.max_subtasks: task.most_subtasks,
         TaskKeys.subtasks_timeout: task.subtasks_ms,
+        TaskKeys.orphaned: task.orphaned,
     }
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 

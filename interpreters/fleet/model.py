@@ -10,6 +10,7 @@ from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, TaskPla
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.task import OnDeath
 from lifefold.interpreters.fleet.budget import with_time
 
 DEFAULT_LEASE_MS = 60_000
@@ -63,7 +64,7 @@ class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
     One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
-    trust does not count.
+    trust does not count. ``orphaned`` is what becomes of a task whose session dies, unless the task says it itself.
 
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
     and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
@@ -84,6 +85,7 @@ class Fleet(msgspec.Struct, frozen=True):
     interpreters: tuple[InterpreterEntry, ...] = ()
     watch: bool = False
     gates: GatePlan | None = None
+    orphaned: OnDeath = OnDeath.FAIL
     warnings: tuple[str, ...] = ()
     meaning: str = ""
 
@@ -119,4 +121,5 @@ class Fleet(msgspec.Struct, frozen=True):
             self.gates,
             with_time(self.budget, [each.limits for each in self.agents]),
             self.restarts,
+            self.orphaned,
         )

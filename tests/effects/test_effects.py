@@ -13,7 +13,7 @@ from lifefold.core.kernel import encode
 
 EXPORTED = (
     "AbortSession Activity Begin BuildPrompt CallHook CancelSession CancelTimer CheckOutWork DrainProcess Effect"
-    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession InterruptSession KeepDeadLetter"
+    " EmitTelemetry End EscalateSilence ForceStopSession IncrementSession InspectWork InterruptSession KeepDeadLetter"
     " KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers Postpone PrepareWorktree"
     " RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
