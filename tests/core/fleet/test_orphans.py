@@ -27,7 +27,19 @@ from lifefold.core.fleet import (
     worker,
 )
 from lifefold.core.fleet.promises import PROMISES
-from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Machine, Row, Rule, System, Transition, row, rule
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Dispatch,
+    Machine,
+    Opened,
+    Row,
+    Rule,
+    System,
+    Transition,
+    row,
+    rule,
+)
 from lifefold.core.task import OnDeath
 from lifefold.effects import InspectWork, Tell, VerifyWork
 from lifefold.interpreters.check import Bounds, check
@@ -96,10 +108,10 @@ def test_what_a_dead_session_has_left_is_inspected_and_then_verified(by: str) ->
     assert told(of) == []
 
 
-@pytest.mark.parametrize(("fields", "then"), [({}, "Merging"), ({"asks": True}, "Parking")])
-def test_what_differs_and_agrees_is_done_and_goes_its_way_as_any_work(fields: dict[str, bool], then: str) -> None:
+@pytest.mark.parametrize(("asks", "then"), [([], "Merging"), (["asks"], "Parking")])
+def test_what_differs_and_agrees_is_done_and_goes_its_way_as_any_work(asks: list[str], then: str) -> None:
     """It is merged, or put before a person, as if the session had said that it is done."""
-    of = inspected(died(at_work(**fields))).report("assignment", "VerifyWork", assignment.Verified())
+    of = inspected(died(at_work(asks=bool(asks)))).report("assignment", "VerifyWork", assignment.Verified())
     assert of.state("assignment") == then
     assert told(of) == [task.Salvaged(1)]
 
@@ -234,9 +246,9 @@ def test_a_runner_that_comes_back_looks_again() -> None:
 # What the board does
 
 
-def orphaned(policy: OnDeath = OnDeath.VERIFY, **fields: Any) -> Hand:
+def orphaned(policy: OnDeath = OnDeath.VERIFY) -> Hand:
     """Return a board whose only task is an orphan."""
-    of = ask(board(make("T1", orphaned=policy, **({"max_retries": 1, "verify": COMMANDS} | fields))))
+    of = ask(board(make("T1", max_retries=1, verify=COMMANDS, orphaned=policy)))
     assert given(of).orphaned is policy
     return say(of, "T1", task.Started, task.Orphaned) if policy is OnDeath.VERIFY else say(of, "T1", task.Started)
 
@@ -316,7 +328,10 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
     """By default nothing is as it was not."""
     plan = Plan("p", (AgentPlan("ann"),), (TaskPlan("T1", "do it", orphaned=own),), orphaned=plans)
     (_, opened), *_ = opening(plan, 0)
-    assert opened.event.records["task:T1"].orphaned is found
+    assert isinstance(opened.event, Opened)
+    begun = opened.event.records["task:T1"]
+    assert isinstance(begun, job.Job)
+    assert begun.orphaned is found
 
 
 # What is promised

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from lifefold.core.fleet import board, opening
+from lifefold.core.fleet import board, job, opening
+from lifefold.core.kernel import Opened
 from lifefold.core.task import OnDeath
 from lifefold.interpreters.fleet import FleetFileError, describe_difference, load
 
@@ -41,8 +42,10 @@ def read(folder: Path, fleet: str = REPOSITORY, task: str = COMMANDS) -> Any:
 def policy(found: Any) -> OnDeath:
     """Return what becomes of the task, as the board has it."""
     opened = dict(opening(found.plan, 0))[board.NAME]
-    known: OnDeath = opened.event.records["task:T1"].orphaned
-    return known
+    assert isinstance(opened.event, Opened)
+    begun = opened.event.records["task:T1"]
+    assert isinstance(begun, job.Job)
+    return begun.orphaned
 
 
 @pytest.mark.parametrize(

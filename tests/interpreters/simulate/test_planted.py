@@ -42,6 +42,9 @@ OF_SILENCE = frozenset({"keep_watch", "give_up"})
 OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
 """Rules of a fleet whose agents are begun anew."""
 
+OF_ORPHANS = frozenset({"bury"})
+"""Rules of what only a fleet has that verifies what dead sessions have left."""
+
 TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
@@ -75,6 +78,7 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     kinds = {**dict.fromkeys(OF_PEOPLE, "governed-"), **dict.fromkeys(OF_BUDGETS, "limited-")}
     kinds |= {**dict.fromkeys(RENEWED, "renewed-"), **dict.fromkeys(OF_TRUST, "trusted-")}
     kinds |= {**dict.fromkeys(OF_SILENCE, "stalling-"), **dict.fromkeys(OF_RESTARTS, "restarts-")}
+    kinds |= dict.fromkeys(OF_ORPHANS, "orphans-")
     target = named(f"fleet-{kinds.get(name, '')}2x3")
     seed, run = first(target)
     assert run.found is not None
