@@ -96,7 +96,9 @@ class Prompted(Event, frozen=True):
 
 
 class WorkFinished(Event, frozen=True):
-    """The session says that the work is done."""
+    """The session says that the work is done. It took so long, where that is asked for."""
+
+    took_ms: int = 0
 
 
 class WorkFailed(Event, frozen=True):

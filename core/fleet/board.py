@@ -19,6 +19,7 @@ from lifefold.core.fleet import (
     doors,
     intent,
     job,
+    pace,
     permit,
     proposal,
     purse,
@@ -241,6 +242,7 @@ PROMISES: tuple[Property[Aggregate], ...] = (
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     *OF_TASKS,
     *budgets.PROMISES,
+    *pace.PROMISES,
     *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
     always("what is looked up is what the tasks and seats are", view_agrees),
@@ -279,7 +281,7 @@ aggregate = AggregateType(
         restarts.give_back,
         *(rule(on=each)(send_home) for each in (job.machine, doors.machine)),
     ),
-    views={"work": View(Work(), fold)},
+    views={"work": View(Work(), fold), pace.VIEW: View(pace.Pace(), pace.fold)},
     commands={
         job.machine.name: (
             task.Approved,

@@ -59,7 +59,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
     """One agent: its name, the limits of its sessions, the roles that tasks may ask for.
 
     And how far it is trusted in the beginning, what it may spend, how long its sessions may be silent (without
-    ``stall`` they are not watched), and how it is restarted.
+    ``stall`` they are not watched), and how it is restarted. ``adaptive``: how long its sessions may take is said by
+    how long others took; what ``limits`` say of it is the most.
     """
 
     name: str
@@ -70,6 +71,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
+    adaptive: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -131,7 +133,10 @@ class Plan(msgspec.Struct, frozen=True):
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, then the workers."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan)) for agent in plan.agents}
+    seats = {
+        f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+        for agent in plan.agents
+    }
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
@@ -208,6 +213,10 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         always_asks=each.asks,
         orphaned=each.orphaned or plan.orphaned,
     )
+
+
+def _seat(agent: AgentPlan, plan: Plan) -> seat.Seat:
+    return seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

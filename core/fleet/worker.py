@@ -18,6 +18,7 @@ from lifefold.core.fleet import (
     meter,
     metering,
     orphans,
+    pace,
     pulse,
     restarts,
     seat,
@@ -65,6 +66,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Asked())
     elif work.state is assignment.State.WORKING and work.sessions and metering.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
+    elif work.state is assignment.State.WORKING and pace.differs(worker):
+        yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
         prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
@@ -141,7 +144,8 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     failed = pulse.told_with(worker, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
-            yield Dispatch("assignment", assignment.WorkFinished())
+            brief: task.Brief = worker.record("assignment").brief
+            yield Dispatch("assignment", assignment.WorkFinished(pace.took_ms(brief, transition)))
         case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
             yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
@@ -163,8 +167,8 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     to = f"task:{brief.task}"
     yield from orphans.told(transition)
     match transition.event:
-        case assignment.WorkFinished():
-            yield Tell("board", to, task.Completed(brief.epoch))
+        case assignment.WorkFinished(took_ms=took_ms):
+            yield Tell("board", to, task.Completed(brief.epoch, took_ms))
         case assignment.Parked():
             yield Tell("board", to, job.Parked(brief.epoch))
         case assignment.Merged(commit=commit):

@@ -79,9 +79,11 @@ class Released(OwnerReport, frozen=True):
 
 
 class Completed(OwnerReport, frozen=True):
-    """The owner reports success."""
+    """The owner reports success, of a session that took so long, where that is asked for."""
 
     transition_reason: ClassVar = TransitionReason.COMPLETED
+
+    took_ms: int = 0
 
 
 class Failed(OwnerReport, frozen=True):
@@ -243,7 +245,8 @@ class Brief(msgspec.Struct, frozen=True):
     ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
     ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
     whose number the work is kept, if it only is to be merged. ``share`` is what its sessions may cost; 0 is no limit.
-    ``orphaned`` is what becomes of it if its session dies.
+    ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how long a session of it may take, if
+    that is said by how long others took; else 0.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result")
@@ -259,3 +262,4 @@ class Brief(msgspec.Struct, frozen=True):
     result: int = 0
     share: Amounts = Amounts()
     orphaned: OnDeath = OnDeath.FAIL
+    timeout_ms: int = 0

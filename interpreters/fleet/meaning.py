@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.fleet.agents import AgentKeys, RestartKeys
+from lifefold.interpreters.fleet.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
 from lifefold.interpreters.fleet.budget import said_caps
 from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet.model import Agent, InterpreterEntry
@@ -74,7 +74,7 @@ def _agent(agent: Agent) -> dict[str, object]:
     meanings = {
         AgentKeys.env: {name: _digest(value) for name, value in agent.env.items()},
         AgentKeys.output_limit: agent.output_limit_bytes,
-        AgentKeys.session_timeout: limits.session_timeout_ms,
+        AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
         AgentKeys.grace: limits.grace_ms,
         AgentKeys.max_consecutive_errors: limits.max_consecutive_errors,
         AgentKeys.max_total_errors: limits.max_total_errors,

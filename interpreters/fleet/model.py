@@ -24,7 +24,7 @@ class Agent(msgspec.Struct, frozen=True):
     ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
     ``target`` there instead, which ``target_place`` says where it stands. ``env`` is added to the environment that the
     runner itself has. ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its
-    sessions move.
+    sessions move. ``adaptive``: how long they may take depends on how long others took; its limits have the most.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Agent(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
+    adaptive: bool = False
 
 
 class InterpreterEntry(msgspec.Struct, frozen=True):
@@ -107,6 +108,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.caps,
                 each.stall,
                 each.restart,
+                each.adaptive,
             )
             for each in self.agents
         )

@@ -13,7 +13,8 @@ KERNEL = (
 
 FLEET = (
     "AgentPlan Budget Caps GatePlan Plan TaskPlan assignment board budgets departure doors intent job mailbox meter"
-    " opening orphans permit promises proposal pulse purse restarts seat status supervision system trusting work worker"
+    " opening orphans pace permit promises proposal pulse purse restarts seat status"
+    " supervision system trusting work worker"
 ).split()
 
 
