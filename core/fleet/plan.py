@@ -133,10 +133,7 @@ class Plan(msgspec.Struct, frozen=True):
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, then the workers."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {
-        f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
-        for agent in plan.agents
-    }
+    seats = {f"seat:{each.name}": _seat(each, plan) for each in plan.agents}
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from aggregate_hand import Hand
@@ -70,7 +71,7 @@ def at_work(on_death: OnDeath = OnDeath.VERIFY, *, errors: int = 5, **fields: An
             "pulse": pulse.Pulse(limits=pulse.Limits(warn_ms=1, end_ms=2)),
         },
     ).report("session", "PrepareWorktree", session.WorktreeReady())
-    brief = task.Brief("T1", 1, **({"verify": COMMANDS, "orphaned": on_death} | fields))
+    brief = msgspec.structs.replace(task.Brief("T1", 1, verify=COMMANDS, orphaned=on_death), **fields)
     of.hear("board", "assignment", assignment.Assigned(brief))
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
     return of.report("session", "RunSession", session.SessionStarted(0))
