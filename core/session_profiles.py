@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
+    STAY,
     Event,
     Machine,
     Pattern,
@@ -223,7 +224,35 @@ def said_to_fail(event: Event) -> str:
             return ""
 
 
+class TimeLimited(Event, frozen=True):
+    """From now on a session may take so long: somebody knows how long others took (E33)."""
+
+    timeout_ms: int = 1
+
+    @classmethod
+    def examples(cls) -> tuple["TimeLimited", ...]:
+        """Return one: how long it is decides nothing here."""
+        return (cls(7),)
+
+
+def limit_time(s: Session, e: TimeLimited) -> Step[Session, Never]:
+    """Keep how long the next session may take."""
+    return Step(replace(s, limits=replace(s.limits, session_timeout_ms=e.timeout_ms)))
+
+
+def limits_what_was_said(t: Transition) -> bool:
+    """Say: how long a session may take is what was said of it last, and no other limit ever changes."""
+    if t.before is None:
+        return True
+    was: Session = t.before.record
+    now: Session = t.after.record
+    if isinstance(t.event, TimeLimited):
+        return now == replace(was, limits=replace(was.limits, session_timeout_ms=t.event.timeout_ms))
+    return now.limits == was.limits
+
+
 in_fleet = prompt_failures.with_rows(
+    row(State.BUILDING_PROMPT, TimeLimited, STAY, limit_time),
     row(State.RUNNING, Stalled, State.STOPPED, give_up_stalled, when=stall_threshold_reached),
     row(State.RUNNING, Stalled, State.COOLING_DOWN, count_error),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
@@ -235,10 +264,15 @@ in_fleet = prompt_failures.with_rows(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
     takes("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
     *is_over_with(State.RUNNING, SUSPENDED),
+    always_step("a session may take as long as was said last", limits_what_was_said),
+    takes("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
     always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
     *is_over_with(State.RUNNING, Stalled),
 )
-"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall."""
+"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall.
+
+How long the next session may take can be said before it begins (E33).
+"""
 
 
 class Restarted(Event, frozen=True):

@@ -30,7 +30,7 @@ from lifefold.effects.session import (
 )
 from lifefold.effects.status import EmitTelemetry, SaveState
 from lifefold.effects.supervision import AbortSession, EscalateSilence, KeepDeadLetter, KillOverdue
-from lifefold.effects.work import CheckOutWork, MergeWork, ParkWork, VerifyWork
+from lifefold.effects.work import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork
 
 __all__ = [
     "AbortSession",
@@ -52,6 +52,7 @@ __all__ = [
     "Every",
     "ForceStopSession",
     "IncrementSession",
+    "InspectWork",
     "InterruptSession",
     "KeepDeadLetter",
     "KillOverdue",

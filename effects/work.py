@@ -22,6 +22,13 @@ class VerifyWork(Activity, frozen=True):
     timeout_ms: int
 
 
+class InspectWork(Activity, frozen=True):
+    """Find out whether what is in the task's place differs from where the claim began; change nothing."""
+
+    task: str
+    epoch: int
+
+
 class ParkWork(Activity, frozen=True):
     """Commit what the task changed, and keep it for whoever merges it, or nobody does."""
 

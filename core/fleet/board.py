@@ -21,6 +21,7 @@ from lifefold.core.fleet import (
     duty,
     intent,
     job,
+    pace,
     permit,
     preemption,
     proposal,
@@ -259,6 +260,7 @@ PROMISES: tuple[Property[Aggregate], ...] = (
     *OF_TASKS,
     *budgets.PROMISES,
     *preemption.PROMISES,
+    *pace.PROMISES,
     *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
     always("what is looked up is what the tasks and seats are", view_agrees),
@@ -311,7 +313,7 @@ aggregate = AggregateType(
         *(rule(on=each)(send_home) for each in (job.machine, doors.machine)),
         close_down,
     ),
-    views={"work": View(Work(), fold)},
+    views={"work": View(Work(), fold), pace.VIEW: View(pace.Pace(), pace.fold)},
     commands={
         job.machine.name: (
             task.Approved,

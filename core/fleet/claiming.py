@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import assignment, budgets, job, purse, room, seat
+from lifefold.core.fleet import assignment, budgets, job, pace, purse, room, seat
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
@@ -76,12 +76,12 @@ def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | T
     if isinstance(transition.event, task.Claimed):
         record: Job = transition.after.record
         yield Dispatch(f"seat:{record.owner}", seat.Seated(record.id))
-        brief = brief_of(record, budgets.share_of(board, record))
+        brief = brief_of(record, budgets.share_of(board, record), pace.limit_ms(board, record))
         yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
 
-def brief_of(record: Job, share: Amounts) -> task.Brief:
-    """Return what a worker gets to know of a task; ``share`` is what its sessions may cost."""
+def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
+    """Return what a worker gets to know of a task; what its sessions may cost, and how long one may take."""
     return task.Brief(
         record.id,
         record.epoch,
@@ -93,6 +93,8 @@ def brief_of(record: Job, share: Amounts) -> task.Brief:
         record.stage,
         record.result,
         share,
+        record.orphaned,
+        timeout_ms,
     )
 
 
@@ -123,8 +125,11 @@ def _within_ms(board: Aggregate, record: Job) -> int:
 _CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
 """While these hold, a task is its owner's to work on."""
 
-KEPT = _CLAIM | {task.State.DONE}
-"""And in these it stays the owner's, if it has one: what is done is still to be verified and merged."""
+KEPT = _CLAIM | {task.State.ORPHANED, task.State.DONE}
+"""And in these it stays the owner's, if it has one.
+
+What a dead session has left is still to be looked at, and what is done to be verified and merged.
+"""
 
 
 @rule(on=seat.machine)

@@ -124,6 +124,7 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
             most_subtasks=whole.most_subtasks // 2,
             subtasks_ms=whole.subtasks_ms,
             retry=whole.retry,
+            orphaned=whole.orphaned,
             level=whole.level,
             merges=whole.merges,
         )

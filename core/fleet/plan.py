@@ -67,7 +67,8 @@ class AgentPlan(msgspec.Struct, frozen=True):
     """One agent: its name, the limits of its sessions, the roles that tasks may ask for.
 
     And how far it is trusted in the beginning, what it may spend, how long its sessions may be silent (without
-    ``stall`` they are not watched), and how it is restarted.
+    ``stall`` they are not watched), and how it is restarted. ``adaptive``: how long its sessions may take is said by
+    how long others took; what ``limits`` say of it is the most.
     """
 
     name: str
@@ -78,6 +79,7 @@ class AgentPlan(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
+    adaptive: bool = False
 
 
 class GatePlan(msgspec.Struct, frozen=True):
@@ -99,7 +101,8 @@ class TaskPlan(msgspec.Struct, frozen=True):
     ``role`` is what an agent must have to take it; ``files`` are the paths that it will change, each a file or a folder
     with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
     trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
-    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts.
+    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
+    it when a session dies that works at it; with None it is what the plan says.
     """
 
     id: str
@@ -115,6 +118,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     subtasks_ms: int = job.SUBTASKS_MS
     trust: AccessLevel = AccessLevel.UNTRUSTED
     caps: Caps = Caps()
+    orphaned: task.OnDeath | None = None
 
 
 class ServicePlan(msgspec.Struct, frozen=True):
@@ -135,6 +139,7 @@ class Plan(msgspec.Struct, frozen=True):
     when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
+    ``orphaned`` is what becomes of tasks whose sessions die.
     """
 
     name: str
@@ -149,12 +154,13 @@ class Plan(msgspec.Struct, frozen=True):
     restarts: Intensity | None = None
     preemption: Preemption | None = None
     services: tuple[ServicePlan, ...] = ()
+    orphaned: task.OnDeath = task.OnDeath.FAIL
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{agent.name}": seat.Seat(roles=agent.roles, trust=_trust(agent, plan)) for agent in plan.agents}
+    seats = {f"seat:{each.name}": _seat(each, plan) for each in plan.agents}
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
@@ -253,7 +259,12 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         level=max(gates.claim, each.trust),
         merges=gates.merge,
         always_asks=each.asks,
+        orphaned=each.orphaned or plan.orphaned,
     )
+
+
+def _seat(agent: AgentPlan, plan: Plan) -> seat.Seat:
+    return seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

@@ -13,6 +13,7 @@ from lifefold.core.fleet import (
     duty,
     intent,
     job,
+    orphans,
     preemption,
     proposal,
     restarts,
@@ -37,10 +38,10 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.session.model import SUCCESS
-from lifefold.effects import CheckOutWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
+from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
 
 WORK_ENDS = (
-    *weakly(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, ParkWork, MergeWork),
+    *weakly(PrepareWorktree, CheckOutWork, RunSession, InspectWork, VerifyWork, ParkWork, MergeWork),
     *weakly(intent.RunWanted, intent.ResumeWanted, proposal.PlanApproved, doors.LastTaskIn),
     *strongly(SUCCESS),
 )
@@ -349,4 +350,5 @@ PROMISES: tuple[Property[Scene], ...] = (
     ),
     *restarts.OF_FLEETS,
     *preemption.OF_FLEETS,
+    *orphans.OF_FLEETS,
 )

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core import session, session_profiles
-from lifefold.core.fleet import intent, permit, seat, supervision
+from lifefold.core.fleet import assignment, intent, permit, seat, supervision
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
@@ -83,10 +83,12 @@ def dismiss(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(supervision.REF, supervision.Dismissed())
 
 
-@rule(on=supervision.machine)
 def ask(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
-    """Who fell asks the board."""
-    if transition.entered is supervision.State.ASKING:
+    """Who fell asks the board, when nothing is in its hands any more: what its session has left comes first."""
+    found = worker.entities.get(supervision.REF)
+    asks = found is not None and found.state is supervision.State.ASKING
+    idle = worker.record("assignment").state is assignment.State.IDLE
+    if asks and idle and transition.entered in {supervision.State.ASKING, assignment.State.IDLE}:
         yield Tell("board", f"seat:{worker.key}", seat.RestartWanted())
 
 

@@ -100,7 +100,8 @@ class RestartDone(Event, frozen=True):
 class Seat(Record, frozen=True):
     """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
 
-    ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything.
+    ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything. ``adaptive``:
+    how long its sessions may take is said by how long others took (E33).
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -110,6 +111,7 @@ class Seat(Record, frozen=True):
     reason: str = ""
     roles: tuple[str, ...] = ()
     trust: Trust | None = None
+    adaptive: bool = False
 
     @property
     def level(self) -> AccessLevel:

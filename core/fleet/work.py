@@ -178,8 +178,10 @@ def _distrust(work: Work, record: Job) -> Work:
 
 def is_at_work(record: Job) -> bool:
     """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
-    in_hand = record.state in {task.State.CLAIMED, task.State.IN_PROGRESS, task.State.DONE}
-    return in_hand and bool(record.owner) and record.stage is Stage.WORK
+    return record.state in _IN_HAND and bool(record.owner) and record.stage is Stage.WORK
+
+
+_IN_HAND = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED, task.State.DONE})
 
 
 CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})

@@ -18,6 +18,8 @@ from lifefold.core.fleet import (
     mailbox,
     meter,
     metering,
+    orphans,
+    pace,
     pulse,
     restarts,
     seat,
@@ -40,7 +42,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.session.model import SUCCESS
 from lifefold.core.session_yielding import YieldWanted
-from lifefold.effects import MergeWork, ParkWork, RunSession, Tell, VerifyWork
+from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, Tell, VerifyWork
 
 KIND = "worker"
 
@@ -69,6 +71,8 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Asked())
     elif work.state is assignment.State.WORKING and work.sessions and metering.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
+    elif work.state is assignment.State.WORKING and pace.differs(worker):
+        yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
         prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
@@ -135,7 +139,7 @@ def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
 
 @rule(on=agent)
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What a session's end means for the work: finished, failed, or given up with the agent.
+    """What a session's end means for the work: finished, failed, orphaned, or given up with the agent.
 
     A suspended session's work stays in hand, under the same claim and in the same place (D28).
     """
@@ -146,9 +150,10 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     failed = pulse.told_with(worker, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
-            yield Dispatch("assignment", assignment.WorkFinished())
+            brief: task.Brief = worker.record("assignment").brief
+            yield Dispatch("assignment", assignment.WorkFinished(pace.took_ms(brief, transition)))
         case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
-            yield Dispatch("assignment", assignment.WorkFailed(failed))
+            yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
             yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
         case _:
@@ -166,9 +171,10 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
         return
     before, brief = transition.before.state, transition.after.record.brief
     to = f"task:{brief.task}"
+    yield from orphans.told(transition)
     match transition.event:
-        case assignment.WorkFinished():
-            yield Tell("board", to, task.Completed(brief.epoch))
+        case assignment.WorkFinished(took_ms=took_ms):
+            yield Tell("board", to, task.Completed(brief.epoch, took_ms))
         case assignment.Parked():
             yield Tell("board", to, job.Parked(brief.epoch))
         case assignment.Merged(commit=commit):
@@ -177,7 +183,7 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             assignment.Rejected(reason=reason)
             | assignment.ParkingFailed(reason=reason)
             | assignment.Conflicted(reason=reason)
-        ):
+        ) if not transition.before.record.is_orphan:
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
         case assignment.WorkFailed(reason=reason):
             yield Tell("board", to, task.Failed(brief.epoch, reason))
@@ -282,8 +288,10 @@ def goes_on_when_home(worker: Aggregate) -> bool:
     """Whose work is verified or merged does not begin another round meanwhile."""
     work: assignment.Assignment = worker.record("assignment")
     waits = {session.State.SESSION_COMPLETE, session.State.STOPPED}
-    if work.brief.stage is not task.Stage.WORK:
+    if work.brief.stage is not task.Stage.WORK or work.brief.orphaned is task.OnDeath.VERIFY:
         waits.add(session.State.BUILDING_PROMPT)
+    if work.brief.orphaned is task.OnDeath.VERIFY:
+        waits.add(session.State.COOLING_DOWN)
     return work.state not in assignment.ON_ITS_WAY or worker.record("session").state in waits
 
 
@@ -303,18 +311,19 @@ PROMISES: tuple[Property[Aggregate], ...] = (
     always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
     always("a session that has completed has delivered its letters", completed_is_delivered),
     *metering.PROMISES,
+    *orphans.OF_WORKERS,
     always("a session is watched exactly while it runs, if it is to be", pulse.watches_who_runs),
     leads_to(
         "every wish to stop, or to drain, ends with nothing left, or with a hold, if what is begun ends",
         lambda w: w.record("intent").state in {intent.State.STOP, intent.State.DRAIN},
         lambda w: settled(w) or w.record("intent").state is intent.State.HOLD,
-        given=(*weakly(RunSession, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
+        given=(*weakly(RunSession, InspectWork, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
     ),
     leads_to(
         "whoever has stopped leaves nothing behind, or comes back, if work that is done is verified and merged at last",
         _is_stopped,
         lambda w: settled(w) or not _is_stopped(w),
-        given=weakly(VerifyWork, ParkWork, MergeWork),
+        given=weakly(InspectWork, VerifyWork, ParkWork, MergeWork),
     ),
     sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and has_erred(w.record("session"))),
     sometimes("letters wait to be delivered", lambda w: w.record("mailbox").taken > 0),
@@ -342,6 +351,7 @@ aggregate = AggregateType(
         work_begins,
         deliver,
         work_ends,
+        *(rule(on=each)(orphans.bury) for each in (agent, assignment.machine)),
         report,
         metering.told,
         next_round,
@@ -349,7 +359,7 @@ aggregate = AggregateType(
         *(rule(on=each)(departure.drained) for each in (assignment.machine, intent.machine)),
         rule(on=agent)(restarts.fall),
         restarts.dismiss,
-        restarts.ask,
+        *(rule(on=each)(restarts.ask) for each in (supervision.machine, assignment.machine)),
         restarts.begin_anew,
         *(rule(on=each)(departure.close_mailbox) for each in (agent, supervision.machine)),
         *(rule(on=each)(departure.leave) for each in (agent, assignment.machine, supervision.machine)),

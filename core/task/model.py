@@ -79,9 +79,11 @@ class Released(OwnerReport, frozen=True):
 
 
 class Completed(OwnerReport, frozen=True):
-    """The owner reports success."""
+    """The owner reports success, of a session that took so long, where that is asked for."""
 
     transition_reason: ClassVar = TransitionReason.COMPLETED
+
+    took_ms: int = 0
 
 
 class Failed(OwnerReport, frozen=True):
@@ -122,11 +124,15 @@ class Unblocked(Event, frozen=True):
 
 
 class Orphaned(OwnerReport, frozen=True):
-    """The owner is dead."""
+    """The owner is dead, or the session in which it worked."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
 
 
 class Salvaged(OwnerReport, frozen=True):
-    """What the dead owner left was enough: verified and merged."""
+    """What the dead owner left was enough: it was verified."""
 
     transition_reason: ClassVar = TransitionReason.ORPHAN_RECOVERED
 
@@ -221,12 +227,26 @@ class Stage(StrEnum):
     MERGE = "merge"
 
 
+class OnDeath(StrEnum):
+    """What becomes of a task whose session has died while it worked at it (E40).
+
+    It fails, and is retried as after any failure; or it is given back, and no retry is counted; or what the session has
+    left is verified, and the task fails only if that is not the work.
+    """
+
+    FAIL = "fail"
+    REQUEUE = "requeue"
+    VERIFY = "verify"
+
+
 class Brief(msgspec.Struct, frozen=True):
     """What a worker gets to know of its task.
 
     ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
     ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
     whose number the work is kept, if it only is to be merged. ``share`` is what its sessions may cost; 0 is no limit.
+    ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how long a session of it may take, if
+    that is said by how long others took; else 0.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result")
@@ -241,3 +261,5 @@ class Brief(msgspec.Struct, frozen=True):
     stage: Stage = Stage.WORK
     result: int = 0
     share: Amounts = Amounts()
+    orphaned: OnDeath = OnDeath.FAIL
+    timeout_ms: int = 0

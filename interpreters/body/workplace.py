@@ -67,6 +67,13 @@ class Workplace(Protocol):
         """Make the place clean for this claim of the task; if that has been done already, leave it as it is."""
         ...
 
+    async def differs(self, agent: str, task: str, epoch: int) -> bool:
+        """Tell whether what is there differs from where the claim began; nothing is changed.
+
+        Raises WorkplaceError if nobody can tell any more.
+        """
+        ...
+
     async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
         """Keep what was done, so that it can be merged later, by any agent; if that has been done already, do nothing.
 
@@ -116,6 +123,10 @@ class FolderWorkplace:
     async def check_out(self, agent: str, task: str, epoch: int) -> None:  # noqa: ARG002 - it is kept between attempts
         """Make the task's folder, if there is none."""
         _make(self.folder(agent, task))
+
+    async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
+        """Return False: the folder is kept between attempts, so nobody knows what this one has changed."""
+        return False
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
         """Do nothing: what was done is where it belongs."""
@@ -201,6 +212,19 @@ class GitWorkplace:
             if not await self._vacate(worktree):
                 await self._replace(worktree)
             await self._enter(worktree, claim)
+
+    async def differs(self, agent: str, task: str, epoch: int) -> bool:
+        """Tell whether the worktree differs from the claim's base: by commits, by changes, by files that are new.
+
+        Commits that come to nothing are no difference, and ignored files are none. Raises WorkplaceError if the
+        worktree is not the claim's any more.
+        """
+        claim = Claim(self._fleet, task, epoch)
+        async with self._place(agent) as worktree:
+            await self._must_be_there(worktree, claim)
+            if not await worktree.is_clean():
+                return True
+            return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
         """Commit what the claim has changed, and record it as what is to be merged once a person has agreed.
@@ -347,10 +371,7 @@ class GitWorkplace:
         recorded = await self._home.commit_at(claim.result)
         if recorded:
             return recorded
-        if await worktree.target_of(_CLAIM) != claim.branch:
-            what = f"The worktree that {claim.name} was worked on in has been taken away"
-            remedy = f"Try the task again; what was committed is on {claim.branch}."
-            raise WorkplaceError(what, self._home.folder, remedy)
+        await self._must_be_there(worktree, claim)
         unmerged = await worktree.unmerged()
         if unmerged:
             what = f"The work holds a merge that is not resolved, in {shown(unmerged)}"
@@ -364,6 +385,13 @@ class GitWorkplace:
             raise WorkplaceError(what, worktree.folder, "Remove their .git, or ignore them.")
         await self._home.set_ref(claim.result, result)
         return result
+
+    async def _must_be_there(self, worktree: Git, claim: Claim) -> None:
+        """Raise WorkplaceError if the worktree does not belong to the claim any more."""
+        if await worktree.target_of(_CLAIM) != claim.branch:
+            what = f"The worktree that {claim.name} was worked on in has been taken away"
+            remedy = f"Try the task again; what was committed is on {claim.branch}."
+            raise WorkplaceError(what, self._home.folder, remedy)
 
     async def _return_to_branch(self, worktree: Git, claim: Claim) -> None:
         """Let the claim's branch be where HEAD is, and HEAD on it, without touching a file."""

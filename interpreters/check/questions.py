@@ -19,6 +19,7 @@ from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session_profiles import SupervisedSession, WindowedSession
+from lifefold.core.task import OnDeath
 from lifefold.effects import Every
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
 from lifefold.interpreters.check.opening import Opening
@@ -240,6 +241,17 @@ def _serving() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def _orphans() -> Opening:
+    """Return what opens a fleet of one agent that may err once, and is watched, with a task that may be an orphan.
+
+    What its dead sessions leave of it is verified, and it may be tried again once.
+    """
+    limits = session.Limits(max_consecutive_errors=2, max_total_errors=2)
+    it = fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY)
+    plan = fleet.Plan("orphans", (fleet.AgentPlan("ann", limits, stall=_LADDER),), (it,))
+    return tuple(fleet.opening(plan, 0))
+
+
 def _restarted() -> Opening:
     """Return what opens a fleet of one agent who may not err, and is restarted once within its window.
 
@@ -365,6 +377,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         of="fleet",
     ),
     "inbox": Question(fleet.inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
+    "fleet-orphans": Question(
+        opening=_orphans(),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
     "fleet-2x2": Question(
         opening=_fleet(2, 2, retries=0),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),

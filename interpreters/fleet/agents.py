@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lifefold.core.fleet import Budget, Caps, pulse
 from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.adaptive_timeout import LONGEST_MS
 from lifefold.core.policy.intensity import Restart
 from lifefold.core.policy.recovery import Retry
 from lifefold.core.session import Limits
@@ -61,6 +62,12 @@ class RestartKeys(Section, header="[agents.restart]"):
     backoff_cap = Key(forms.duration(1), "the longest rest before a restart", _RESTART.pause.cap_ms)
 
 
+ADAPTIVE_MS = 0
+"""What stands for a time-out that depends on how long other sessions took (E33)."""
+
+TIMEOUT = forms.duration_or("adaptive", ADAPTIVE_MS)
+
+
 class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     """Who works."""
 
@@ -100,8 +107,9 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     )
     env = Key[dict[str, str]](forms.VARIABLES, "added to the runner's environment", {})
     session_timeout = Key[int | None](
-        forms.duration(1),
-        "how long a session may take; without one a hung session hangs (a warning says so)",
+        TIMEOUT,
+        'how long a session may take; without one a hung session hangs (a warning says so). `"adaptive"`: half an hour,'
+        " and 30 s for each of the task's `files`; more, up to two hours, if others of the same `role` took longer",
         _LIMITS.session_timeout_ms,
     )
     stall_timeout = Key[int | None](
@@ -234,7 +242,9 @@ def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> It
     roles = tuple(dict.fromkeys(table.read(AgentKeys.roles)))
     trust = table.read(AgentKeys.trust)
     env = dict(table.read(AgentKeys.env))
-    limits = _limits(table)
+    timeout_ms = table.read(AgentKeys.session_timeout)
+    adaptive = timeout_ms == ADAPTIVE_MS
+    limits = _limits(table, LONGEST_MS if adaptive else timeout_ms)
     stall = _stall(table)
     restart = _restart(table.table(RestartKeys))
     output_limit_bytes = table.read(AgentKeys.output_limit)
@@ -262,6 +272,7 @@ def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> It
             caps,
             stall,
             restart,
+            adaptive,
         )
 
 
@@ -272,7 +283,7 @@ def _runs(table: Table) -> tuple[tuple[str, ...], str]:
     return table.read(AgentKeys.command), ""
 
 
-def _limits(table: Table) -> Limits:
+def _limits(table: Table, timeout_ms: int | None) -> Limits:
     limits = Limits(
         max_consecutive_errors=table.read(AgentKeys.max_consecutive_errors),
         max_total_errors=table.read(AgentKeys.max_total_errors),
@@ -280,7 +291,7 @@ def _limits(table: Table) -> Limits:
         backoff_cap_ms=table.read(AgentKeys.backoff_cap),
         jitter=table.read(AgentKeys.jitter),
         grace_ms=table.read(AgentKeys.grace),
-        session_timeout_ms=table.read(AgentKeys.session_timeout),
+        session_timeout_ms=timeout_ms,
         reset_errors_on=table.read(AgentKeys.reset_errors_on),
     )
     if "session_timeout" not in table and "stall_timeout" not in table:

@@ -14,6 +14,7 @@ from lifefold.core.fleet import GatePlan, Preemption, TaskPlan
 from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.task import OnDeath
 from lifefold.interpreters.fleet import forms, values
 from lifefold.interpreters.fleet.agents import MOST_RESTARTS, AgentKeys, read_agents, warn_of_a_long_base, written_roles
 from lifefold.interpreters.fleet.budget import FleetBudgetKeys, check_caps, read_budget, said_budget, with_time
@@ -26,7 +27,7 @@ from lifefold.interpreters.fleet.meaning import meaning
 from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Agent, Fleet
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, Report
 from lifefold.interpreters.fleet.table import Table
-from lifefold.interpreters.fleet.tasks import Crew, TaskKeys, read_tasks
+from lifefold.interpreters.fleet.tasks import NEEDS_REPOSITORY, ON_DEATH, Crew, TaskKeys, read_tasks
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
@@ -100,6 +101,13 @@ class FleetKeys(Section, header="[fleet]"):
         "how long a person is waited for who has to agree to a merge; silence is a refusal",
         APPROVAL_TIMEOUT_MS,
     )
+    orphaned = Key(
+        ON_DEATH,
+        'what becomes of a task whose session dies: `"fail"`: it has failed, and is retried; `"requeue"`: it is given'
+        ' back, and no retry is counted; `"verify"`: if anything differs from where the claim began, its `verify`'
+        " decides: it is done and merged, or has failed",
+        OnDeath.FAIL,
+    )
     gates = Key[GatePlan | None](
         GATES,
         f"how far an agent must be trusted for which transition of a task: `{CLAIM}` is to take it, `{MERGE}` to have"
@@ -140,7 +148,7 @@ def load(path: Path | str, *, watch: bool = False) -> Fleet:
     used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
     share = with_time(fleet.budget, [agent.limits for agent in agents]).share
     check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
-    crew = Crew("prompt" in used, written_roles(root), share)
+    crew = Crew("prompt" in used, written_roles(root), share, fleet.repository is not None)
     tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
     if services and not agents and tasks and watch:
         root.problem("tasks", "there are services only; accepted: tasks in a fleet with an agent that takes them")
@@ -191,10 +199,13 @@ def _fleet(table: Table, source: Path) -> Fleet:
         retry=_retry(table.table(RetryKeys)),
         budget=read_budget(table.table(FleetBudgetKeys)),
         gates=table.read(FleetKeys.gates),
+        orphaned=table.read(FleetKeys.orphaned),
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
     )
     table.finish()
+    if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:
+        table.problem("orphaned", f"found {values.shown(fleet.orphaned)}; accepted: {NEEDS_REPOSITORY}")
     return fleet
 
 
@@ -236,6 +247,7 @@ def _written(fleet: Fleet, table: Table) -> dict[str, object]:
             FleetKeys.approve_plan: fleet.approve_plan,
             FleetKeys.approval_timeout: fleet.approval_ms,
             FleetKeys.gates: fleet.gates,
+            FleetKeys.orphaned: fleet.orphaned,
         }
     )
     retry = said_but_defaults(

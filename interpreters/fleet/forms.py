@@ -173,6 +173,20 @@ def duration(least_ms: int) -> Form[int]:
     return Form(accepted, brief, {"type": "string", "pattern": DURATION_PATTERN}, convert, format_duration)
 
 
+def duration_or(word: str, meaning: int) -> Form[int]:
+    """Accept a duration of at least a millisecond, or a word, which means this number."""
+    of = duration(1)
+
+    def convert(value: object) -> int | None:
+        return meaning if value == word else of.convert(value)
+
+    def write(value: int) -> object:
+        return word if value == meaning else of.write(value)
+
+    schema = {"anyOf": [{"const": word}, of.schema]}
+    return Form(f'{of.accepted}, or "{word}"', f'{of.brief}, or `"{word}"`', schema, convert, write)
+
+
 def size(least_bytes: int) -> Form[int]:
     """Accept a size of at least ``least_bytes`` and at most a TiB, and return its bytes."""
     least = format_size(least_bytes)

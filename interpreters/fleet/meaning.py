@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from lifefold.core.fleet import TaskPlan
-from lifefold.interpreters.fleet.agents import AgentKeys, RestartKeys
+from lifefold.interpreters.fleet.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
 from lifefold.interpreters.fleet.budget import said_caps
 from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet.model import Agent, InterpreterEntry, Service
@@ -78,7 +78,7 @@ def _agent(agent: Agent) -> dict[str, object]:
     meanings = {
         AgentKeys.env: {name: _digest(value) for name, value in agent.env.items()},
         AgentKeys.output_limit: agent.output_limit_bytes,
-        AgentKeys.session_timeout: limits.session_timeout_ms,
+        AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
         AgentKeys.grace: limits.grace_ms,
         AgentKeys.max_consecutive_errors: limits.max_consecutive_errors,
         AgentKeys.max_total_errors: limits.max_total_errors,
@@ -132,6 +132,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.approval: "merge" if task.asks else "none",
         TaskKeys.max_subtasks: task.most_subtasks,
         TaskKeys.subtasks_timeout: task.subtasks_ms,
+        TaskKeys.orphaned: task.orphaned,
     }
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 

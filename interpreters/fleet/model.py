@@ -10,6 +10,7 @@ from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preempt
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
+from lifefold.core.task import OnDeath
 from lifefold.effects.service import Source
 from lifefold.interpreters.fleet.budget import with_time
 
@@ -24,7 +25,7 @@ class Agent(msgspec.Struct, frozen=True):
     ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
     ``target`` there instead, which ``target_place`` says where it stands. ``env`` is added to the environment that the
     runner itself has. ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its
-    sessions move.
+    sessions move. ``adaptive``: how long they may take depends on how long others took; its limits have the most.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Agent(msgspec.Struct, frozen=True):
     caps: Caps = Caps()
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
+    adaptive: bool = False
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -83,7 +85,8 @@ class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
     One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
-    trust does not count, and without ``preemption`` no task makes room for another one.
+    trust does not count, and without ``preemption`` no task makes room for another one. ``orphaned`` is what becomes of
+    a task whose session dies, unless the task says it itself.
 
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
     and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
@@ -105,6 +108,7 @@ class Fleet(msgspec.Struct, frozen=True):
     interpreters: tuple[InterpreterEntry, ...] = ()
     watch: bool = False
     gates: GatePlan | None = None
+    orphaned: OnDeath = OnDeath.FAIL
     warnings: tuple[str, ...] = ()
     meaning: str = ""
     services: tuple[Service, ...] = ()
@@ -131,6 +135,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 each.caps,
                 each.stall,
                 each.restart,
+                each.adaptive,
             )
             for each in self.agents
         )
@@ -150,6 +155,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 ServicePlan(each.name, each.limits, each.runs, each.triggers, each.takes_messages)
                 for each in self.services
             ),
+            self.orphaned,
         )
 
     def grace_ms(self, agent: Agent) -> int:

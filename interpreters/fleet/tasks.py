@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,7 @@ from lifefold.core.budget.amounts import Amounts
 from lifefold.core.fleet import TaskPlan, job
 from lifefold.core.fleet.plan import MOST_RETRIES
 from lifefold.core.policy.access import AccessLevel
+from lifefold.core.task import OnDeath
 from lifefold.interpreters.fleet import forms, values
 from lifefold.interpreters.fleet.budget import TaskBudgetKeys, check_caps, read_caps
 from lifefold.interpreters.fleet.files import read_text
@@ -23,6 +25,13 @@ LONGEST_ARGUMENT_BYTES = 100_000
 """The longest prompt that is handed over as an argument. Linux allows 131072 bytes, and a retry's prompt is longer."""
 
 LOWEST_PRIORITY = 1_000
+
+ON_DEATH: Final = forms.choice(*OnDeath)
+"""What becomes of a task whose session dies."""
+
+
+NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify: without any nothing proves what is left'
+NEEDS_REPOSITORY: Final = '"verify" in a fleet with a repository: without one nobody knows what a session has changed'
 
 
 class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "prompt_file"), least=1):
@@ -58,6 +67,9 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
         "how long it waits for the tasks that it was split into",
         job.SUBTASKS_MS,
     )
+    orphaned = Key[OnDeath | None](
+        ON_DEATH, "what becomes of it when its session dies, as `orphaned` of the fleet", None, absent="the fleet's"
+    )
     budget = TaskBudgetKeys
 
 
@@ -65,19 +77,21 @@ class Crew(msgspec.Struct, frozen=True):
     """What of a fleet's agents its tasks have to fit to.
 
     ``prompt_is_argument`` if an agent's command has ``{prompt}``, which limits a prompt's length. ``roles`` are those
-    that agents have, and ``share`` is what a claim is given of what is limited.
+    that agents have, and ``share`` is what a claim is given of what is limited. ``merges`` if there is a repository
+    that work is merged into.
     """
 
     prompt_is_argument: bool
     roles: Sequence[str]
     share: Amounts
+    merges: bool
 
 
 def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = False) -> list[TaskPlan]:
     """Return all tasks; prompt files are relative to ``folder``."""
     names = Names()
     tables = list(root.tables(TaskKeys, may_be_none=may_be_none))
-    tasks = [_task(table, folder, crew.share) for table in tables]
+    tasks = [_task(table, folder, crew) for table in tables]
     for table, task in zip(tables, tasks, strict=True):
         names.is_new(table, "id", task.id)
         if crew.prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
@@ -91,7 +105,7 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     return tasks
 
 
-def _task(table: Table, folder: Path, share: Amounts) -> TaskPlan:
+def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
     purse = table.table(TaskBudgetKeys)
     task = TaskPlan(
         id=table.read(TaskKeys.id),
@@ -107,10 +121,16 @@ def _task(table: Table, folder: Path, share: Amounts) -> TaskPlan:
         subtasks_ms=table.read(TaskKeys.subtasks_timeout),
         caps=read_caps(purse),
         trust=table.read(TaskKeys.trust),
+        orphaned=table.read(TaskKeys.orphaned),
     )
-    check_caps(purse, task.caps, share)
+    check_caps(purse, task.caps, crew.share)
     table.finish()
     _check_programs(table, task)
+    if task.orphaned is OnDeath.VERIFY:
+        if not task.verify:
+            table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_COMMANDS}")
+        if not crew.merges:
+            table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_REPOSITORY}")
     for path in task.files:
         if set(path) & set("*?["):
             found = f"{values.shown(path)} is taken for a name, not for a pattern"

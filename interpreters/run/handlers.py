@@ -11,7 +11,7 @@ it leaves the session to its shim and its lease, as a runner that is killed does
 import contextlib
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 
@@ -23,6 +23,7 @@ from lifefold.effects import (
     CheckOutWork,
     ForceStopSession,
     IncrementSession,
+    InspectWork,
     LogFatal,
     MergeWork,
     ParkWork,
@@ -50,6 +51,8 @@ from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
+
+T = TypeVar("T")
 
 PLACE_LIMIT_S: Final = 600.0
 """How long a worktree that others are at work in is waited for."""
@@ -99,6 +102,7 @@ class Handlers:
                 PrepareWorktree: self.prepare_worktree,
                 RunSession: self.run_session,
                 CheckOutWork: self.check_out,
+                InspectWork: self.inspect,
                 VerifyWork: self.verify,
                 ParkWork: self.park,
                 MergeWork: self.merge,
@@ -165,9 +169,22 @@ class Handlers:
         else:
             await ongoing.report(assignment.CheckedOut())
 
-    async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
         """Do something to the agent's place; wait, but not for ever, while others are in the way."""
-        await patiently(work, (InTheWayError,), self._waits(agent, what), limit_s=PLACE_LIMIT_S)
+        return await patiently(work, (InTheWayError,), self._waits(agent, what), limit_s=PLACE_LIMIT_S)
+
+    async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
+        """Look at what a dead session has left of the task. What nobody can look at any more is nothing."""
+        if ongoing.leftover:
+            return
+        agent, task = ongoing.occasion.within.key, activity.task
+        look = partial(self.workplace.differs, agent, task, activity.epoch)
+        try:
+            differs = await self._placed(agent, f"look at what is left of {task}", look)
+        except (WorkplaceError, OSError) as error:
+            self.tell(agent, f"nobody can say what is left of {task}: {error}")
+            differs = False
+        await ongoing.report(assignment.Inspected(differs))
 
     async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
         """Run the verification commands."""

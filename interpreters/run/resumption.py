@@ -14,7 +14,8 @@ def continuing(aggregates: Mapping[str, Aggregate], folder: FleetFolder) -> str:
     """Say what is gone on with: sessions that are really there, and tasks that somebody has in hand."""
     adopted = sum(_runs(each, folder) for each in status.agents(aggregates))
     states = Counter(each.state for each in status.tasks(aggregates))
-    in_hand, done = states[task.State.CLAIMED] + states[task.State.IN_PROGRESS], states[task.State.DONE]
+    in_hand = sum(states[each] for each in (task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED))
+    done = states[task.State.DONE]
     told = f"continuing: {_many(adopted, 'session')} adopted, {_many(in_hand, 'task')} in progress"
     waiting = states[task.State.PENDING_APPROVAL]
     told += f", {done} to be verified or merged" if done else ""

@@ -5,8 +5,9 @@ environment: sessions take minutes, a process that is asked to end does. ``fleet
 two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, one in which people have their say, and
 ``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
 ``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
-``fleet-restarts`` agents that stop by their errors are begun anew, and in ``fleet-preempting`` tasks make room for
-those that come first. In ``fleet-serving`` there are services beside them.
+``fleet-restarts`` agents that stop by their errors are begun anew, in ``fleet-orphans`` what dead sessions have left is
+verified, too, and in ``fleet-preempting`` tasks make room for those that come first. In ``fleet-serving`` there are
+services beside them.
 """
 
 import re
@@ -22,12 +23,14 @@ from lifefold.core.fleet import pulse, trigger
 from lifefold.core.kernel import Aggregate, Entity, Machine, System, alone
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.task import OnDeath
 from lifefold.effects import (
     Activity,
     AwaitTrigger,
     CancelSession,
     CheckOutWork,
     Every,
+    InspectWork,
     MergeWork,
     ParkWork,
     PrepareWorktree,
@@ -122,6 +125,7 @@ FLEET: Final = Environment(
         PrepareWorktree: (200, 5 * SECOND_MS),
         CheckOutWork: (100, 2 * SECOND_MS),
         RunSession: (2 * SECOND_MS, 20 * MINUTE_MS),
+        InspectWork: (100, 2 * SECOND_MS),
         VerifyWork: (SECOND_MS, 5 * MINUTE_MS),
         ParkWork: (100, 5 * SECOND_MS),
         MergeWork: (100, 5 * SECOND_MS),
@@ -299,6 +303,22 @@ def serving_plan(agents: int, tasks: int) -> fleet.Plan:
     return msgspec.structs.replace(of, name=f"serving-{of.name}", services=serve)
 
 
+def orphans_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return such a plan whose tasks become orphans when sessions die, which are watched, too.
+
+    Of three tasks what is left of two is verified, and a person has to agree to the second; the third is given back.
+    """
+    of = restarted_plan(agents, tasks)
+    verified: dict[str, Any] = {"verify": (("make", "check"),), "orphaned": OnDeath.VERIFY}
+    policies = cycle((verified, verified | {"asks": True}, {"orphaned": OnDeath.REQUEUE}))
+    return msgspec.structs.replace(
+        of,
+        name=f"orphans-{agents}x{tasks}",
+        agents=tuple(msgspec.structs.replace(each, stall=pulse.Limits()) for each in of.agents),
+        tasks=tuple(msgspec.structs.replace(each, **so) for each, so in zip(of.tasks, policies, strict=False)),
+    )
+
+
 _PLANS: Final = {
     "": plan,
     "governed-": governed_plan,
@@ -309,6 +329,7 @@ _PLANS: Final = {
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
     "serving-": serving_plan,
+    "orphans-": orphans_plan,
 }
 """The kinds of fleets, by what their names have before the size."""
 

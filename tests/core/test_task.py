@@ -297,7 +297,20 @@ def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
 
 def test_a_brief_says_what_a_worker_needs_to_know() -> None:
     """Nothing about other tasks, nothing about other workers."""
-    known = ("task", "epoch", "prompt", "verify", "failure", "kept", "asks", "stage", "result", "share")
+    known = (
+        "task",
+        "epoch",
+        "prompt",
+        "verify",
+        "failure",
+        "kept",
+        "asks",
+        "stage",
+        "result",
+        "share",
+        "orphaned",
+        "timeout_ms",
+    )
     assert Brief.__struct_fields__ == known
     assert isinstance(machine.initial, Record)
 

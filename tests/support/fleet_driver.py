@@ -38,6 +38,7 @@ from lifefold.effects import (
     CheckOutWork,
     Effect,
     End,
+    InspectWork,
     MergeWork,
     ParkWork,
     PrepareWorktree,
@@ -185,6 +186,8 @@ class Driver:
                 out = (assignment.CheckedOut(), assignment.CheckedOut(), failed)
                 broken = part[0].partition("/")[2] in self.broken
                 self.say(part, failed if broken else out[self.choose(3)], delay_ms)
+            case InspectWork():
+                self.say(part, assignment.Inspected(bool(self.choose(2))), delay_ms)
             case VerifyWork():
                 proof = (assignment.Verified(), assignment.Verified(), assignment.Rejected("tests fail"))
                 self.say(part, proof[self.choose(3)], delay_ms)

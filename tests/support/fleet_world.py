@@ -30,6 +30,7 @@ from lifefold.effects import (
     End,
     ForceStopSession,
     IncrementSession,
+    InspectWork,
     InterruptSession,
     LogFatal,
     MergeWork,
@@ -131,6 +132,7 @@ class Hands:
             {
                 PrepareWorktree: self.prepare,
                 CheckOutWork: self.check_out,
+                InspectWork: self.inspect,
                 VerifyWork: self.verify,
                 ParkWork: self.park,
                 MergeWork: self.merge,
@@ -163,6 +165,9 @@ class Hands:
 
     async def check_out(self, activity: CheckOutWork, ongoing: Ongoing) -> None:
         await self._once(ongoing, assignment.CheckedOut(), "branch", activity.task, str(activity.epoch))
+
+    async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
+        await self._once(ongoing, assignment.Inspected(differs=True), "inspected", activity.task, str(activity.epoch))
 
     async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
         claim = (activity.task, str(activity.epoch))

@@ -31,7 +31,9 @@ def plan(agents: int = 1, tasks: int = 1, *, retries: int = 0, chained: bool = F
 def but(of: AggregateType, people: People, rules: Iterable[Rule] | None = None, fold: Any = None) -> AggregateType:
     """Return a copy of a type with other rules, and another fold of its view; people say only this to it."""
     said = dict.fromkeys(of.machines, ()) | {name: said for name, said in people.items() if name in of.machines}
-    views = of.views if fold is None else {name: View(view.initial, fold) for name, view in of.views.items()}
+    views = of.views
+    if fold is not None and "work" in views:
+        views = views | {"work": View(views["work"].initial, fold)}
     return AggregateType(
         of.kind,
         machines=of.machines.values(),

@@ -174,8 +174,8 @@ def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> 
 
 def _but(of: AggregateType, made: Made) -> AggregateType:
     views = of.views
-    if made.fold is not None:
-        views = {name: View(view.initial, made.fold) for name, view in of.views.items()}
+    if made.fold is not None and "work" in views:
+        views = views | {"work": View(views["work"].initial, made.fold)}
     return AggregateType(
         of.kind,
         machines=of.machines.values(),

@@ -315,4 +315,6 @@ def witnessed(
 
 
 def _views(of: AggregateType, fold: Any) -> dict[str, View]:
-    return of.views if fold is None else {name: View(view.initial, fold) for name, view in of.views.items()}
+    """Return the views, with another fold of the board's work."""
+    changed = {"work": View(of.views["work"].initial, fold)} if fold is not None and "work" in of.views else {}
+    return of.views | changed

@@ -9,7 +9,7 @@ from lifefold.core.kernel import Event, replace
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.reasons import TransitionReason
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.core.task import Claimed, OwnerReport, Retried, Stage, State, Task
+from lifefold.core.task import Claimed, OnDeath, OwnerReport, Retried, Stage, State, Task
 
 MOST_SUBTASKS: Final = 100
 """Into how many subtasks a task may be split at most, all of its attempts together."""
@@ -117,7 +117,8 @@ class Job(Task, frozen=True):
     ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
-    as they are not all closed. Times in milliseconds.
+    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. Times in
+    milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -140,6 +141,7 @@ class Job(Task, frozen=True):
     subtasks_ms: int = SUBTASKS_MS
     approval_ms: int = APPROVAL_TIMEOUT_MS
     retry: RetryPolicy = RetryPolicy()
+    orphaned: OnDeath = OnDeath.FAIL
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""

@@ -18,7 +18,7 @@ from lifefold.core.fleet.job.model import (
 )
 from lifefold.core.kernel import Step, replace
 from lifefold.core.policy.retry import rest_ms, retry_limit
-from lifefold.core.task import Claimed, Failed, Rejected, Retried, Stage, State, SubtasksCompleted, Unblocked
+from lifefold.core.task import Claimed, Failed, Orphaned, Rejected, Retried, Stage, State, SubtasksCompleted, Unblocked
 
 # Guards
 
@@ -87,6 +87,11 @@ def take_over(t: Job, e: Handed) -> Step[Job, Never]:
 def fail(t: Job, e: Failed | Rejected) -> Step[Job, Never]:
     """Keep the reason, and how often a task may be tried again that fails so (E5)."""
     return Step(_failed(task.fail(t, e).record, e.reason))
+
+
+def orphan(t: Job, e: Orphaned) -> Step[Job, Never]:
+    """Keep what its session has died of, for people and for the next attempt; who is gone leaves no word."""
+    return Step(replace(t, reason=e.reason, failure=e.reason or t.failure))
 
 
 def refuse(t: Job, e: ApprovalRefused) -> Step[Job, Never]:

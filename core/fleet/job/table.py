@@ -32,6 +32,7 @@ from lifefold.core.fleet.job.rules import (
     lapse,
     lose,
     may_split,
+    orphan,
     park,
     put_back,
     refuse,
@@ -46,6 +47,7 @@ from lifefold.core.kernel import STAY, Machine, Row, after, row
 from lifefold.core.task import (
     Claimed,
     Failed,
+    Orphaned,
     Rejected,
     State,
     SubtasksCompleted,
@@ -57,6 +59,7 @@ INSTEAD: Final[tuple[Row[Any], ...]] = (
     row(State.OPEN, Claimed, State.CLAIMED, take),
     row(State.CLAIMED, Failed, State.FAILED, fail, when=task.is_owner),
     row(State.IN_PROGRESS, Failed, State.FAILED, fail, when=task.is_owner),
+    row(State.IN_PROGRESS, Orphaned, State.ORPHANED, orphan, when=task.is_owner),
     row(State.ORPHANED, Failed, State.FAILED, fail, when=task.is_owner),
     row(State.DONE, Rejected, State.FAILED, fail, when=task.is_owner),
     row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE, gather),

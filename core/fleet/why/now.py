@@ -170,14 +170,19 @@ def _left(stage: Stage) -> str:
 def _on_its_way(scene: Scene) -> str:
     match scene.assignment(scene.job.owner).state:
         case assignment.State.VERIFYING:
-            proofs = [f"`{' '.join(each)}`" for each in scene.job.verify]
-            return f"it is being verified{f' ({brief(enumerated(proofs))})' if proofs else ''}"
+            return f"it is being verified{_proofs(scene)}"
         case assignment.State.MERGING:
             return "it is being merged"
         case assignment.State.PARKING:
             return "it is being kept for a person to see"
         case _:
             return "it is being brought home"
+
+
+def _proofs(scene: Scene) -> str:
+    """Name the commands by which a task is verified, in brackets."""
+    proofs = [f"`{' '.join(each)}`" for each in scene.job.verify]
+    return f" ({brief(enumerated(proofs))})" if proofs else ""
 
 
 def _closed(scene: Scene) -> str:
@@ -224,7 +229,17 @@ def _cancelled(scene: Scene) -> str:
 
 
 def _orphaned(scene: Scene) -> str:
-    return f"is ORPHANED: {scene.job.owner} has died, and nobody has looked yet at what it has left"
+    owner = scene.job.owner
+    died = f"is ORPHANED: the session of {owner} has died{in_brackets(scene.job.reason)}"
+    match scene.assignment(owner).state:
+        case assignment.State.ORPHANED:
+            return f"{died}, and is being ended; then it is looked at what it has left"
+        case assignment.State.INSPECTING:
+            return f"{died}; it is being looked at what it has left"
+        case assignment.State.VERIFYING:
+            return f"{died}; what it has left is being verified{_proofs(scene)}"
+        case _:
+            return f"is ORPHANED: {owner} has died, and nobody has looked yet at what it has left"
 
 
 def _pending(scene: Scene) -> str:

@@ -149,6 +149,10 @@ def _back(event: job.DependencyBack, _transition: Transition) -> str:
     return f"unblocked: {event.by} may be done after all"
 
 
+def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
+    return f"its session has died{because(event.reason)}" if event.reason else "its owner has died"
+
+
 OF_TASK: Final[Mapping[type[Event], Words]] = {
     Created: _begun,
     task.Approved: _says("its plan was approved"),
@@ -166,8 +170,8 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     task.Blocked: _says("blocked"),
     task.Unblocked: _says("unblocked"),
     task.Cancelled: _says("cancelled"),
-    task.Orphaned: _says("its owner has died"),
-    task.Salvaged: _says("what its owner has left was enough"),
+    task.Orphaned: _orphaned,
+    task.Salvaged: _says("what the session has left is the work: it differs, and was verified"),
     task.Decomposed: _says("split into parts"),
     task.SubtasksCompleted: _says("all its parts are closed"),
     task.SubtasksOverdue: _says("its parts take too long"),
@@ -199,9 +203,15 @@ def _letter(event: mailbox.LetterArrived, _transition: Transition) -> str:
     return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
 
 
+def _inspected(event: assignment.Inspected, _transition: Transition) -> str:
+    """Say what was found in the place of a session that has died; that there was nothing, its failure says."""
+    return "looked at what the session has left, and has it verified" if event.differs else ""
+
+
 OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionStarted: _says("began a session"),
     session.SessionExited: _exited,
+    assignment.Inspected: _inspected,
     assignment.Verified: _says("its verification agrees"),
     mailbox.LetterArrived: _letter,
     intent.PauseWanted: _says("paused its agent"),

@@ -88,7 +88,8 @@ def _open(scene: Scene) -> str:
 
 
 def _in_hand(scene: Scene) -> str:
-    limit_ms = scene.session(scene.job.owner).limits.session_timeout_ms
+    owner = scene.job.owner
+    limit_ms = scene.assignment(owner).brief.timeout_ms or scene.session(owner).limits.session_timeout_ms
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
 

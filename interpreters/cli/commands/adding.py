@@ -143,6 +143,7 @@ def _begun(db: str | None) -> Plan:
         approval_ms=_meant(fleet, FleetKeys.approval_timeout),
         retry=policy,
         gates=_meant(fleet, FleetKeys.gates),
+        orphaned=_meant(fleet, FleetKeys.orphaned),
     )
 
 

@@ -81,6 +81,10 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Working   Prompted       -> Working
         Working   WorkFinished   -> Verifying
         Working   WorkFailed     -> Idle
+        Orphaned  Buried         -> Inspecting
+        Inspecting Inspected     -> Verifying
+        Orphaned  Recalled       -> Idle
+        Inspecting Recalled      -> Idle
         Verifying Verified       -> Merging
         Verifying Rejected       -> Idle
         Merging   Merged         -> Idle

@@ -80,6 +80,13 @@ def said(of: why.Scene, told: why.Story | None = None) -> str:
 OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
 PAUSED = intent.Intent(intent.State.PAUSE, "lunch")
 
+
+def _orphan(doing: assignment.State) -> why.Scene:
+    """Return a task whose session has died, and what is being done about it."""
+    orphan = make(State.ORPHANED, **OWNED, reason="silent for 60 s", verify=(("make", "check"),))
+    return scene(orphan, workers=(worker("ann", assignment=assignment.Assignment(doing)),))
+
+
 SITUATIONS: dict[str, tuple[why.Scene, str]] = {
     "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for a person to approve the plan."),
     "waiting for others": (
@@ -327,6 +334,24 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
     "orphaned": (
         scene(make(State.ORPHANED, **OWNED)),
         "T1 is ORPHANED: ann has died, and nobody has looked yet at what it has left.",
+    ),
+    "orphaned, and its session is being ended": (
+        _orphan(assignment.State.ORPHANED),
+        (
+            "T1 is ORPHANED: the session of ann has died (silent for 60 s), and is being ended; "
+            "then it is looked at what it has left."
+        ),
+    ),
+    "orphaned, and inspected": (
+        _orphan(assignment.State.INSPECTING),
+        "T1 is ORPHANED: the session of ann has died (silent for 60 s); it is being looked at what it has left.",
+    ),
+    "orphaned, and verified": (
+        _orphan(assignment.State.VERIFYING),
+        (
+            "T1 is ORPHANED: the session of ann has died (silent for 60 s); "
+            "what it has left is being verified (`make check`)."
+        ),
     ),
     "waiting for a person": (
         scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000)),

@@ -134,6 +134,7 @@ DECISIONS = {
     "fleet-stalling-2x3": {"Silent", "Stirred"},
     "fleet-limited-2x3": {"Raise"},
     "fleet-serving-2x3": {"MessageArrived", "Triggered", "ServiceGone"},
+    "fleet-orphans-2x3": {"Inspected", "Orphaned", "Salvaged"},
     "fleet-trusted-2x3": {"Promoted", "Demoted", "Violated"},
     "fleet-begun-2x3": {
         *("Parked", "ApprovalGranted", "ApprovalRefused", "Split", "Recalled", "RetryGranted", "Retried"),
@@ -153,6 +154,7 @@ DECISIONS = {
         pytest.param(named("fleet-limited-2x3"), "asyncio", id="fleet-limited-2x3-asyncio"),
         pytest.param(named("fleet-serving-2x3"), "trio", id="fleet-serving-2x3-trio"),
         pytest.param(named("fleet-serving-2x3"), "asyncio", id="fleet-serving-2x3-asyncio", marks=LATER),
+        pytest.param(named("fleet-orphans-2x3"), "asyncio", id="fleet-orphans-2x3-asyncio"),
         pytest.param(named("fleet-trusted-2x3"), "trio", id="fleet-trusted-2x3-trio", marks=LATER),
         pytest.param(begun(), "asyncio", id="fleet-begun-2x3-asyncio", marks=LATER),
         pytest.param(begun(), "trio", id="fleet-begun-2x3-trio"),

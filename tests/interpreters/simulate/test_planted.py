@@ -48,6 +48,9 @@ OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
 OF_SERVICES = frozenset({"close_down"})
 """Rules of a fleet that has services."""
 
+OF_ORPHANS = frozenset({"bury"})
+"""Rules of what only a fleet has that verifies what dead sessions have left."""
+
 TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
@@ -83,6 +86,7 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     kinds |= {**dict.fromkeys(OF_SILENCE, "stalling-"), **dict.fromkeys(OF_RESTARTS, "restarts-")}
     kinds |= dict.fromkeys(OF_PREEMPTION, "preempting-")
     kinds |= dict.fromkeys(OF_SERVICES, "serving-")
+    kinds |= dict.fromkeys(OF_ORPHANS, "orphans-")
     target = named(f"fleet-{kinds.get(name, '')}2x3")
     seed, run = first(target)
     assert run.found is not None
