@@ -212,7 +212,7 @@ def test_the_courses_come_everywhere() -> None:
     visited: set[State] = set()
     kinds: set[str] = set()
 
-    @settings(max_examples=100)
+    @settings(max_examples=200)
     @given(LIMITS, happenings())
     def visit(limits: Limits, course: list[Happening]) -> None:
         life = live(limits, course)

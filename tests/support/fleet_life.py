@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import board_life
-from lifefold.core import session, task
+from lifefold.core import process, session, task
 from lifefold.core.budget.amounts import Amounts, Caps
-from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, opening, purse, system
+from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, opening, purse, system
 from lifefold.core.fleet.pulse import Limits as StallLimits
 from lifefold.core.kernel import (
     Aggregate,
     Cause,
     Entity,
     Envelope,
-    Overview,
+    Machine,
     Possible,
     Property,
     Reaction,
@@ -39,7 +39,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
-from lifefold.effects import Begin, Tell
+from lifefold.effects import Begin, Every, Tell
 
 Pair = tuple[str, str]
 
@@ -53,6 +53,10 @@ _BUDGETS: Final = (
     Budget(Caps(sessions=2)),
     Budget(Caps(tokens=50), Amounts(tokens=20, sessions=1), period_ms=60_000),
 )
+_SERVICE: Final = ServicePlan(
+    "web", process.Limits(restart_policy="on_failure", max_consecutive_failures=2), triggers=(Every(1_000),),
+    takes_messages=True,
+)  # fmt: skip
 
 
 @st.composite
@@ -81,6 +85,9 @@ def plans(draw: st.DrawFn) -> Plan:
         budget=draw(st.sampled_from(_BUDGETS)),
         gates=draw(st.sampled_from(_GATES)),
         restarts=draw(st.sampled_from([None, Intensity(max_restarts=2)])),
+        preemption=draw(st.sampled_from([None, Preemption(), Preemption(1_000)])),
+        orphaned=draw(st.sampled_from(list(task.OnDeath))),
+        services=draw(st.sampled_from([(), (_SERVICE,)])),
     )
 
 
@@ -170,7 +177,7 @@ class World:
         """Let an activity, or a timer, that is long over say something: it is refused, and nothing has changed."""
         every = [(name, ref) for name in sorted(self.aggregates) for ref in sorted(self.aggregates[name].entities)]
         name, ref = every[number % len(every)]
-        for envelope in late(self.of.type_of(name).machine_of(ref), self.entity(name, ref), self.now_ms):
+        for envelope in late(self.machine(name, ref), self.entity(name, ref), self.now_ms):
             assert isinstance(self.give(name, envelope), Refusal), envelope
 
     # What is promised
@@ -183,13 +190,12 @@ class World:
             self.hold(promised, Temper.ALWAYS_STEP, step)
             self.count(name, step)
         for ref in reaction.changed:
-            self.hold(of.machine_of(ref).properties, Temper.ALWAYS, aggregate.entities[ref])
+            self.hold(self.machine(name, ref).properties, Temper.ALWAYS, aggregate.entities[ref])
         self.hold(of.properties, Temper.ALWAYS, aggregate)
         scene = Scene(self.aggregates, tuple(self.in_flight()))
         for each in self.of.properties:
             if each.temper is Temper.ALWAYS:
-                subject: Scene | Overview = subject_of(each, scene)
-                assert each.holds(subject), each.name
+                self.hold((each,), Temper.ALWAYS, subject_of(each, scene))
         self.of_any_fleet(name, reaction)
 
     def hold(self, promised: tuple[Property[Any], ...], temper: Temper, subject: Any) -> None:
@@ -252,6 +258,10 @@ class World:
     def entity(self, name: str, ref: str) -> Entity[Any]:
         """Return an entity."""
         return self.aggregates[name].entities[ref]
+
+    def machine(self, name: str, ref: str) -> Machine[Any]:
+        """Return the machine of an entity."""
+        return self.of.type_of(name).machines[ref.partition(":")[0]]
 
     def record(self, name: str, ref: str) -> Any:
         """Return the record of an entity."""

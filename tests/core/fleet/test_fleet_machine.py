@@ -25,7 +25,7 @@ def test_a_fleet_keeps_its_promises_whatever_happens_to_it(course: Any) -> None:
 
 
 LOST: Final = {
-    "obey": "an agent that is to stop or to hold does so at once",
+    "obey": "an? (agent|service) that is to stop",
     "hand_over": "no task has two owners, and every owner sits at its task",
     "settle": "whoever has a share set aside sits at a task",
     "match": "nobody waits while a task is ready that he may take",
