@@ -23,7 +23,7 @@ FOUND: Final = {
 
 RULES: Final = (
     "board: hand_over on task: is not there",
-    "worker: _GIVEN_UP: `assignment.State.WORKING` is VERIFYING",
+    "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED",
 )
 """Some mistakes in the rules."""
 

@@ -23,8 +23,9 @@ The fleet's rules are functions, and not rows. So a program changes their source
 rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
 or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
 a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
-are left as they are. Not among them are the rules of budgets, trust, silence, restarts and preemption: what is lost of
-these as a whole is found by simulations, above all. Each is asked about in {fleets} small fleets:
+are left as they are. Not among them are the rules of budgets, trust, silence, restarts, preemption, orphans and
+services: what is lost of these as a whole is found by simulations, above all. Each is asked about in {fleets} small
+fleets:
 {names}.
 
 - *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;

@@ -163,8 +163,8 @@ class SimulatedRules:
 def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> Target:
     """Return the shipped fleet with a mistake in its rules; what is found there is looked for in smaller ones."""
     made = mistake.make()
-    board, worker = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
-    system = System("fleet", board, worker, properties=promises.PROMISES)
+    types = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
+    system = System("fleet", *types, properties=promises.PROMISES)
     large, *small_ones = (
         target(system, tuple(fleet.opening(of, 0)), environment=FLEET, name=f"fleet-{of.name}")
         for of in (planned(*size) for size in FLEETS)
