@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     Transition,
     always,
     always_step,
+    anywhere,
     replace,
     row,
     takes,
@@ -163,11 +164,6 @@ def give_back(i: Inbox, e: InboxClosed) -> Step[Inbox, LogFatal]:
     return Step(replace(i, items=()), told)
 
 
-def rests(_i: Inbox) -> bool:
-    """Nobody need write; what becomes of a message is for whoever runs it."""
-    return True
-
-
 def keeps_the_order(step: Transition) -> bool:
     """Say: what comes is kept behind what waits, and what has waited longest goes first, into the hand, alone."""
     if step.before is None:
@@ -240,5 +236,5 @@ machine: Machine[Any] = Machine(
     ),
     final={State.CLOSED},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

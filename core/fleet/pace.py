@@ -84,7 +84,9 @@ def is_bounded(board: Aggregate) -> bool:
     """Of no role more sessions are remembered than are to be, and none that took no time."""
     runs = pace_of(board).runs
     roles = [each.role for each in runs]
-    return all(roles.count(role) <= MOST_RUNS for role in set(roles)) and all(each.duration_ms > 0 for each in runs)
+    return all(roles.count(role) <= MOST_RUNS for role in dict.fromkeys(roles)) and all(
+        each.duration_ms > 0 for each in runs
+    )
 
 
 PROMISES: tuple[Property[Aggregate], ...] = (

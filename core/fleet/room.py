@@ -18,6 +18,7 @@ from lifefold.core.kernel import (
     Transition,
     always,
     always_step,
+    anywhere,
     replace,
     row,
     takes,
@@ -79,11 +80,6 @@ def forget(r: Room, _e: RoomUsed) -> Step[Room, Never]:
     return Step(replace(r, task="", of=""))
 
 
-def rests(_r: Room) -> bool:
-    """Nobody need ask; and what becomes of a room is for the worker whose it is."""
-    return True
-
-
 def knows_for_whom(step: Transition) -> bool:
     """A room has the names that it was asked with, until it is passed on or used."""
     r: Room = step.after.record
@@ -118,5 +114,5 @@ machine = Machine(
         row(State.ASKED, RoomUsed, State.FREE, forget),
     ),
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

@@ -17,6 +17,7 @@ from lifefold.core.kernel import (
     Step,
     Transition,
     always_step,
+    anywhere,
     does,
     replace,
     row,
@@ -100,11 +101,6 @@ def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
     return last_ms + max(0, now_ms - last_ms) // every_ms * every_ms
 
 
-def rests(_t: Trigger) -> bool:
-    """Nothing need come."""
-    return True
-
-
 def remembers_when(step: Transition) -> bool:
     """Say: a trigger that has come is remembered with its time and what was found, and nothing else changes that."""
     if step.before is None:
@@ -149,5 +145,5 @@ machine: Machine[Any] = Machine(
     ),
     during={State.WATCHING: does(wait_for, yields=(Triggered, Noticed))},
     properties=PROMISES,
-    rests=rests,
+    rests=anywhere,
 )

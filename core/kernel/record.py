@@ -13,7 +13,7 @@ class State(StrEnum):
     """Base of a lifecycle's states. The value is the spelling of the document that defines the lifecycle."""
 
 
-class Event(msgspec.Struct, frozen=True, tag=True, gc=False, repr_omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Something that happened, or that somebody asks for. ``opaque`` is the same as that of a ``Record``."""
 
     opaque: ClassVar[tuple[str, ...]] = ()

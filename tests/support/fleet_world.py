@@ -22,6 +22,7 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, ma
 from lifefold.core.kernel import Asked, Envelope, Event, Reaction, Refusal, encode
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import (
+    AwaitTrigger,
     Begin,
     CancelSession,
     CancelTimer,
@@ -34,8 +35,11 @@ from lifefold.effects import (
     InterruptSession,
     LogFatal,
     MergeWork,
+    NotifyProcess,
     ParkWork,
+    PauseTriggers,
     PrepareWorktree,
+    ResumeTriggers,
     RunSession,
     StartTimer,
     StorePrompt,
@@ -125,7 +129,7 @@ class Hands:
     def interpreter(self) -> Interpreter:
         effects = (
             *(StorePrompt, IncrementSession, LogFatal, ForceStopSession, CancelSession),
-            *(WarnOfSilence, InterruptSession),
+            *(WarnOfSilence, InterruptSession, NotifyProcess, PauseTriggers, ResumeTriggers),
         )
         return Interpreter(
             dict.fromkeys(effects, self.perform),
@@ -138,6 +142,7 @@ class Hands:
                 MergeWork: self.merge,
                 RunSession: self.run_session,
                 WatchOutput: self.watch,
+                AwaitTrigger: self.watch,
             },
         )
 
@@ -155,8 +160,8 @@ class Hands:
             self.world.do("asked to end", occasion.within.key, str(occasion.entity.record.attempt))
         self.do("effect", *map(str, occasion.identity), encode(effect).decode())
 
-    async def watch(self, _activity: WatchOutput, ongoing: Ongoing) -> None:
-        """See whoever is watched move all the time."""
+    async def watch(self, _activity: WatchOutput | AwaitTrigger, ongoing: Ongoing) -> None:
+        """See whoever is watched move all the time, and nothing that triggers anything."""
         if not ongoing.leftover:
             await anyio.sleep_forever()
 
