@@ -30,7 +30,10 @@ from lifefold.effects import (
     InterruptSession,
     LogFatal,
     MergeWork,
+    NotifyProcess,
+    PauseTriggers,
     PrepareWorktree,
+    ResumeTriggers,
     RunSession,
     StorePrompt,
     VerifyWork,
@@ -51,7 +54,10 @@ class Recorder:
             os.truncate(self.file, self.file.stat().st_size - len(torn))
         self._known: Final[set[str]] = {json.loads(line)["id"] for line in lines}
 
-    @handles(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession)
+    @handles(
+        *(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession),
+        *(NotifyProcess, PauseTriggers, ResumeTriggers),
+    )
     async def note(self, effect: Effect, occasion: Occasion) -> None:
         """Take an effect down."""
         self._write("/".join(str(part) for part in occasion.identity), occasion.within.key, effect)

@@ -1,6 +1,7 @@
 """Where a service is, in sentences: what it does, what waits, and what moves it on."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 import msgspec
 
@@ -87,3 +88,5 @@ def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
             return f"the next time of {expression} ({timezone})"
         case Changed(path=path):
             return f"a change of {path}"
+        case _ as unknown:
+            assert_never(unknown)

@@ -359,7 +359,7 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
 def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
     """Without one of its other rows it would be no machine at all."""
     rows = [each for each in room.machine.rows if each.event is not room.RoomPassedOn]
-    lost = Machine("room", room.Room(), rows=rows, properties=room.PROMISES, rests=room.rests)
+    lost = Machine("room", room.Room(), rows=rows, properties=room.PROMISES, rests=room.machine.rests)
     assert [each.name for each in check(lost).broken()]
     assert not check(room.machine).broken()
 

@@ -7,46 +7,18 @@ import pytest
 from aggregate_hand import Hand
 from lifefold.core import process, session
 from lifefold.core.fleet import Plan, ServicePlan, duty, inbox, intent, invocation, opening, service, status, trigger
-from lifefold.core.kernel import InvalidMachine, Machine, Opened
+from lifefold.core.kernel import Dispatch, Entity, InvalidMachine, Machine, Transition
 from lifefold.effects import AwaitTrigger, Begin, End, Every, LogFatal, NotifyProcess, RunSession, Tell
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.questions import no_kill, one_message
 from lifefold.interpreters.check.targets import named
 from lost_rules import SERVICE, without
 from promised import proven, rebuilt
+from service_hand import TRIGGER, ends, fire, send, serving
 
 MACHINES: Final[dict[str, Machine[Any]]] = {
     each.name: each for each in (invocation.machine, inbox.machine, trigger.machine, duty.machine)
 }
-TRIGGER: Final = "trigger:1"
-
-
-def serving(**limits: Any) -> Hand:
-    """Return a service that is up, with an interval, and that takes messages."""
-    plan = ServicePlan("web", process.Limits(**limits), triggers=(Every(60_000),), takes_messages=True)
-    opened = dict(opening(Plan("x", (), (), services=(plan,)), 0))["service/web"].event
-    assert isinstance(opened, Opened)
-    return Hand("service/web", dict(opened.records))
-
-
-def send(of: Hand, *texts: str) -> Hand:
-    """Write messages."""
-    for text in texts:
-        of.give("inbox", inbox.MessageArrived(text))
-    return of
-
-
-def fire(of: Hand) -> Hand:
-    """Let the interval be due."""
-    return of.report(TRIGGER, "AwaitTrigger", trigger.Triggered(of.now_ms, "every 1m"))
-
-
-def ends(of: Hand, outcome: session.Error | session.Timeout | None = None) -> Hand:
-    """Let the run start, and end."""
-    number = of.record("invocation").session_seq
-    if of.state("invocation") == "Spawning":
-        of.report("invocation", "RunSession", session.SessionStarted(number))
-    return of.report("invocation", "RunSession", session.SessionExited(outcome or session.Success()))
 
 
 def running(of: Hand) -> str:
@@ -302,3 +274,23 @@ def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_du
     assert (seen.kind, seen.state, seen.doing, seen.letters, seen.waiting) == ("service", "running", "one", 1, 2)
     assert (seen.processes, seen.attempt) == (1, 1)
     assert seen.triggers == (status.TriggerStatus(Every(60_000), 5),)
+
+
+def test_a_run_has_the_grace_of_its_service_and_nothing_is_owed_to_one_that_rests() -> None:
+    """To one that is begun it is."""
+    limits = session.Limits(grace_ms=7)
+    assert invocation.Invocation(limits=limits).patience_ms == 7
+    settled = {state for state in invocation.State if invocation.machine.settled(invocation.Invocation(state))}
+    assert invocation.State.IDLE in settled
+    assert invocation.State.SPAWNING not in settled
+
+
+def test_a_run_that_ends_when_its_service_is_down_counts_no_more() -> None:
+    """The service is down already, for another reason; its run is done with all the same."""
+    down = serving().give("intent", intent.StopWanted("enough")).aggregate
+    before, after = (
+        Entity("invocation", invocation.Invocation(state))
+        for state in (invocation.State.RUNNING, invocation.State.IDLE)
+    )
+    ended = Transition("invocation", before, after, session.SessionExited(session.Error("no")), 0, "runner", ())
+    assert list(service.end.follow(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]

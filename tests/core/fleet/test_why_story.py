@@ -93,6 +93,8 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "parts": (job.Split(1, (job.Subtask(), job.Subtask())), "split into 2 parts"),
     "a part": (job.Split(1, (job.Subtask(),)), "split into 1 part"),
     "a cause that is gone": (job.DependencyBack("T3"), "unblocked: T3 may be done after all"),
+    "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
+    "an owner who has died": (task.Orphaned(1), "its owner has died"),
     "unknown": (intent.StopWanted("why not"), "StopWanted: why not"),
     "unknown and silent": (intent.RunWanted(), "RunWanted"),
 }
@@ -126,6 +128,11 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         session.SessionExited(session.Suspended(asked=True)),
         "session",
         "ann: its session was suspended",
+    ),
+    "what is left is looked at": (
+        assignment.Inspected(differs=True),
+        "assignment",
+        "ann: looked at what the session has left, and has it verified",
     ),
     "urgent letter": (
         mailbox.LetterArrived("look"),

@@ -272,7 +272,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
             "sesion",
             "unknown target 'sesion'; did you mean 'session' or 'supervision'?",
         ),
-        ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet'?"),
+        ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet-2x3' or 'fleet'?"),
         ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),
         ("lamps", "unknown target 'lamps'; did you mean lamps:ATTRIBUTE?"),
         ("lamps.py", "did you mean lamps:ATTRIBUTE?"),
