@@ -376,10 +376,22 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     ("rule", "promise"),
     [
         ("make_room", "nobody works at what comes later while a task waits that he may take"),
-        ("take_away", "who is asked to make room was at what it had to let go, and works at nothing"),
-        ("use_room", "who is asked to make room was at what it had to let go, and works at nothing"),
-        ("leave_room", "whoever makes room is there"),
-        ("abandon", "whoever has lost his task is free at last, or gone, however long his session would run"),
+        pytest.param(
+            "take_away",
+            "who is asked to make room was at what it had to let go, and works at nothing",
+            marks=pytest.mark.campaign,
+        ),
+        pytest.param(
+            "use_room",
+            "who is asked to make room was at what it had to let go, and works at nothing",
+            marks=pytest.mark.campaign,
+        ),
+        pytest.param("leave_room", "whoever makes room is there", marks=pytest.mark.campaign),
+        pytest.param(
+            "abandon",
+            "whoever has lost his task is free at last, or gone, however long his session would run",
+            marks=pytest.mark.campaign,
+        ),
     ],
 )
 def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:

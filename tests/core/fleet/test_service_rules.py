@@ -32,7 +32,7 @@ def gone(of: Hand) -> list[duty.ServiceGone]:
     return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity == "duty:web"]
 
 
-@pytest.mark.parametrize("name", [*MACHINES, "process"])
+@pytest.mark.parametrize("name", MACHINES)
 def test_every_part_of_a_service_keeps_its_promises(name: str) -> None:
     """None of them idly."""
     of = named(name)
