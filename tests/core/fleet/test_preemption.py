@@ -379,18 +379,15 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
         pytest.param(
             "take_away",
             "who is asked to make room was at what it had to let go, and works at nothing",
-            marks=pytest.mark.campaign,
         ),
         pytest.param(
             "use_room",
             "who is asked to make room was at what it had to let go, and works at nothing",
-            marks=pytest.mark.campaign,
         ),
-        pytest.param("leave_room", "whoever makes room is there", marks=pytest.mark.campaign),
+        pytest.param("leave_room", "whoever makes room is there"),
         pytest.param(
             "abandon",
             "whoever has lost his task is free at last, or gone, however long his session would run",
-            marks=pytest.mark.campaign,
         ),
     ],
 )
