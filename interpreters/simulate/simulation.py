@@ -223,6 +223,7 @@ class _Simulation:
         self._chance.calm()
         self._runner.set_clock(-self._runner.skew_ms)
         self._runner.come_back()
+        self._vigil.look_around(self._runner.scene, len(self._runner.untold))
         self._vigil.heal()
         while overdue := self._vigil.overdue():
             self._settle(overdue[first % len(overdue)])

@@ -126,6 +126,7 @@ class Vigil:
         }
         sorts = (*self._of_machines.values(), *self._of_types.values(), *self._of_system.values())
         self._given: Final = {(each.owner, promise.name): promise.given for each in sorts for promise in each.follows}
+        self._places: Final = {each: place for place, each in enumerate(self._given)}
         self._overviews: Final[dict[Callable[[Any], Hashable], Overview]] = {}
         self._count = 0
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
@@ -262,8 +263,14 @@ class Vigil:
         self.owed = dict.fromkeys(self.owed, True)
 
     def overdue(self) -> list[Debt]:
-        """Return what has been owed since before everything was healed."""
-        return [debt for debt, is_old in self.owed.items() if is_old]
+        """Return what has been owed since before everything was healed, in the order in which it is promised.
+
+        Not in that in which it came to be: of a large system, when that is seen depends on how often the whole is asked.
+        """
+        return sorted((debt for debt, is_old in self.owed.items() if is_old), key=self._place)
+
+    def _place(self, debt: Debt) -> tuple[int, str]:
+        return self._places[debt.owner, debt.promise], debt.of
 
     def relied_on(self, debt: Debt) -> tuple[Fairness, ...]:
         """Return what the promise relies on by which something is owed."""
