@@ -265,7 +265,7 @@ class Vigil:
     def overdue(self) -> list[Debt]:
         """Return what has been owed since before everything was healed, in the order in which it is promised.
 
-        Not in that in which it came to be: of a large system, when that is seen depends on how often the whole is asked.
+        Not in that in which it came to be: of a large system, when that is seen depends on how often all is asked.
         """
         return sorted((debt for debt, is_old in self.owed.items() if is_old), key=self._place)
 

@@ -1,0 +1,76 @@
+"""What a worker does with the one task in its hands: a clean place, the work itself, the proof, the way home.
+
+The work itself is done by the session; this machine says what surrounds it. Five things can come between:
+
+- A place that cannot be made is trouble of the agent, not of the task: the task is given back as it was.
+- An agent that stops gives back what it has not done. Work that is done is brought home all the same: its verification
+  and its merge are finished, and what comes of them counts.
+- Work that a person has to agree to before it is merged is *parked*: it is put where whoever merges it finds it, and is
+  out of this worker's hands. Somebody, perhaps the same worker, is then given it to be merged only. Likewise a task may
+  be given to be verified only, when its parts are closed.
+- A session that has died has said nothing of its work. If the task wants that (``orphaned``), what it has left is
+  *inspected* as soon as nothing of it is alive any more, and verified if there is anything; only if it agrees, it is as
+  if the session had said that it is done (E40).
+- A task that is taken from its owner (``Recalled``, E20) is dropped at once, and what was done for it is never merged.
+  Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
+"""
+
+from lifefold.core.fleet.assignment.model import (
+    ON_ITS_WAY,
+    ORPHANED,
+    Asked,
+    Assigned,
+    Assignment,
+    Buried,
+    CheckedOut,
+    CheckoutFailed,
+    Conflicted,
+    Dropped,
+    Inspected,
+    Merged,
+    Parked,
+    ParkingFailed,
+    Prompted,
+    Recalled,
+    Rejected,
+    SessionDied,
+    State,
+    Verified,
+    WorkFailed,
+    WorkFinished,
+)
+from lifefold.core.fleet.assignment.promises import PROMISES
+from lifefold.core.fleet.assignment.rules import differs, is_orphan, is_to_be_verified, orphan, rests
+from lifefold.core.fleet.assignment.table import machine
+
+__all__ = [
+    "ON_ITS_WAY",
+    "ORPHANED",
+    "PROMISES",
+    "Asked",
+    "Assigned",
+    "Assignment",
+    "Buried",
+    "CheckedOut",
+    "CheckoutFailed",
+    "Conflicted",
+    "Dropped",
+    "Inspected",
+    "Merged",
+    "Parked",
+    "ParkingFailed",
+    "Prompted",
+    "Recalled",
+    "Rejected",
+    "SessionDied",
+    "State",
+    "Verified",
+    "WorkFailed",
+    "WorkFinished",
+    "differs",
+    "is_orphan",
+    "is_to_be_verified",
+    "machine",
+    "orphan",
+    "rests",
+]

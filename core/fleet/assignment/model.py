@@ -1,0 +1,177 @@
+"""The states, the events and the record of an assignment."""
+
+from typing import ClassVar, Final
+
+from lifefold.core.kernel import Event, Record, replace
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.task import Brief, OnDeath, Stage
+
+
+class State(AnyLifecycleState):
+    """The nine states of an assignment."""
+
+    IDLE = "Idle"
+    WANTING = "Wanting"
+    PREPARING = "Preparing"
+    WORKING = "Working"
+    ORPHANED = "Orphaned"
+    INSPECTING = "Inspecting"
+    VERIFYING = "Verifying"
+    PARKING = "Parking"
+    MERGING = "Merging"
+
+
+ORPHANED: Final = frozenset({State.ORPHANED, State.INSPECTING})
+"""In these a session has died, and nobody knows yet whether it has left anything."""
+
+ON_ITS_WAY: Final = frozenset({*ORPHANED, State.VERIFYING, State.PARKING, State.MERGING})
+"""In these the work is done, and on its way home; or it may turn out to be."""
+
+
+class Asked(Event, frozen=True):
+    """The board was asked for work."""
+
+
+class Assigned(Event, frozen=True):
+    """The board gives the worker a task."""
+
+    brief: Brief = Brief()
+
+    @classmethod
+    def examples(cls) -> tuple["Assigned", ...]:
+        """Return a task to be worked at, others that differ in what follows, and some of which only a part is left."""
+        return tuple(cls(brief) for brief in (Brief(), Brief(asks=True), *_WITH_ORPHANS, *_LATER))
+
+
+_WITH_ORPHANS: Final = (
+    Brief(orphaned=OnDeath.REQUEUE),
+    Brief(orphaned=OnDeath.VERIFY),
+    Brief(verify=(("true",),), orphaned=OnDeath.VERIFY),
+)
+_LATER: Final = (Brief(stage=Stage.VERIFY), Brief(stage=Stage.MERGE, asks=True, result=1))
+
+
+class CheckedOut(Event, frozen=True):
+    """The task's place is ready."""
+
+
+class CheckoutFailed(Event, frozen=True):
+    """The task's place could not be made."""
+
+    reason: str = ""
+
+
+class Prompted(Event, frozen=True):
+    """A session was given a prompt for the task."""
+
+
+class WorkFinished(Event, frozen=True):
+    """The session says that the work is done. It took so long, where that is asked for."""
+
+    took_ms: int = 0
+
+
+class WorkFailed(Event, frozen=True):
+    """The session failed."""
+
+    reason: str = ""
+
+
+class SessionDied(Event, frozen=True):
+    """The session has died, and what becomes of its task is not that it has failed."""
+
+    reason: str = ""
+
+
+class Buried(Event, frozen=True):
+    """Nothing of the session is alive any more: what it has left will not change."""
+
+
+class Inspected(Event, frozen=True):
+    """What is in the task's place ``differs`` from where the claim began, or does not (E40)."""
+
+    differs: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple["Inspected", ...]:
+        """Return one of a session that has left something, and one of a session that has not."""
+        return cls(differs=True), cls()
+
+
+class Verified(Event, frozen=True):
+    """Every verification command agreed."""
+
+
+class Rejected(Event, frozen=True):
+    """A verification command did not agree."""
+
+    reason: str = ""
+
+
+class Parked(Event, frozen=True):
+    """The work is kept where whoever merges it finds it."""
+
+
+class ParkingFailed(Event, frozen=True):
+    """The work cannot be kept as it is."""
+
+    reason: str = ""
+
+
+class Merged(Event, frozen=True):
+    """The work is in the fleet's branch, as ``commit``; empty where there is no repository or nothing was changed."""
+
+    commit: str = ""
+
+
+class Conflicted(Event, frozen=True):
+    """The work does not fit what others have merged meanwhile."""
+
+    reason: str = ""
+
+
+class Dropped(Event, frozen=True):
+    """The worker stops before the work is done."""
+
+    reason: str = ""
+
+
+class Recalled(Event, frozen=True):
+    """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20).
+
+    Its session may take ``within_ms`` to end; with 0 it has its agent's grace.
+    """
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    task: str = ""
+    epoch: int = 0
+    reason: str = ""
+    within_ms: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["Recalled", ...]:
+        """Return the recall of a claim, and that of another one."""
+        return cls(epoch=0), cls(epoch=1)
+
+
+class Assignment(Record, frozen=True):
+    """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more.
+
+    ``is_orphan``: its session has died, by ``death``, and what it has left is not known to be the work.
+    """
+
+    state: State = State.IDLE
+    brief: Brief = Brief()
+    sessions: int = 0
+    verify_timeout_ms: int = 600_000
+    is_orphan: bool = False
+    death: str = ""
+
+    def normal_form(self) -> "Assignment":
+        """Return it without the task that is not in hand any more, and without what only sessions need to know."""
+        if self.state in {State.IDLE, State.WANTING}:
+            return replace(self, brief=Brief(), sessions=0, is_orphan=False, death="")
+        if self.state in ON_ITS_WAY:
+            return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
+        return self

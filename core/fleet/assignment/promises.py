@@ -1,0 +1,172 @@
+"""What the board and the session can rely on of an assignment."""
+
+from typing import Any, Final
+
+from lifefold.core.fleet.assignment.model import (
+    Asked,
+    Assigned,
+    Assignment,
+    Buried,
+    CheckedOut,
+    CheckoutFailed,
+    Conflicted,
+    Dropped,
+    Inspected,
+    Merged,
+    Parked,
+    ParkingFailed,
+    Prompted,
+    Recalled,
+    Rejected,
+    SessionDied,
+    State,
+    Verified,
+    WorkFailed,
+    WorkFinished,
+)
+from lifefold.core.fleet.assignment.rules import (
+    is_orphan,
+    is_to_be_requeued,
+    is_to_be_verified,
+)
+from lifefold.core.kernel import Property, Transition, always_step, sometimes, takes
+from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
+from lifefold.core.task import Brief, OnDeath, Stage
+
+
+def merges_what_is_verified(step: Transition) -> bool:
+    """Only what was verified is merged, or parked: now, or by whoever had it before it was agreed to."""
+    verified = step.before is not None and step.before.state is State.VERIFYING and isinstance(step.event, Verified)
+    agreed = isinstance(step.event, Assigned) and step.event.brief.stage is Stage.MERGE
+    if step.entered is State.PARKING:
+        return verified
+    return step.entered is not State.MERGING or verified or agreed
+
+
+def asks_before_it_merges(step: Transition) -> bool:
+    """What a person has to agree to is parked when it is verified, and what nobody has to is not (E2)."""
+    a: Assignment = step.after.record
+    if step.before is None or step.before.state is not State.VERIFYING or not isinstance(step.event, Verified):
+        return True
+    return a.state is (State.PARKING if a.brief.asks else State.MERGING)
+
+
+def begins_where_it_is_to(step: Transition) -> bool:
+    """Whoever is given a task begins with what is left of it."""
+    a: Assignment = step.after.record
+    match step.event:
+        case Assigned():
+            return (a.state is State.MERGING) is (a.brief.stage is Stage.MERGE)
+        case CheckedOut():
+            return (a.state is State.VERIFYING) is (a.brief.stage is Stage.VERIFY)
+        case _:
+            return True
+
+
+def proves_what_orphans_left(step: Transition) -> bool:
+    """What a dead session has left is verified if it differs, counts if commands agree, and is given up otherwise."""
+    a: Assignment = step.after.record
+    if step.before is None or step.entered is None or not is_orphan(step.before.record):
+        return True
+    match step.entered:
+        case State.VERIFYING:
+            return isinstance(step.event, Inspected) and step.event.differs and bool(a.brief.verify)
+        case State.PARKING | State.MERGING:
+            return isinstance(step.event, Verified) and not a.is_orphan
+        case State.IDLE:
+            return isinstance(step.event, Recalled | Rejected) or step.event == Inspected(differs=False)
+        case _:
+            return a.is_orphan
+
+
+def is_orphaned_as_it_is_to(step: Transition) -> bool:
+    """A task is an orphan only if its session has died, and the task wants what it has left to be verified."""
+    a: Assignment = step.after.record
+    if step.before is None or not isinstance(step.event, SessionDied):
+        return step.before is None or not a.is_orphan or step.before.record.is_orphan
+    wants = a.brief.orphaned is OnDeath.VERIFY and bool(a.brief.verify)
+    given_back = step.entered is State.IDLE and not a.is_orphan and a.brief.orphaned is OnDeath.REQUEUE
+    return (step.entered, a.is_orphan, a.death) == (State.ORPHANED, wants, step.event.reason) or given_back
+
+
+def drops_what_is_recalled(step: Transition) -> bool:
+    """What is taken from its owner is not in hand any more; another task that is, stays (E20)."""
+    return step.before is None or not isinstance(step.event, Recalled) or step.entered is State.IDLE
+
+
+def ends_one_task_before_another(step: Transition) -> bool:
+    """The task in hand is exchanged for another one only when it is not in hand any more."""
+    if step.before is None:
+        return True
+    same: bool = step.before.record.brief == step.after.record.brief
+    return same or step.before.state is State.WANTING
+
+
+def is_recalled_by_its_claim(step: Transition) -> bool:
+    """Only the claim in hand is recalled, and no other one of the same task (E12)."""
+    if step.before is None or not isinstance(step.event, Recalled):
+        return True
+    brief: Brief = step.before.record.brief
+    return (step.event.task, step.event.epoch) == (brief.task, brief.epoch)
+
+
+def counts_its_sessions(step: Transition) -> bool:
+    """The first session of a task is told from all later ones."""
+    if step.before is None or not isinstance(step.event, Prompted):
+        return True
+    return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("only what is verified is merged", merges_what_is_verified),
+    always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
+    always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
+    always_step("what a dead session has left counts only if it differs and is verified", proves_what_orphans_left),
+    always_step("only a task that wants it is an orphan when its session dies", is_orphaned_as_it_is_to),
+    always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
+    always_step("there is one task in hand at a time", ends_one_task_before_another),
+    always_step("a task is recalled by the claim in hand only", is_recalled_by_its_claim),
+    always_step("the first session of a task is told from the others", counts_its_sessions),
+    leads_where(
+        "a task goes from hand to hand in its order: prepared, worked at, verified, merged",
+        {
+            Asked: (State.WANTING,),
+            Assigned: (State.PREPARING, State.MERGING),
+            CheckedOut: (State.WORKING, State.VERIFYING),
+            Prompted: (State.WORKING,),
+            SessionDied: (State.ORPHANED, State.IDLE),
+            Buried: (State.INSPECTING,),
+            Inspected: (State.VERIFYING, State.IDLE),
+            WorkFinished: (State.VERIFYING,),
+            Verified: (State.MERGING, State.PARKING),
+        },
+    ),
+    leads_where(
+        "what has failed, was given up, is parked or is merged is not in hand any more",
+        dict.fromkeys(
+            (CheckoutFailed, WorkFailed, Rejected, Parked, ParkingFailed, Conflicted, Dropped, Recalled, Merged),
+            (State.IDLE,),
+        ),
+    ),
+    goes_on("CheckOutWork", State.PREPARING),
+    goes_on("InspectWork", State.INSPECTING),
+    goes_on("VerifyWork", State.VERIFYING),
+    goes_on("ParkWork", State.PARKING),
+    goes_on("MergeWork", State.MERGING),
+    asks_once(),
+    *is_over_with(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
+    *is_over_with(State.WANTING, Dropped),
+    *is_over_with(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
+    *is_over_with(State.ORPHANED, Buried, Recalled),
+    *is_over_with(State.INSPECTING, Inspected, Recalled),
+    *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
+    *is_over_with(State.PARKING, Parked, ParkingFailed, Recalled),
+    *is_over_with(State.MERGING, Merged, Conflicted),
+    takes("every session of a task is counted", {State.WORKING: (Prompted,)}),
+    takes(
+        "that its session has died is heard of a task that wants it",
+        {State.WORKING: (SessionDied,)},
+        when=lambda e: is_to_be_verified(e.record, SessionDied()) or is_to_be_requeued(e.record, SessionDied()),
+    ),
+    sometimes("work is merged", lambda e: e.state is State.MERGING),
+)

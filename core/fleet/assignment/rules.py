@@ -1,0 +1,113 @@
+"""What an assignment asks before a transition, what it does with one, and what goes on in its states."""
+
+from typing import Never
+
+from lifefold.core.fleet.assignment.model import (
+    ORPHANED,
+    Assigned,
+    Assignment,
+    CheckedOut,
+    Inspected,
+    Prompted,
+    Recalled,
+    SessionDied,
+    State,
+    Verified,
+)
+from lifefold.core.kernel import Step, replace
+from lifefold.core.task import OnDeath, Stage
+from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork
+
+
+def in_hand(a: Assignment, e: Recalled) -> bool:
+    """The claim is the one in hand (E12)."""
+    return (e.task, e.epoch) == (a.brief.task, a.brief.epoch)
+
+
+def only_merges(_a: Assignment, e: Assigned) -> bool:
+    """The work is done, and a person has agreed to it."""
+    return e.brief.stage is Stage.MERGE
+
+
+def only_verifies(a: Assignment, _e: CheckedOut) -> bool:
+    """The work was done as parts of it."""
+    return a.brief.stage is Stage.VERIFY
+
+
+def has_to_ask(a: Assignment, _e: Verified) -> bool:
+    """A person has to agree before it is merged."""
+    return a.brief.asks
+
+
+def is_orphan(a: Assignment) -> bool:
+    """The session of the task in hand has died, and it is not known yet whether what it has left is the work."""
+    return a.is_orphan and a.state in {*ORPHANED, State.VERIFYING}
+
+
+def is_to_be_verified(a: Assignment, _e: SessionDied) -> bool:
+    """What a dead session leaves of the task may be the work, and there are commands that can tell (E40)."""
+    return a.brief.orphaned is OnDeath.VERIFY and bool(a.brief.verify)
+
+
+def is_to_be_requeued(a: Assignment, _e: SessionDied) -> bool:
+    """The task is given back as it was."""
+    return a.brief.orphaned is OnDeath.REQUEUE
+
+
+def differs(_a: Assignment, e: Inspected) -> bool:
+    """There is something to be verified: an empty difference is never done (E40)."""
+    return e.differs
+
+
+def orphan(a: Assignment, e: SessionDied) -> Step[Assignment, Never]:
+    """Remember what the session has died of."""
+    return Step(replace(a, is_orphan=True, death=e.reason))
+
+
+def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
+    """Take what is verified for the work, whoever has done it."""
+    return Step(replace(a, is_orphan=False, death=""))
+
+
+def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
+    """Take the task in hand."""
+    return Step(replace(a, brief=e.brief, sessions=0, is_orphan=False, death=""))
+
+
+def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
+    """Count the session, as far as it matters: the first one is different."""
+    return Step(replace(a, sessions=min(a.sessions + 1, 2)))
+
+
+def check_out(a: Assignment) -> CheckOutWork:
+    """Return what goes on in Preparing."""
+    return CheckOutWork(a.brief.task, a.brief.epoch)
+
+
+def inspect(a: Assignment) -> InspectWork:
+    """Return what goes on in Inspecting."""
+    return InspectWork(a.brief.task, a.brief.epoch)
+
+
+def verify(a: Assignment) -> VerifyWork:
+    """Return what goes on in Verifying."""
+    return VerifyWork(a.brief.task, a.brief.epoch, a.brief.verify, a.verify_timeout_ms)
+
+
+def merge(a: Assignment) -> MergeWork:
+    """Return what goes on in Merging."""
+    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result)
+
+
+def park(a: Assignment) -> ParkWork:
+    """Return what goes on in Parking."""
+    return ParkWork(a.brief.task, a.brief.epoch, _title(a))
+
+
+def _title(a: Assignment) -> str:
+    return a.brief.prompt.partition("\n")[0][:72]
+
+
+def rests(a: Assignment) -> bool:
+    """Nothing is in hand."""
+    return a.state is State.IDLE
