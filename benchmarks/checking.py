@@ -28,7 +28,7 @@ from benchmarks.sampling import Costs, Turn, ratios, spread, take_turns
 from lifefold.core import session
 from lifefold.core.kernel import AggregateType, Created, Envelope, System
 from lifefold.interpreters.check.dense import search
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Bounds, Judge
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

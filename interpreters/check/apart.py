@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lifefold.core.kernel import Property, Temper
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.liveness import Assumption, Flags, Lasso, Steps, assumptions, never
-from lifefold.interpreters.check.parts import House, Move, Part
+from lifefold.interpreters.check.parts import Move, Part
 from lifefold.interpreters.check.question import Subject
 
 Numbers = npt.NDArray[np.int64]

@@ -17,9 +17,10 @@ from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED, INERT, Flaw, P
 from lifefold.interpreters.check.gate import Unsound, gate
 from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.ground import CrashBounds
+from lifefold.interpreters.check.house import House, Refused, World
 from lifefold.interpreters.check.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.check.opening import Opening, opened, unopened
-from lifefold.interpreters.check.parts import Carried, House, Refused, World
+from lifefold.interpreters.check.parts import Carried
 from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
 from lifefold.interpreters.check.report import Alike, Outcome, Report, Verdict
 from lifefold.interpreters.check.scenes import Scenes

@@ -14,7 +14,7 @@ from lifefold.interpreters.check.configurations import nearest
 from lifefold.interpreters.check.findings import Findings, Progress
 from lifefold.interpreters.check.flaw import UNANSWERED, Flaw, Place, raised
 from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Ground, Stage, Step
-from lifefold.interpreters.check.parts import House, Refused, Unaddressed
+from lifefold.interpreters.check.house import House, Refused, Unaddressed
 from lifefold.interpreters.check.plain import Happening, PlainWorld
 from lifefold.interpreters.check.question import Bounds
 from lifefold.interpreters.check.report import CrashReport, Outcome, Report, Verdict

@@ -24,7 +24,7 @@ from lifefold.core.kernel import (
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer, Tell
 from lifefold.interpreters.check.canonical import NOW_MS
 from lifefold.interpreters.check.ground import Activity, Derived, Handler, Outcome
-from lifefold.interpreters.check.parts import Refused, Unaddressed
+from lifefold.interpreters.check.house import Refused, Unaddressed
 
 
 class Choice(NamedTuple):

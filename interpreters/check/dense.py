@@ -24,7 +24,8 @@ from lifefold.interpreters.check.apart import Alone, Liveness, Numbers, locals_o
 from lifefold.interpreters.check.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.check.flaw import Flaw
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House, Move, World
+from lifefold.interpreters.check.house import House, World
+from lifefold.interpreters.check.parts import Move
 
 Words = npt.NDArray[np.uint64]
 

@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.check.flaw import UNANSWERED, Flaw
-from lifefold.interpreters.check.parts import House, Move, World
+from lifefold.interpreters.check.house import House, World
+from lifefold.interpreters.check.parts import Move
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from lifefold.core.kernel import Scene, Temper, subject_of
 from lifefold.interpreters.check.findings import Findings
 from lifefold.interpreters.check.graph import Graph
-from lifefold.interpreters.check.parts import House, World
+from lifefold.interpreters.check.house import House, World
 from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
 
 

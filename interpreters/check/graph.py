@@ -16,7 +16,8 @@ import numpy.typing as npt
 from lifefold.core.kernel import Temper
 from lifefold.interpreters.check.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.check.flaw import Flaw, Place
-from lifefold.interpreters.check.parts import House, LocalStep, Move, Part, World
+from lifefold.interpreters.check.house import House, World
+from lifefold.interpreters.check.parts import LocalStep, Move, Part
 from lifefold.interpreters.check.scenes import Scenes
 from lifefold.interpreters.check.seen import Change, Numbers, Seen, Words
 from lifefold.interpreters.check.symmetry import Symmetry

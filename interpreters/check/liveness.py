@@ -20,7 +20,8 @@ from scipy.sparse.csgraph import connected_components
 
 from lifefold.core.kernel import Cause, Fairness, Pattern
 from lifefold.effects import Activity
-from lifefold.interpreters.check.parts import House, Label
+from lifefold.interpreters.check.house import House
+from lifefold.interpreters.check.parts import Label
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]

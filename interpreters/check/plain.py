@@ -21,7 +21,8 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS
-from lifefold.interpreters.check.parts import House, Move, Refused
+from lifefold.interpreters.check.house import House, Refused
+from lifefold.interpreters.check.parts import Move
 
 
 class Happening(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 
 from lifefold.core.kernel import Overview
 from lifefold.interpreters.check.flaw import Place
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.liveness import Flags
-from lifefold.interpreters.check.parts import House
 from lifefold.interpreters.check.question import Promise
 from lifefold.interpreters.check.seen import Numbers
 

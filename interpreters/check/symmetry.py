@@ -20,7 +20,8 @@ import numpy as np
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.kernel import replace
-from lifefold.interpreters.check.parts import House, LocalStep, Part, World
+from lifefold.interpreters.check.house import House, World
+from lifefold.interpreters.check.parts import LocalStep, Part
 from lifefold.interpreters.check.seen import Numbers
 
 Columns = Sequence[Numbers]

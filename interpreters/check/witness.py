@@ -10,8 +10,9 @@ from lifefold.interpreters.check.findings import Finding, Findings
 from lifefold.interpreters.check.flaw import Flaw, Place
 from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.graph import Graph
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.liveness import Lasso
-from lifefold.interpreters.check.parts import House, Move
+from lifefold.interpreters.check.parts import Move
 from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
 from lifefold.interpreters.check.post import Vain
 from lifefold.interpreters.check.report import Message, Outcome, Verdict

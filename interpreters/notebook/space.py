@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Entity, Machine, alone
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Bounds, Judge
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 

@@ -41,8 +41,9 @@ from lifefold.interpreters.body import (
     adopt,
     launch,
 )
+from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.verification import end_left_over, verify
-from lifefold.interpreters.body.workplace import InTheWayError, Workplace, WorkplaceError
+from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder

@@ -5,7 +5,8 @@ import secrets
 from pathlib import Path
 
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
-from lifefold.interpreters.body.workplace import GitWorkplace, Workplace
+from lifefold.interpreters.body.workplace import Workplace
+from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.fleet import Fleet, describe_difference
 from lifefold.interpreters.store import SqliteStore
 

@@ -17,7 +17,9 @@ import anyio
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board, doors, duty, intent, opening, service, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
-from lifefold.interpreters.body.workplace import FolderWorkplace, GitWorkplace, Workplace, WorkplaceError
+from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
+from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found

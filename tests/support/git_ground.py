@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lifefold.interpreters.body.workplace import GitWorkplace
+from lifefold.interpreters.body.worktrees import GitWorkplace
 
 
 def git(folder: Path, *arguments: str) -> str:

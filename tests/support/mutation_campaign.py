@@ -8,7 +8,7 @@ from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machi
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.targets import named
 from mutation import Mutant, mutants

@@ -15,7 +15,8 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.check.parts import House, LocalStep, Part
+from lifefold.interpreters.check.house import House
+from lifefold.interpreters.check.parts import LocalStep, Part
 
 Situation = Mapping[int, int]
 """Some parts, and the state that each of them is in."""

@@ -20,7 +20,8 @@ from lifefold.interpreters.check.canonical import NOW_MS, blank
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.check.flaw import Flaw
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House, Letter, Part, Unaddressed
+from lifefold.interpreters.check.house import House, Unaddressed
+from lifefold.interpreters.check.parts import Letter, Part
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.questions import one_letter
 from lifefold.interpreters.check.witness import Witness

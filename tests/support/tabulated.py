@@ -27,7 +27,7 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.check.canonical import NOW_MS
 from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from promised import rebuilt
 

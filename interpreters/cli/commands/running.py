@@ -19,7 +19,7 @@ import anyio
 
 from lifefold.core.fleet import status
 from lifefold.interpreters import store
-from lifefold.interpreters.body.workplace import WorkplaceError
+from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.cli import awaited, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.display import Display, display

@@ -15,15 +15,10 @@ import pytest
 from git_faults import Cut, Faults
 from git_ground import Scene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.body import trunk
+from lifefold.interpreters.body.errors import InTheWayError, MergeConflict, WorkplaceError
 from lifefold.interpreters.body.git import Git, LockedError
-from lifefold.interpreters.body.workplace import (
-    FolderWorkplace,
-    GitWorkplace,
-    InTheWayError,
-    MergeConflict,
-    Workplace,
-    WorkplaceError,
-)
+from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
+from lifefold.interpreters.body.worktrees import GitWorkplace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 

@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from git_ground import Scene, commit, git, new_repository, write
+from lifefold.interpreters.body.errors import InTheWayError
 from lifefold.interpreters.body.locks import holding
-from lifefold.interpreters.body.workplace import InTheWayError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from git_ground import Scene, commit, git, write
-from lifefold.interpreters.body.workplace import FolderWorkplace, WorkplaceError
+from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.workplace import FolderWorkplace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 

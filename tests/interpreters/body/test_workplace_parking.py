@@ -7,7 +7,8 @@ import pytest
 
 from git_faults import Faults
 from git_ground import Scene, attempt, commit, git, new_repository, write
-from lifefold.interpreters.body.workplace import FolderWorkplace, MergeConflict, WorkplaceError
+from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.body.workplace import FolderWorkplace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 

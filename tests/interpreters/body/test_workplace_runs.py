@@ -12,7 +12,8 @@ import pytest
 
 from git_ground import Scene, commit, git, write
 from lifefold.interpreters.body import ProcessIdentity, locks
-from lifefold.interpreters.body.workplace import GitWorkplace, InTheWayError, WorkplaceError
+from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.body.worktrees import GitWorkplace
 from session_ground import Bell, death
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 RUNNER = """
 import anyio, sys
 from pathlib import Path
-from lifefold.interpreters.body.workplace import GitWorkplace
+from lifefold.interpreters.body.worktrees import GitWorkplace
 
 async def main(repository, root, operation, *arguments):
     workplace = GitWorkplace(Path(repository), Path(root), "fleet", "main")

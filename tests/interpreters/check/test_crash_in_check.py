@@ -16,7 +16,7 @@ from lifefold.interpreters.check import Bounds, CrashBounds, CrashReport, Fault,
 from lifefold.interpreters.check.configurations import nearest, shown
 from lifefold.interpreters.check.dense import search
 from lifefold.interpreters.check.ground import SHIPPED
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.runner import Runner
 from lifefold.interpreters.check.targets import known, named

@@ -40,7 +40,7 @@ from lifefold.interpreters.check import Bounds, Outcome, Progress, Report, check
 from lifefold.interpreters.check.dense import BLOCK_WORDS, Product, search
 from lifefold.interpreters.check.findings import Findings
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from random_machines import Go, Push, Ring, Tick, Work, machines
 

@@ -7,8 +7,9 @@ from lifefold.core.kernel import Machine, Reaction, alone, possible, react, repl
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical
 from lifefold.interpreters.check.graph import Graph, explore
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.numbered import Numbered
-from lifefold.interpreters.check.parts import Carried, House
+from lifefold.interpreters.check.parts import Carried
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.reactions import Reactions
 from lifefold.interpreters.check.targets import named

@@ -30,7 +30,7 @@ from lifefold.core.kernel import (
 from lifefold.core.session import Limits
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.scenes import Scenes
 

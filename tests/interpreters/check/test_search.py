@@ -27,7 +27,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.interpreters.check import Bounds, Outcome, check
 from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Judge
 from random_machines import machines
 

@@ -34,7 +34,7 @@ from lifefold.effects import Tell
 from lifefold.interpreters.check.dense import Product, search
 from lifefold.interpreters.check.findings import Findings
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.question import Bounds, Judge
 from promela import ALL, NEAREST_FIRST, Model, OutOfMemory, Situation, Verifier, available, model
 

@@ -37,7 +37,7 @@ from lifefold.effects import Tell
 from lifefold.interpreters.check import Bounds, Outcome, check
 from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House
+from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.plain import Plain
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.questions import one_letter
