@@ -23,14 +23,15 @@ SPOKEN: Final = frozenset(
         "what",
         "which",
         "paused",
-        "when",
-        "pause",
         "by",
         "early timer",
         "clock back",
     }
 )
-"""The kinds of choices that are made on the occasions on which people say something, and the clock is set."""
+"""The kinds of choices that are made on the occasions on which people say something, and the clock is set.
+
+How long they wait until the next occasion (``when``, ``pause``) is none of these: they can say it sooner all the same.
+"""
 
 
 class Choices:

@@ -55,8 +55,9 @@ def _tried(target: Target, run: Run, faults: Faults, limits: Limits) -> Iterator
 
 
 def _least(target: Target, seed: int, run: Run, limits: Limits) -> Finding:
-    limits = _earlier(target, run, limits)
     few = shrunk(run.deviations, lambda deviations: _is_same(_again(target, deviations, limits), run))
+    least = _again(target, few, limits)
+    limits = _earlier(target, least, limits)
     return Finding(target, seed, _again(target, few, limits), limits)
 
 

@@ -6,7 +6,7 @@ later occasion is tried at an earlier one, so that less happens before it; then 
 can be. What remains is minimal: without any one of them the promise is kept.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from lifefold.interpreters.simulate.choices import SPOKEN, Name
@@ -43,28 +43,35 @@ def _of_few_kinds(deviations: Deviations, is_found: IsFound) -> Deviations:
 
 
 def _fewer(deviations: Deviations, is_found: IsFound) -> Deviations:
-    """Leave out what can be left out."""
+    """Leave out what can be left out: all but one of two halves, of four quarters, ..., then one by one."""
     if is_found({}):
         return {}
-    names, parts = list(deviations), 2
-    while len(names) > 1:
-        size = -(-len(names) // parts)
-        pieces = [names[begin : begin + size] for begin in range(0, len(names), size)]
-        rests = ([name for name in names if name not in set(piece)] for piece in pieces)
-        found = next(
-            (each for each in (*pieces, *rests) if len(each) < len(names) and _with(deviations, each, is_found)), None
-        )
-        if found is not None:
-            names, parts = found, max(2, parts - 1)
-        elif size == 1:
-            break
+    size = len(deviations)
+    while size > 1:
+        size = -(-size // 2)
+        enough = next(filter(is_found, _pieces(deviations, size)), None)
+        if enough is not None:
+            deviations, size = enough, len(enough)
         else:
-            parts = min(len(names), 2 * parts)
-    return {name: deviations[name] for name in names}
+            deviations = _without_pieces(deviations, size, is_found)
+    while len(fewer := _without_pieces(deviations, 1, is_found)) < len(deviations):
+        deviations = fewer
+    return deviations
 
 
-def _with(deviations: Deviations, names: list[Name], is_found: IsFound) -> bool:
-    return is_found({name: deviations[name] for name in names})
+def _pieces(deviations: Deviations, size: int) -> Iterator[Deviations]:
+    names = list(deviations)
+    for begin in range(0, len(names), size):
+        yield {name: deviations[name] for name in names[begin : begin + size]}
+
+
+def _without_pieces(deviations: Deviations, size: int, is_found: IsFound) -> Deviations:
+    """Leave out each piece of this size that can be left out, once round."""
+    for piece in _pieces(deviations, size):
+        rest = {name: way for name, way in deviations.items() if name not in piece}
+        if rest and is_found(rest):
+            deviations = rest
+    return deviations
 
 
 def _sooner(deviations: Deviations, is_found: IsFound) -> Deviations:
