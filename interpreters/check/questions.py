@@ -360,7 +360,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "fleet-aborts": Question(
         opening=_aborts(),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
-        crashes=_ONE_INPUT,
+        crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
     "fleet-drained": Question(
