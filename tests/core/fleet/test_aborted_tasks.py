@@ -256,7 +256,10 @@ Rule = Callable[[Aggregate, Transition], Iterator[Dispatch]]
 
 def broken(of: Hand) -> set[str]:
     """Return the promises about aborts that do not hold after the last reaction."""
-    subjects = {Temper.ALWAYS: (of.aggregate,), Temper.ALWAYS_STEP: of.reaction.transitions}
+    subjects: dict[Temper, tuple[Any, ...]] = {
+        Temper.ALWAYS: (of.aggregate,),
+        Temper.ALWAYS_STEP: of.reaction.transitions,
+    }
     return {each.name for each in aborts.PROMISES for subject in subjects[each.temper] if not each.holds(subject)}
 
 
@@ -314,7 +317,7 @@ def repeats_itself(board: Aggregate, transition: Transition) -> Iterator[Dispatc
 
 def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     """Do what the rule does."""
-    return aborts.spread.follow(board, transition)
+    return iter(aborts.spread.follow(board, transition))
 
 
 @pytest.mark.parametrize(
