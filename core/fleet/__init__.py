@@ -2,6 +2,7 @@
 
 from lifefold.core.budget.amounts import Caps
 from lifefold.core.fleet import (
+    aborts,
     assignment,
     board,
     budgets,
@@ -56,6 +57,7 @@ __all__ = [
     "Preemption",
     "ServicePlan",
     "TaskPlan",
+    "aborts",
     "assignment",
     "board",
     "budgets",

@@ -3,10 +3,10 @@
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
 starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
 says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
-another, ``trusting`` what trust means for tasks, ``budgets`` what may be spent, ``restarts`` who is begun anew,
-``proposal`` what becomes of a plan that a person has to approve, ``doors`` whether more tasks may come, ``duty`` which
-services there are. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when
-nobody is left.
+another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
+what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
+``doors`` whether more tasks may come, ``duty`` which services there are. When nothing is left to do and no more will
+come, everybody is sent home; so it is over, too, when nobody is left.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from lifefold.core import approval, task
 from lifefold.core.fleet import (
+    aborts,
     budgets,
     claiming,
     dependencies,
@@ -260,6 +261,7 @@ PROMISES: tuple[Property[Aggregate], ...] = (
     *OF_TASKS,
     *budgets.PROMISES,
     *preemption.PROMISES,
+    *aborts.PROMISES,
     *pace.PROMISES,
     *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
@@ -300,6 +302,8 @@ aggregate = AggregateType(
         dependencies.block_waiting,
         dependencies.free_waiting,
         dependencies.cancel_parts,
+        aborts.catch_up,
+        aborts.spread,
         trusting.earn,
         trusting.trust_again,
         trusting.withdraw,
@@ -323,6 +327,8 @@ aggregate = AggregateType(
             task.Retried,
             job.RetryGranted,
             job.Split,
+            job.ToolAborted,
+            job.AbortWanted,
             approval.ApprovalGranted,
             approval.ApprovalRefused,
         ),

@@ -57,12 +57,14 @@ def _claim(board: Aggregate, owner: str) -> task.Claimed:
 
 
 def is_unwanted(board: Aggregate, name: str) -> bool:
-    """Tell whether a task is a part, or a part of a part, of a task that is cancelled: soon it is cancelled itself.
+    """Tell whether a task is aborted, or a part, or a part of a part, of one that is cancelled: soon it is, too.
 
     Not if it is done: that is brought home all the same (E16).
     """
     record: Job = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
+    if is_open and record.is_doomed:
+        return True
     while is_open and record.parent:
         record = board.record(f"task:{record.parent}")
         if record.state is task.State.CANCELLED:

@@ -122,6 +122,7 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
             max_retries=whole.max_retries,
             limit=whole.max_retries,
             most_subtasks=whole.most_subtasks // 2,
+            fate=whole.fate and job.Fate(whole.fate.policy),
             subtasks_ms=whole.subtasks_ms,
             retry=whole.retry,
             orphaned=whole.orphaned,
@@ -133,13 +134,18 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
 
 @rule(on=job.machine)
 def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """The parts of a task that nobody wants any more are cancelled, too; one that rests, when it is opened (E36)."""
+    """The parts of a task that nobody wants any more are cancelled, too; one that rests, when it is opened (E36).
+
+    What is aborted has its parts aborted, which says why (``aborts``).
+    """
     record: Job = transition.after.record
     if transition.entered is task.State.CANCELLED:
+        if isinstance(transition.event, job.Aborted):
+            return
         for each in _records(board, record.parts_of_it()):
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
-    elif transition.entered is task.State.OPEN and record.parent:
+    elif transition.entered is task.State.OPEN and record.parent and not record.is_doomed:
         whole: Job = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)

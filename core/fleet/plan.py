@@ -35,6 +35,7 @@ from lifefold.core.fleet import (
     worker,
 )
 from lifefold.core.kernel import Envelope, Opened, Record
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
@@ -139,7 +140,8 @@ class Plan(msgspec.Struct, frozen=True):
     when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
-    ``orphaned`` is what becomes of tasks whose sessions die.
+    ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
+    there are none.
     """
 
     name: str
@@ -155,6 +157,7 @@ class Plan(msgspec.Struct, frozen=True):
     preemption: Preemption | None = None
     services: tuple[ServicePlan, ...] = ()
     orphaned: task.OnDeath = task.OnDeath.FAIL
+    aborts: AbortPolicy | None = None
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -260,6 +263,7 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         merges=gates.merge,
         always_asks=each.asks,
         orphaned=each.orphaned or plan.orphaned,
+        fate=job.Fate(plan.aborts) if plan.aborts is not None else None,
     )
 
 

@@ -15,6 +15,7 @@ from lifefold.core.budget.amounts import Resource
 from lifefold.core.fleet import meter, purse
 from lifefold.core.fleet.mailbox import Mailbox
 from lifefold.core.kernel import Record
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.recovery import Retry
@@ -267,6 +268,21 @@ def _restarted() -> Opening:
     return tuple(fleet.opening(plan, 0))
 
 
+def _aborts() -> Opening:
+    """Return what opens a fleet of one agent, in which tools abort siblings, with one task that may be split.
+
+    It may not err, and nothing is tried again.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    plan = fleet.Plan(
+        "aborts",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0, most_subtasks=2),),
+        aborts=AbortPolicy(tool_to_sibling=True),
+    )
+    return tuple(fleet.opening(plan, 0))
+
+
 def _preempting() -> Opening:
     """Return what opens a fleet of one agent that makes room, with two tasks.
 
@@ -300,7 +316,14 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "lease": Question(lease.Lease(holder="h", account=Account(cap=4)), bounds=Bounds(within={"lease": little_money})),
     "task-governed": Question(crashes=_ONE_INPUT),
     "task-in-fleet": Question(
-        fleet.job.Job(max_retries=1, limit=1, asks=True, most_subtasks=4, merges=AccessLevel.ELEVATED),
+        fleet.job.Job(
+            max_retries=1,
+            limit=1,
+            asks=True,
+            most_subtasks=4,
+            merges=AccessLevel.ELEVATED,
+            fate=fleet.job.Fate(AbortPolicy(tool_to_sibling=True)),
+        ),
         bounds=Bounds(within={"task-in-fleet": few_retries}),
         crashes=_ONE_INPUT,
     ),
@@ -332,6 +355,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         opening=_preempting(),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
         crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "fleet-aborts": Question(
+        opening=_aborts(),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
+        crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
     "fleet-drained": Question(

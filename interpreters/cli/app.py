@@ -182,6 +182,23 @@ def _add_deciding(commands: _Commands) -> None:
     reject.add_argument("tasks", metavar="TASK", nargs="*", help="the tasks' ids")
     reject.add_argument("--plan", action="store_true", help="reject the plan as a whole")
     cancel = _add(commands, "cancel", "deciding:cancel", "cancel tasks that nobody wants any more; their sessions end")
+    abort = _add(
+        commands, "abort", "aborting:abort", "abort a tool, the siblings of a task, or a task with all that is below it"
+    )
+    abort.add_argument("task", metavar="TASK", nargs="?", help="the task's id (default: LIFEFOLD_TASK)")
+    abort.add_argument(
+        "--scope",
+        choices=("tool", "sibling", "session"),
+        required=True,
+        help="tool: the agent at the task says so, and goes on; sibling: the other parts of the same task, each with"
+        " all that is below it; session: the task with all that is below it",
+    )
+    abort.add_argument("--tool", metavar="NAME", default="", help="which tool, with --scope tool")
+    abort.add_argument(
+        "--claim", metavar="N", help="with --scope tool, the claim under which it is in hand (default: LIFEFOLD_CLAIM)"
+    )
+    abort.add_argument("--because", metavar="TEXT", default="", help="why")
+    _log_option(abort, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")
     retry = _add(commands, "retry", "deciding:retry", "have tasks tried again that failed, or go on that are blocked")
     for command in (cancel, retry):
         command.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")

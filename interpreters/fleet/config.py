@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.fleet import GatePlan, Preemption, TaskPlan
 from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.task import OnDeath
@@ -34,6 +35,8 @@ RESTART = "restart"
 """The key of a table that is not there unless agents are to be begun anew."""
 PREEMPTION = "preemption"
 """The same, unless tasks are to make room for those that come first."""
+ABORTS = "aborts"
+"""The same, unless tools, siblings and whole subtrees are to be aborted."""
 
 _RESTARTS = Intensity()
 _RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
@@ -79,6 +82,21 @@ class PreemptionKeys(Section, header="[fleet.preemption]"):
     )
 
 
+class AbortKeys(Section, header="[fleet.aborts]"):
+    """Lets agents say that a tool was aborted, and people abort siblings and subtrees: `lifefold abort`."""
+
+    tool_to_sibling = Key(
+        forms.BOOLEAN,
+        "whether the abort of a tool aborts the other parts of the same task, too, with all that is below them",
+        default=False,
+    )
+    sibling_to_session = Key(
+        forms.BOOLEAN,
+        "whether an abort of siblings aborts the task that they are parts of, with all that is below it",
+        default=False,
+    )
+
+
 class FleetKeys(Section, header="[fleet]"):
     """The fleet as a whole."""
 
@@ -118,6 +136,7 @@ class FleetKeys(Section, header="[fleet]"):
     budget = FleetBudgetKeys
     restart = RestartKeys
     preemption = PreemptionKeys
+    aborts = AbortKeys
 
 
 class FileKeys(Section):
@@ -202,6 +221,7 @@ def _fleet(table: Table, source: Path) -> Fleet:
         orphaned=table.read(FleetKeys.orphaned),
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
+        aborts=_aborts(table.table(AbortKeys)) if ABORTS in table else None,
     )
     table.finish()
     if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:
@@ -232,6 +252,13 @@ def _restarts(table: Table) -> Intensity:
 def _preemption(table: Table) -> Preemption:
     """Return how tasks make room for those that come first."""
     found = Preemption(table.read(PreemptionKeys.deadline))
+    table.finish()
+    return found
+
+
+def _aborts(table: Table) -> AbortPolicy:
+    """Return what an abort comes to (E37)."""
+    found = AbortPolicy(table.read(AbortKeys.tool_to_sibling), table.read(AbortKeys.sibling_to_session))
     table.finish()
     return found
 
@@ -269,6 +296,13 @@ def _written(fleet: Fleet, table: Table) -> dict[str, object]:
     written |= {name: each for name, each in tables.items() if each} | said_budget(fleet.budget)
     if fleet.preemption is not None:
         written[PREEMPTION] = said_but_defaults({PreemptionKeys.deadline: fleet.preemption.within_ms})
+    if fleet.aborts is not None:
+        written[ABORTS] = said_but_defaults(
+            {
+                AbortKeys.tool_to_sibling: fleet.aborts.tool_to_sibling,
+                AbortKeys.sibling_to_session: fleet.aborts.sibling_to_session,
+            }
+        )
     return written
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from lifefold.core import process, session
 from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan, pulse
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
@@ -85,8 +86,8 @@ class Fleet(msgspec.Struct, frozen=True):
     """A fleet. ``source`` is the file, ``repository`` None for plain folders; both paths are absolute.
 
     One that is to ``watch`` waits for more tasks; the file does not say so, whoever runs it does. Without ``gates``
-    trust does not count, and without ``preemption`` no task makes room for another one. ``orphaned`` is what becomes of
-    a task whose session dies, unless the task says it itself.
+    trust does not count, without ``preemption`` no task makes room for another one, and without ``aborts`` there
+    are none. ``orphaned`` is what becomes of a task whose session dies, unless the task says it itself.
 
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
     and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
@@ -112,6 +113,7 @@ class Fleet(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     meaning: str = ""
     services: tuple[Service, ...] = ()
+    aborts: AbortPolicy | None = None
 
     def place_of(self, service: Service) -> Path:
         """Return the folder that a service runs in."""
@@ -156,6 +158,7 @@ class Fleet(msgspec.Struct, frozen=True):
                 for each in self.services
             ),
             self.orphaned,
+            self.aborts,
         )
 
     def grace_ms(self, agent: Agent) -> int:

@@ -6,8 +6,8 @@ two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, 
 ``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
 ``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
 ``fleet-restarts`` agents that stop by their errors are begun anew, in ``fleet-orphans`` what dead sessions have left is
-verified, too, and in ``fleet-preempting`` tasks make room for those that come first. In ``fleet-serving`` there are
-services beside them.
+verified, too, in ``fleet-preempting`` tasks make room for those that come first, and in ``fleet-aborts`` tools, parts
+and whole subtrees are aborted. In ``fleet-serving`` there are services beside them.
 """
 
 import re
@@ -21,6 +21,7 @@ from lifefold.core import fleet, process, session
 from lifefold.core.budget.amounts import Amounts
 from lifefold.core.fleet import pulse, trigger
 from lifefold.core.kernel import Aggregate, Entity, Machine, System, alone
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.task import OnDeath
@@ -286,6 +287,23 @@ def preempting_plan(agents: int, tasks: int) -> fleet.Plan:
     )
 
 
+def aborts_plan(agents: int, tasks: int) -> fleet.Plan:
+    """Return a plan in which most tasks may be split, and their parts again, and whoever aborts takes others along.
+
+    Every second task has a person agree to it, and every third waits for the two before it.
+    """
+    of = plan(agents, tasks)
+    return msgspec.structs.replace(
+        of,
+        name=f"aborts-{agents}x{tasks}",
+        tasks=tuple(
+            msgspec.structs.replace(each, most_subtasks=place % 4 * 2, asks=place % 2 == 0)
+            for place, each in enumerate(of.tasks, 1)
+        ),
+        aborts=AbortPolicy(tool_to_sibling=True, sibling_to_session=tasks % 2 == 0),
+    )
+
+
 def serving_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan with as many services as agents: they come back, idle, and are renewed, or do not."""
     of = plan(agents, tasks)
@@ -328,6 +346,7 @@ _PLANS: Final = {
     "stalling-": stalling_plan,
     "restarts-": restarted_plan,
     "preempting-": preempting_plan,
+    "aborts-": aborts_plan,
     "serving-": serving_plan,
     "orphans-": orphans_plan,
 }

@@ -21,13 +21,15 @@ ME = f"operator:{pwd.getpwuid(os.geteuid()).pw_name}"
 class FleetLog:
     """A log in a file, and how it goes on."""
 
-    def __init__(self, path: Path, *tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (), **plan: Any) -> None:
-        """Begin a log with a plan; without agents there is one, ann."""
+    def __init__(
+        self, path: Path, *tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (), meaning: str = "{}", **plan: Any
+    ) -> None:
+        """Begin a log with a plan; without agents there is one, ann. ``meaning`` is what its fleet file has said."""
         self.path = path
         self._ledger = Ledger(system)
         whole = Plan("fleet", agents or (AgentPlan("ann"),), tasks, **plan)
         entries = [self._decided(name, envelope) for name, envelope in opening(whole, 0)]
-        with SqliteStore.create(path, {"fleet": "fleet"}) as store:
+        with SqliteStore.create(path, {"fleet": "fleet", "meaning": meaning}) as store:
             anyio.run(partial(store.append, Batch(entries)))
 
     def happens(self, to: str, entity: str, *events: Event) -> "FleetLog":

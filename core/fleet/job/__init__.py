@@ -10,6 +10,9 @@
   to be verified as a whole. In a fleet done is not enough: the proof runs on what is merged.
 - *Trust* (E34): a task that takes a level is claimed by nobody below it; the work of one who is trusted less than a
   merge takes is parked for a person, as if the task asked for that.
+- *Aborts* (E36, E37), in a fleet that has them: its owner says that a tool was aborted, or a person aborts here; and
+  the task itself is aborted, because somebody has aborted it, its siblings or its parent. That is as if it was
+  cancelled; where it cannot be (E16), it is when it is opened again.
 - *What it lacks* (E19): a task that waits for another one, as a dependency or as a part, is blocked when that one will
   not be done, and open again when that one may be done after all.
 
@@ -22,9 +25,12 @@ from lifefold.core.fleet.job.model import (
     PURSE,
     ROLE,
     SUBTASKS_MS,
+    Aborted,
+    AbortWanted,
     DependencyBack,
     DependencyLost,
     Entrusted,
+    Fate,
     Handed,
     Job,
     Parked,
@@ -33,20 +39,26 @@ from lifefold.core.fleet.job.model import (
     Returned,
     Split,
     Subtask,
+    ToolAborted,
 )
 from lifefold.core.fleet.job.promises import PROMISES
+from lifefold.core.fleet.job.rules import CANCELLABLE, is_over
 from lifefold.core.fleet.job.table import machine
 
 __all__ = [
+    "CANCELLABLE",
     "LEVEL",
     "MOST_SUBTASKS",
     "PROMISES",
     "PURSE",
     "ROLE",
     "SUBTASKS_MS",
+    "AbortWanted",
+    "Aborted",
     "DependencyBack",
     "DependencyLost",
     "Entrusted",
+    "Fate",
     "Handed",
     "Job",
     "Parked",
@@ -55,5 +67,7 @@ __all__ = [
     "Returned",
     "Split",
     "Subtask",
+    "ToolAborted",
+    "is_over",
     "machine",
 ]

@@ -6,8 +6,9 @@ import msgspec
 
 from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.kernel import Event, replace
+from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.policy.reasons import TransitionReason
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.task import Claimed, OnDeath, OwnerReport, Retried, Stage, State, Task
 
@@ -108,6 +109,73 @@ class Split(OwnerReport, frozen=True):
         return cls(record.epoch, two), cls(record.epoch), cls(record.epoch + 1, two)
 
 
+class Fate(msgspec.Struct, frozen=True):
+    """What a task has to do with aborts, in a fleet that has any (document 004): ``policy`` is the fleet's (E37).
+
+    ``said`` is the last scope wider than a tool that it came to when somebody aborted here. ``doomed`` is the reason
+    for which the task itself is aborted, and ``why`` says it to people; what cannot be cancelled just now is cancelled
+    when it is opened again. ``wanted``: a person has had it tried again since.
+    """
+
+    opaque: ClassVar[tuple[str, ...]] = ("why",)
+
+    policy: AbortPolicy = AbortPolicy()
+    said: AbortScope | None = None
+    doomed: AbortReason | None = None
+    why: str = ""
+    wanted: bool = False
+
+
+class ToolAborted(OwnerReport, frozen=True):
+    """The owner says that one call of a ``tool`` was aborted in its session, which goes on."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    scope: ClassVar = AbortScope.TOOL
+    cause: ClassVar = AbortReason.UNKNOWN
+    opaque: ClassVar[tuple[str, ...]] = ("tool", "reason")
+
+    tool: str = "tool"
+    reason: str = ""
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["ToolAborted", ...]:
+        """Return the present claim's, and another claim's; none where the fleet has no aborts."""
+        return () if record.fate is None else (cls(record.epoch), cls(record.epoch + 1))
+
+
+class AbortWanted(Event, frozen=True):
+    """A person aborts the siblings of a task, or the task, each with all that is below it."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    cause: ClassVar = AbortReason.USER_INTERRUPT
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    scope: AbortScope = AbortScope.SESSION
+    reason: str = ""
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["AbortWanted", ...]:
+        """Return one of each scope that there is for it; none where the fleet has no aborts."""
+        siblings = (cls(AbortScope.SIBLING),) if record.parent else ()
+        return () if record.fate is None else (cls(), *siblings)
+
+
+class Aborted(Event, frozen=True):
+    """It is aborted, because somebody has aborted at the task ``by``."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    abort_reason: AbortReason = AbortReason.USER_INTERRUPT
+    by: str = ""
+    reason: str = ""
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Aborted", ...]:
+        """Return one by the task itself; none where the fleet has no aborts."""
+        return () if record.fate is None else (cls(by=record.id),)
+
+
 class Job(Task, frozen=True):
     """A task on a board.
 
@@ -117,8 +185,8 @@ class Job(Task, frozen=True):
     ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
-    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. Times in
-    milliseconds.
+    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
+    is what it has to do with aborts, if its fleet has any. Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -142,17 +210,25 @@ class Job(Task, frozen=True):
     approval_ms: int = APPROVAL_TIMEOUT_MS
     retry: RetryPolicy = RetryPolicy()
     orphaned: OnDeath = OnDeath.FAIL
+    fate: Fate | None = None
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""
         if self.state in {State.CLOSED, State.CANCELLED}:
-            return replace(super().normal_form(), stage=Stage.WORK, result=0, limit=0, lacks="", waits=False)
+            left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
+            form = replace(super().normal_form(), fate=left)
+            return replace(form, stage=Stage.WORK, result=0, limit=0, lacks="", waits=False)
         return replace(self, reason="")
 
     @property
     def allowed_retries(self) -> int:
         """How often it may be opened again after its failures (E5)."""
         return min(self.limit, self.max_retries)
+
+    @property
+    def is_doomed(self) -> bool:
+        """Whether it is aborted: it is cancelled, or will be when it is opened again."""
+        return self.fate is not None and self.fate.doomed is not None
 
     @property
     def lacked_task(self) -> str:

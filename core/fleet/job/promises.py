@@ -5,6 +5,8 @@ from typing import Any, Final
 from lifefold.core import approval
 from lifefold.core.fleet.job.model import (
     MOST_SUBTASKS,
+    Aborted,
+    AbortWanted,
     DependencyBack,
     DependencyLost,
     Entrusted,
@@ -15,9 +17,11 @@ from lifefold.core.fleet.job.model import (
     RetryGranted,
     Returned,
     Split,
+    ToolAborted,
 )
-from lifefold.core.fleet.job.rules import rest
+from lifefold.core.fleet.job.rules import CANCELLABLE, NOT_NOW, is_over, rest
 from lifefold.core.kernel import Property, Transition, always, always_step, replace, sometimes, takes
+from lifefold.core.policy.abort import AbortScope, escalated
 from lifefold.core.policy.promises import keeps_time, leads_where, passes
 from lifefold.core.policy.retry import retry_limit
 from lifefold.core.task import (
@@ -48,7 +52,7 @@ def grants_one_retry(step: Transition) -> bool:
         return True
     before: Job = step.before.record
     now: Job = step.after.record
-    same: bool = now == replace(before, limit=now.limit, max_retries=now.max_retries)
+    same: bool = now == replace(before, limit=now.limit, max_retries=now.max_retries, fate=now.fate)
     once = before.retries + 1
     no_more = now.limit <= max(before.limit, once) and now.max_retries <= max(before.max_retries, once)
     return same and retries_left(now, Retried()) and no_more
@@ -145,6 +149,41 @@ def is_freed_by_what_it_lacked(step: Transition) -> bool:
             return True
 
 
+def moves_nothing_by_a_word(step: Transition) -> bool:
+    """Who says that something is aborted goes on; only how far that reached is kept (E37)."""
+    if step.before is None or not isinstance(step.event, ToolAborted | AbortWanted):
+        return True
+    before: Job = step.before.record
+    now: Job = step.after.record
+    if before.fate is None or now.fate is None:
+        return False
+    is_contained = escalated(step.event.scope, before.fate.policy) is AbortScope.TOOL
+    said = before.fate.said if is_contained else step.event.scope
+    return bool(now == replace(before, fate=replace(before.fate, said=said)))
+
+
+def is_cancelled_by_an_abort(step: Transition) -> bool:
+    """What is aborted is cancelled, or where it cannot be it is known why it will be (E16, E36)."""
+    if step.before is None or not isinstance(step.event, Aborted):
+        return True
+    before: Job = step.before.record
+    now: Job = step.after.record
+    known = now.fate is not None and (now.fate.doomed, now.fate.why) == (step.event.abort_reason, step.event.reason)
+    if now.state is State.CANCELLED:
+        return known and before.state in CANCELLABLE and (now.owner, now.reason) == ("", step.event.reason)
+    stays = bool(now == replace(before, fate=now.fate))
+    return known and before.state in NOT_NOW and stays and not is_over(before)
+
+
+def is_wanted_after_all(step: Transition) -> bool:
+    """A task that a person has tried again is not aborted any more; it is as long as nobody does."""
+    was = step.before is not None and step.before.record.is_doomed
+    t: Job = step.after.record
+    if not was or t.state is State.CLOSED:
+        return True
+    return t.is_doomed is not isinstance(step.event, RetryGranted)
+
+
 def _goes_on(now: Job) -> bool:
     """Tell whether nothing blocks it."""
     return (now.state, now.lacks, now.reason) == (State.OPEN, "", "")
@@ -204,6 +243,24 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "an owner can split a task that may be",
         {(State.CLAIMED, State.IN_PROGRESS): (Split,)},
         when=lambda e: e.record.most_subtasks >= e.record.parts + 2,
+    ),
+    always_step("who says that something is aborted goes on", moves_nothing_by_a_word),
+    always_step("what is aborted is cancelled, or where it cannot be is known to be", is_cancelled_by_an_abort),
+    always_step("what is aborted stays so until a person has it tried again", is_wanted_after_all),
+    takes(
+        "a person can abort whatever is not closed or cancelled, and it can be aborted",
+        {(*CANCELLABLE, *NOT_NOW): (AbortWanted,), CANCELLABLE: (Aborted,)},
+        when=lambda e: e.record.fate is not None,
+    ),
+    takes(
+        "what may be opened again can be aborted",
+        {NOT_NOW: (Aborted,)},
+        when=lambda e: e.record.fate is not None and not is_over(e.record),
+    ),
+    takes(
+        "an owner can say that a tool was aborted",
+        {(State.CLAIMED, State.IN_PROGRESS): (ToolAborted,)},
+        when=lambda e: e.record.fate is not None,
     ),
     leads_where(
         "what a person does not agree to has failed, and what he agrees to is done",

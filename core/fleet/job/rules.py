@@ -1,24 +1,38 @@
 """The guards and the actions that a task on a board has besides the document's."""
 
-from typing import Never
+from typing import Final, Never
 
 from lifefold.core import task
 from lifefold.core.approval import ApprovalExpired, ApprovalRefused
 from lifefold.core.fleet.job.model import (
     MOST_SUBTASKS,
+    Aborted,
+    AbortWanted,
     DependencyBack,
     DependencyLost,
     Entrusted,
+    Fate,
     Handed,
     Job,
     Parked,
     RetryGranted,
     Returned,
     Split,
+    ToolAborted,
 )
 from lifefold.core.kernel import Step, replace
+from lifefold.core.policy.abort import AbortScope, escalated
 from lifefold.core.policy.retry import rest_ms, retry_limit
 from lifefold.core.task import Claimed, Failed, Orphaned, Rejected, Retried, Stage, State, SubtasksCompleted, Unblocked
+
+AT_WORK: Final = (State.CLAIMED, State.IN_PROGRESS)
+"""In these somebody is to work at a task."""
+
+CANCELLABLE: Final = (State.OPEN, *AT_WORK, State.BLOCKED, State.WAITING_FOR_SUBTASKS)
+"""In these a task can be cancelled; what is done, or has failed, cannot (E16)."""
+
+NOT_NOW: Final = (State.ORPHANED, State.DONE, State.PENDING_APPROVAL, State.FAILED)
+"""In these it cannot; it may be in one of the others again."""
 
 # Guards
 
@@ -47,6 +61,26 @@ def may_split(t: Job, e: Split) -> bool:
     """The present owner says it, and the parts are at least one and not too many (E12)."""
     most = min(t.most_subtasks, MOST_SUBTASKS)
     return task.is_owner(t, e) and 0 < len(e.tasks) <= most - t.parts
+
+
+def says_its_owner(t: Job, e: ToolAborted) -> bool:
+    """The present owner says it, in a fleet that has aborts (E12)."""
+    return t.fate is not None and task.is_owner(t, e)
+
+
+def has_aborts(t: Job, _e: AbortWanted | Aborted) -> bool:
+    """Its fleet has aborts."""
+    return t.fate is not None
+
+
+def may_come_again(t: Job, _e: Aborted) -> bool:
+    """Its fleet has aborts, and it may be opened again by itself."""
+    return t.fate is not None and not is_over(t)
+
+
+def is_over(t: Job) -> bool:
+    """Nothing will be done about it any more, unless a person has it tried again: what is blocked may go on."""
+    return task.settled(t) and t.state is not State.BLOCKED
 
 
 def lacks_it(t: Job, e: DependencyBack) -> bool:
@@ -110,9 +144,27 @@ def _failed(t: Job, reason: str) -> Job:
 
 
 def grant(t: Job, _e: RetryGranted) -> Step[Job, Never]:
-    """Let it be tried once more."""
+    """Let it be tried once more; a person wants it after all, whatever was aborted."""
     once_more = t.retries + 1
-    return Step(replace(t, limit=max(t.limit, once_more), max_retries=max(t.max_retries, once_more)))
+    spared = t.fate and replace(t.fate, doomed=None, why="", wanted=True)
+    return Step(replace(t, limit=max(t.limit, once_more), max_retries=max(t.max_retries, once_more), fate=spared))
+
+
+def note(t: Job, e: ToolAborted | AbortWanted) -> Step[Job, Never]:
+    """Keep which scope was said here, if it comes to more than a tool (E37)."""
+    fate = t.fate or Fate()
+    is_contained = escalated(e.scope, fate.policy) is AbortScope.TOOL
+    return Step(t if is_contained else replace(t, fate=replace(fate, said=e.scope)))
+
+
+def condemn(t: Job, e: Aborted) -> Step[Job, Never]:
+    """Keep the reason, also for when it is opened again."""
+    return Step(replace(t, fate=replace(t.fate or Fate(), doomed=e.abort_reason, why=e.reason, wanted=False)))
+
+
+def abort(t: Job, e: Aborted) -> Step[Job, Never]:
+    """Do the same, and leave it without an owner."""
+    return Step(replace(condemn(t, e).record, owner="", reason=e.reason))
 
 
 def park(t: Job, _e: Parked) -> Step[Job, Never]:

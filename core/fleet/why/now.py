@@ -15,7 +15,14 @@ from lifefold.core.task import Stage, State
 def sentence(scene: Scene) -> str:
     """Say where a task is, and why."""
     said = SENTENCES[scene.job.state](scene)
-    return f"{scene.name} {said}{'' if said.endswith('…') else '.'}"
+    doom = f" {_doomed(scene)}" if scene.job.is_doomed and scene.job.state is not State.CANCELLED else ""
+    return f"{scene.name} {said}{'' if said.endswith('…') else '.'}{doom}"
+
+
+def _doomed(scene: Scene) -> str:
+    """Say that a task is cancelled when it is opened again."""
+    why = "" if scene.job.fate is None else scene.job.fate.why
+    return "" if task.settled(scene.job) else f"If it is not done now, it is cancelled: it was aborted{because(why)}."
 
 
 def seen(scene: Scene, name: str) -> str:

@@ -14,6 +14,7 @@ from lifefold.core import approval, session, task
 from lifefold.core.fleet import assignment, board, intent, job, mailbox
 from lifefold.core.fleet.why.phrases import because, count, duration
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
+from lifefold.core.policy.abort import AbortScope
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -153,6 +154,21 @@ def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
     return f"its session has died{because(event.reason)}" if event.reason else "its owner has died"
 
 
+def _tool(event: job.ToolAborted, _transition: Transition) -> str:
+    return f"its tool {event.tool} was aborted, and its session goes on{because(event.reason)}"
+
+
+def _abort(event: job.AbortWanted, _transition: Transition) -> str:
+    siblings = event.scope is AbortScope.SIBLING
+    what = "aborted its siblings, with all that is below them" if siblings else "aborted it, with all that is below it"
+    return what + because(event.reason)
+
+
+def _aborted(event: job.Aborted, transition: Transition) -> str:
+    then = "" if transition.entered is task.State.CANCELLED else ", as soon as it would be opened again"
+    return f"aborted{then}{because(event.reason)}"
+
+
 OF_TASK: Final[Mapping[type[Event], Words]] = {
     Created: _begun,
     task.Approved: _says("its plan was approved"),
@@ -182,6 +198,9 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     job.DependencyLost: _says("blocked"),
     job.DependencyBack: _back,
     job.RetryGranted: _says("one more try granted"),
+    job.ToolAborted: _tool,
+    job.AbortWanted: _abort,
+    job.Aborted: _aborted,
     approval.ApprovalGranted: _says("agreed to"),
     approval.ApprovalRefused: _says("not agreed to"),
     approval.ApprovalExpired: _says("nobody agreed in time"),

@@ -18,6 +18,7 @@ from lifefold.core.fleet.dependencies import is_unmanned, unmanned
 from lifefold.core.fleet.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of
 from lifefold.core.fleet.work import is_lost, tasks_of
 from lifefold.core.kernel import Aggregate, Created, replace
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.task import State
 from lifefold.interpreters.cli import logs, posting
@@ -26,7 +27,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 from lifefold.interpreters.fleet import forms
-from lifefold.interpreters.fleet.config import FleetKeys, RetryKeys
+from lifefold.interpreters.fleet.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet.forms import Form
 from lifefold.interpreters.fleet.keys import Key
 from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, TaskKeys
@@ -144,7 +145,12 @@ def _begun(db: str | None) -> Plan:
         retry=policy,
         gates=_meant(fleet, FleetKeys.gates),
         orphaned=_meant(fleet, FleetKeys.orphaned),
+        aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
     )
+
+
+def _aborts(said: Mapping[str, object]) -> AbortPolicy:
+    return AbortPolicy(_meant(said, AbortKeys.tool_to_sibling), _meant(said, AbortKeys.sibling_to_session))
 
 
 def _meant(said: Mapping[str, object], key: Key[T]) -> T:

@@ -160,10 +160,10 @@ def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
         blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
         more = f"; blocked by that: {' '.join(blocked)}" if blocked else ""
         return task.Cancelled(reason), f"cancelled{more}"
-    return _INSTEAD_OF_CANCELLING[each.state](each)
+    return INSTEAD_OF_CANCELLING[each.state](each)
 
 
-_INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
+INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
     State.PLANNED: lambda each: f"nobody has approved it yet; lifefold reject {each.id} --reason TEXT says no to it",
     State.PENDING_APPROVAL: lambda each: (
         f"its work waits for your word; lifefold reject {each.id} --reason TEXT says no to it"

@@ -57,6 +57,26 @@ DONE                 Returned          -> DONE
 PENDING_APPROVAL     ApprovalGranted   -> DONE
 PENDING_APPROVAL     ApprovalRefused   -> FAILED
 PENDING_APPROVAL     ApprovalExpired   -> FAILED
+CLAIMED              ToolAborted       -> CLAIMED
+IN_PROGRESS          ToolAborted       -> IN_PROGRESS
+OPEN                 AbortWanted       -> OPEN
+CLAIMED              AbortWanted       -> CLAIMED
+IN_PROGRESS          AbortWanted       -> IN_PROGRESS
+BLOCKED              AbortWanted       -> BLOCKED
+WAITING_FOR_SUBTASKS AbortWanted       -> WAITING_FOR_SUBTASKS
+ORPHANED             AbortWanted       -> ORPHANED
+DONE                 AbortWanted       -> DONE
+PENDING_APPROVAL     AbortWanted       -> PENDING_APPROVAL
+FAILED               AbortWanted       -> FAILED
+OPEN                 Aborted           -> CANCELLED
+CLAIMED              Aborted           -> CANCELLED
+IN_PROGRESS          Aborted           -> CANCELLED
+BLOCKED              Aborted           -> CANCELLED
+WAITING_FOR_SUBTASKS Aborted           -> CANCELLED
+ORPHANED             Aborted           -> ORPHANED
+DONE                 Aborted           -> DONE
+PENDING_APPROVAL     Aborted           -> PENDING_APPROVAL
+FAILED               Aborted           -> FAILED
 """
 
 LINES: Final = [line.split() for line in TABLE.strip().splitlines()]
@@ -70,6 +90,7 @@ RECORDS: Final = (
     replace(BASE, stage=Stage.VERIFY),
     replace(BASE, stage=Stage.MERGE, result=1),
     replace(BASE, asks=False, most_subtasks=0, lacks="", retries=3),
+    replace(BASE, fate=job.Fate()),
 )
 """Records under which each guard holds, and under which it does not."""
 
@@ -99,7 +120,7 @@ def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]
     ours = [(row.source_label, row.event, row.target, row.when) for row in job.machine.rows]
     assert ours[: len(document)] == document
-    assert len(ours) == len(document) + 14
+    assert len(ours) == len(document) + 18
     assert job.machine.final == task.machine.final
     assert job.machine.detached == frozenset()
 
@@ -108,7 +129,7 @@ def test_what_people_may_say_to_a_task_on_a_board_is_this() -> None:
     """Everything else is said by workers, by rules, or by timers."""
     assert {each.__name__ for each in board.aggregate.commands["task"]} == {
         "Approved", "Declined", "Cancelled", "Unblocked", "Retried", "RetryGranted", "Split", "ApprovalGranted",
-        "ApprovalRefused",
+        "ApprovalRefused", "ToolAborted", "AbortWanted",
     }  # fmt: skip
 
 
@@ -136,7 +157,10 @@ def test_three_things_are_waited_for_no_longer_than_they_may_last(
 
 @pytest.mark.parametrize("kind", job.machine.events, ids=lambda kind: kind.__name__)
 def test_every_event_has_examples_of_its_own_type(kind: type[Event]) -> None:
-    """For a record of any claim; what may not be split has none of a split, what takes no trust none that shows it."""
+    """For a record of any claim; what may not be split has none of a split, what takes no trust none that shows it.
+
+    And where a fleet has no aborts there is none of an abort.
+    """
     for record in RECORDS:
         examples = kind.examples_for(record)
         assert {type(example) for example in examples} <= {kind}
@@ -144,4 +168,5 @@ def test_every_event_has_examples_of_its_own_type(kind: type[Event]) -> None:
             bool(examples)
             or (kind is job.Split and not record.most_subtasks)
             or (kind is job.Entrusted and not record.merges)
+            or (kind in {job.ToolAborted, job.AbortWanted, job.Aborted} and record.fate is None)
         )

@@ -8,6 +8,7 @@ from lifefold.core import approval, task
 from lifefold.core.fleet import assignment, doors, intent, job, proposal, seat, supervision
 from lifefold.core.fleet.job import rules
 from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
+from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
 from lifefold.interpreters.check import Bounds
@@ -39,6 +40,7 @@ def short_record(s: seat.Seat) -> bool:
 SHORT: Final = Bounds(within={"seat": short_record}, compared=COMPARED)
 
 ASKING: Final = job.Job(max_retries=1, limit=1, asks=True)
+ABORTING: Final = replace(ASKING, fate=job.Fate(AbortPolicy(tool_to_sibling=True)))
 SPLITTING: Final = job.Job(max_retries=1, limit=1, most_subtasks=2)
 
 
@@ -57,14 +59,27 @@ def starting(record: job.Job, machine: Machine[Any] = job.machine) -> Machine[An
 
 
 def test_a_task_on_a_board_keeps_all_its_promises() -> None:
-    """Whatever is said of it, by whomever; with every row used."""
-    report = proven(starting(replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY)), FEW)
-    assert report.missing == ()
+    """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
+    record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=job.Fate())
+    report = proven(starting(record), FEW)
+    assert [each for each in report.missing if "has_aborts" not in each] == []
     assert report.cut > 0
 
 
 def _keeps_its_owner(t: job.Job, e: job.Parked) -> Step[job.Job, Any]:
     return Step(replace(rules.park(t, e).record, owner=t.owner))
+
+
+def _forgets_the_abort(t: job.Job, _e: job.Aborted) -> Step[job.Job, Any]:
+    return Step(t)
+
+
+def _wants_it_still_less(t: job.Job, e: job.RetryGranted) -> Step[job.Job, Any]:
+    return Step(replace(rules.grant(t, e).record, fate=t.fate))
+
+
+def _forgets_who_was_meant(t: job.Job, _e: job.ToolAborted) -> Step[job.Job, Any]:
+    return Step(t)
 
 
 def _all_of_it(t: job.Job, e: SubtasksCompleted) -> Step[job.Job, Any]:
@@ -176,6 +191,28 @@ MUTANTS: Final[Mutants] = {
     "a task that goes on still lacks something": (
         "when it has what it lacked",
         lambda: _with(row(State.BLOCKED, job.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
+    ),
+    "the abort of a tool ends the session": (
+        "goes on",
+        lambda: _with(row(WORKED_AT, job.ToolAborted, State.OPEN, when=rules.says_its_owner), ABORTING),
+    ),
+    "how far an abort reached is forgotten": (
+        "goes on",
+        lambda: _with(
+            row(WORKED_AT, job.ToolAborted, STAY, _forgets_who_was_meant, when=rules.says_its_owner), ABORTING
+        ),
+    ),
+    "what is aborted while it rests is not known to be": (
+        "is known to be",
+        lambda: _with(row(rules.NOT_NOW, job.Aborted, STAY, _forgets_the_abort, when=rules.may_come_again), ABORTING),
+    ),
+    "what is aborted goes on": (
+        "is known to be",
+        lambda: _with(row(rules.CANCELLABLE, job.Aborted, STAY, rules.condemn, when=rules.has_aborts), ABORTING),
+    ),
+    "what a person has tried again is aborted all the same": (
+        "has it tried again",
+        lambda: _with(row(FAILED, job.RetryGranted, STAY, _wants_it_still_less), ABORTING),
     ),
     "what has failed does not rest": (
         "when it has rested",

@@ -66,7 +66,7 @@ def small(key: str = "", path: tuple[str, ...] = ()) -> dict[str, Any]:
     prompt = {"prompt_file": "fleet.toml"} if key == "prompt_file" else {"prompt": "Write hello.txt"}
     runs = {"kind": "python", "target": "a:B"} if python else {"command": ["sh", "{prompt}"]}
     return {
-        "fleet": {"name": "demo", "retry": {}, "restart": {}, "preemption": {}, "budget": {}},
+        "fleet": {"name": "demo", "retry": {}, "restart": {}, "preemption": {}, "aborts": {}, "budget": {}},
         "agents": [{"name": "coder", "roles": ["review"], "restart": {}, "budget": {}, **runs}],
         "tasks": [{"id": "T1", "budget": {}, **prompt}],
         "interpreters": [{"use": "pager"}],

@@ -45,6 +45,9 @@ OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
 OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
 """Rules of a fleet in which tasks make room for what comes first."""
 
+OF_ABORTS = frozenset({"spread", "catch_up"})
+"""Rules of a fleet in which something may be aborted."""
+
 OF_SERVICES = frozenset({"close_down"})
 """Rules of a fleet that has services."""
 
@@ -55,7 +58,7 @@ TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw"),
+        *("trust_again", "withdraw", "catch_up"),
     }
 )
 """Rules that many seeds do without."""
@@ -85,6 +88,7 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     kinds |= {**dict.fromkeys(RENEWED, "renewed-"), **dict.fromkeys(OF_TRUST, "trusted-")}
     kinds |= {**dict.fromkeys(OF_SILENCE, "stalling-"), **dict.fromkeys(OF_RESTARTS, "restarts-")}
     kinds |= dict.fromkeys(OF_PREEMPTION, "preempting-")
+    kinds |= dict.fromkeys(OF_ABORTS, "aborts-")
     kinds |= dict.fromkeys(OF_SERVICES, "serving-")
     kinds |= dict.fromkeys(OF_ORPHANS, "orphans-")
     target = named(f"fleet-{kinds.get(name, '')}2x3")

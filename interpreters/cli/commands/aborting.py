@@ -1,0 +1,94 @@
+"""``abort``: a tool, by the agent that called it; or the siblings of a task, or a task, with all that is below.
+
+Who is taken along is for the board to say; here it is only said beforehand what it would be, by the same formulas.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from lifefold.core.fleet import board, job
+from lifefold.core.fleet.aborts import family, is_to_end
+from lifefold.core.fleet.work import tasks_of
+from lifefold.core.kernel import Aggregate
+from lifefold.core.policy.abort import AbortScope, affected, escalated
+from lifefold.core.task import State
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.names import must_be_there
+from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+
+
+def abort(arguments: Namespace) -> int:
+    """Say that a tool was aborted, or abort the siblings of a task, or the task."""
+    scope, name = AbortScope(arguments.scope), arguments.task or os.environ.get("LIFEFOLD_TASK", "")
+    if not name:
+        raise BadInput("TASK is missing; a session of the fleet has it in its environment, as LIFEFOLD_TASK")
+    if arguments.because:
+        posting.must_be_text("the reason", arguments.because)
+    event = _of_tool(arguments) if scope is AbortScope.TOOL else _of_tasks(arguments, scope)
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        of = aggregates[board.NAME]
+        must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
+        record: job.Job = of.record(f"task:{name}")
+        why = _why_not(record, event)
+        yield (
+            Refused(name, f"{REFUSED}{why}")
+            if why
+            else Said(name, board.NAME, f"task:{name}", event, _reached(of, record, scope))
+        )
+
+    return posting.say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+
+
+def _of_tool(arguments: Namespace) -> job.ToolAborted:
+    claim = arguments.claim or os.environ.get("LIFEFOLD_CLAIM", "")
+    if not claim.isdecimal():
+        raise BadInput(f"--claim: found {claim!r}; accepted: the number of a claim; a session has it as LIFEFOLD_CLAIM")
+    posting.must_be_text("--tool", arguments.tool)
+    return job.ToolAborted(int(claim), arguments.tool, arguments.because)
+
+
+def _of_tasks(arguments: Namespace, scope: AbortScope) -> job.AbortWanted:
+    for option, value in (("--tool", arguments.tool), ("--claim", arguments.claim)):
+        if value:
+            raise BadInput(f"{option} is for --scope tool; a person aborts --scope {scope} without it")
+    return job.AbortWanted(scope, arguments.because)
+
+
+def _why_not(record: job.Job, event: job.ToolAborted | job.AbortWanted) -> str:
+    """Say why that cannot be said at a task; nothing if it can."""
+    if record.fate is None:
+        return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id} ends it, with its parts"
+    if record.state in {State.CLOSED, State.CANCELLED}:
+        return f"it is {record.state}: nothing can be aborted there any more"
+    if isinstance(event, job.ToolAborted):
+        return _why_not_of_tool(record, event)
+    if event.scope is AbortScope.SIBLING and not record.parent:
+        return "it is no part of a task, and so it has no siblings"
+    if event.scope is AbortScope.SESSION and record.state not in job.CANCELLABLE:
+        return f"it is {record.state}: {INSTEAD_OF_CANCELLING[record.state](record)}"
+    return ""
+
+
+def _why_not_of_tool(record: job.Job, event: job.ToolAborted) -> str:
+    if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
+        return f"it is {record.state}: only who has a task in hand calls tools for it"
+    if record.epoch != event.epoch:
+        return f"claim {event.epoch} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+    return ""
+
+
+def _reached(of: Aggregate, record: job.Job, scope: AbortScope) -> str:
+    """Say who is aborted by that."""
+    policy = job.Fate().policy if record.fate is None else record.fate.policy
+    found = [each.session for each in affected(family(of, record.id), record.id, scope, policy)]
+    names = [each for each in found if is_to_end(of.record(f"task:{each}"))]
+    said = _ONLY_SAID if escalated(scope, policy) is AbortScope.TOOL else "nobody is left to be aborted"
+    return f"aborted: {' '.join(names)}" if names else said
+
+
+_ONLY_SAID: Final = "noted; the session goes on, and nobody else is affected"

@@ -1,0 +1,110 @@
+"""A tool, the siblings of a task, and a whole family are aborted, with real processes: who is gone, and who goes on."""
+
+import os
+import select
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import HANG_S, Ground, Run
+from fleet_log import ME
+
+AGENT = r"""
+import os, pathlib, subprocess, sys, time
+
+counts, task = pathlib.Path(os.environ["COUNTS"]), os.environ["LIFEFOLD_TASK"]
+lifefold = [sys.executable, "-m", "lifefold.interpreters.cli"]
+if "+" not in task:
+    parts = [word for n in (1, 2, 3) for word in ("--part", f"do part {n}")]
+    subprocess.run([*lifefold, "split", *parts], check=True)
+    time.sleep(600)
+(counts / f"{task}.pid").write_text(str(os.getpid()))
+(counts / f"{task}.gate").open().read()
+if task.endswith("+1"):
+    abort = ["abort", "--scope", "tool", "--tool", "tests", "--because", "out of memory"]
+    (counts / "said").write_text(subprocess.run([*lifefold, *abort], capture_output=True, text=True).stdout)
+(counts / f"{task}-late.gate").open().read()
+pathlib.Path("done.txt").write_text("done")
+"""
+
+PARTS = ("T+1", "T+2", "T+3")
+OTHERS = PARTS[1:]
+
+
+def prepared(folder: Path, *keys: str) -> Ground:
+    """Return the ground of three agents, with a task that the first of them splits in three."""
+    gates = (*PARTS, *(f"{name}-late" for name in PARTS))
+    ground = Ground(folder).prepare("T", agents=3, repository=False, gates=gates)
+    (folder / "agent.py").write_text(AGENT)
+    table = "\n".join(("[fleet.aborts]", *keys))
+    text = ground.fleet.read_text().replace('verify = [["test", "-s", "T.txt"]]', "")
+    ground.fleet.write_text(text.replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
+    return ground.demand("T", "max_subtasks = 3")
+
+
+@contextmanager
+def at_work(of: Ground) -> Generator[tuple[Run, dict[str, int]]]:
+    """Run the fleet until the first part has said that its tool was aborted, and waits; with a handle of each process.
+
+    Sessions of the other two are at work meanwhile, and have not ended by themselves.
+    """
+    with of.running() as run, ExitStack() as held:
+        for name in OTHERS:
+            held.enter_context(of.at_gate(name))
+        with of.at_gate("T+1"):
+            pids = {name: int((of.folder / "counts" / f"{name}.pid").read_text()) for name in PARTS}
+            handles = {name: os.pidfd_open(pid) for name, pid in pids.items()}
+            for each in handles.values():
+                held.callback(os.close, each)
+        with of.at_gate("T+1-late"):
+            yield run, handles
+        run.rest()
+
+
+def is_over(handle: int, within_s: float = HANG_S) -> bool:
+    """Tell whether a process ends within a time."""
+    return bool(select.select([handle], [], [], within_s)[0])
+
+
+def states(of: Ground) -> dict[str, str]:
+    """Return the states of all tasks."""
+    return {each["id"]: each["state"] for each in of.json("tasks")}
+
+
+def test_a_tool_takes_siblings_along_if_the_fleet_file_says_so_and_the_caller_goes_on(tmp_path: Path) -> None:
+    """Their processes are gone, its own is not; it ends its work, which counts. The log and ``why`` say why."""
+    of = prepared(tmp_path, "tool_to_sibling = true")
+    with at_work(of) as (_, processes):
+        assert (tmp_path / "counts" / "said").read_text() == "T+1: aborted: T+2 T+3\n"
+        assert all(is_over(processes[name]) for name in OTHERS)
+        assert not is_over(processes["T+1"], 0)
+        assert states(of) == {"T": "BLOCKED", "T+1": "IN_PROGRESS", "T+2": "CANCELLED", "T+3": "CANCELLED"}
+    assert states(of)["T+1"] == "CLOSED"
+    assert of.processes() == []
+    reason = "sibling_aborted: the tool tests was aborted at T+1: out of memory"
+    assert {each["reason"] for each in of.json("tasks") if each["id"] in OTHERS} == {reason}
+    assert "its tool tests was aborted, and its session goes on: out of memory" in of.call("why", "T+1").stdout
+    assert reason in of.call("why", "T+2").stdout
+    written = {(each["entity_id"], each["abort_reason"]) for each in of.json("log") if each["abort_reason"]}
+    assert {name.rpartition("task:")[2] for name, why in written if why == "sibling_aborted"} == {*OTHERS}
+
+
+@pytest.mark.campaign
+def test_a_person_aborts_siblings_and_then_the_whole_family(tmp_path: Path) -> None:
+    """A tool alone takes nobody along; each command says beforehand whom it reaches, and nothing is left in the end."""
+    of = prepared(tmp_path)
+    with at_work(of) as (_, processes):
+        assert (tmp_path / "counts" / "said").read_text().startswith("T+1: noted; the session goes on")
+        assert states(of) == {"T": "WAITING_FOR_SUBTASKS", **dict.fromkeys(PARTS, "IN_PROGRESS")}
+        done = of.call("abort", "T+1", "--scope", "sibling", "--because", "a dead end").stdout
+        assert done == "T+1: aborted: T+2 T+3\n"
+        assert all(is_over(processes[name]) for name in OTHERS)
+        assert not is_over(processes["T+1"], 0)
+        said = [line for line in of.call("why", "T+1").stdout.splitlines() if ME in line]
+        assert "aborted its siblings, with all that is below them: a dead end" in said[-1]
+        assert of.call("abort", "T", "--scope", "session").stdout == "T: aborted: T T+1\n"
+        assert is_over(processes["T+1"])
+    assert set(states(of).values()) == {"CANCELLED"}
+    assert of.processes() == []
