@@ -16,7 +16,7 @@ from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts, Resource
 from lifefold.core.fleet import intent, job, purse, seat
 from lifefold.core.fleet.job import Job
-from lifefold.core.fleet.work import tasks_of, whole_of, work_of
+from lifefold.core.fleet.work import CLAIMED, tasks_of, whole_of, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Entity, Property, Transition, always, replace, rule
 from lifefold.effects import Tell
 
@@ -173,16 +173,13 @@ _PLACES: Final = {Resource.MONEY: 2, Resource.TOKENS: 0, Resource.TIME: 1, Resou
 
 def workers_have_their_share(board: Aggregate) -> bool:
     """Whoever has claimed a task to work at it holds a share of every purse that is concerned."""
-    claimed = (each for each in tasks_of(board) if each.state in _CLAIM)
+    claimed = (each for each in tasks_of(board) if each.state in CLAIMED)
     return all(
         each.owner in board.entities[ref].record.holders
         for each in claimed
         for ref in _concerned(each.owner, each.id)
         if ref in board.entities
     )
-
-
-_CLAIM: Final = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
 
 
 def shares_have_a_worker(board: Aggregate) -> bool:

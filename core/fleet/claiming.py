@@ -12,7 +12,7 @@ from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts
 from lifefold.core.fleet import assignment, budgets, job, pace, purse, room, seat
 from lifefold.core.fleet.job import Job
-from lifefold.core.fleet.work import work_of
+from lifefold.core.fleet.work import CLAIMED, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
 from lifefold.core.task import Stage
 from lifefold.effects import Tell
@@ -103,7 +103,7 @@ def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
 @rule(on=job.machine)
 def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
-    if transition.before is None or transition.before.state not in _CLAIM or transition.after.state in KEPT:
+    if transition.before is None or transition.before.state not in _OPEN_ENDED or transition.after.state in KEPT:
         return
     before: Job = transition.before.record
     worker = f"worker/{before.owner}"
@@ -124,11 +124,11 @@ def _within_ms(board: Aggregate, record: Job) -> int:
     return found.record.within_ms if found is not None and makes_room else 0
 
 
-_CLAIM = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
-"""While these hold, a task is its owner's to work on."""
+_OPEN_ENDED = CLAIMED | {task.State.ORPHANED}
+"""While these hold, a task is its owner's, and not known to be done."""
 
-KEPT = _CLAIM | {task.State.ORPHANED, task.State.DONE}
-"""And in these it stays the owner's, if it has one.
+KEPT = _OPEN_ENDED | {task.State.DONE}
+"""And in this it stays the owner's, if it has one.
 
 What a dead session has left is still to be looked at, and what is done to be verified and merged.
 """

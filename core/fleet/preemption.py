@@ -7,7 +7,8 @@ recall; its session is interrupted, and who asks for work then is given what com
 
 So that nobody is asked in vain, a task has no more than one worker asked for it. When it needs that one no more (it was
 given to somebody else, or is cancelled), the room is for the next that waits, before anybody else is asked. A worker
-that goes makes no room, and then somebody else may be asked.
+that goes makes no room, nor does one that is free and may not take what it was asked for any more (it was demoted, or
+its budget is spent); then somebody else may be asked.
 
 It ends: what makes room comes after what it is made for, so that two tasks never take turns at it.
 """
@@ -58,12 +59,13 @@ def rooms(workers: tuple[str, ...], within_ms: int) -> dict[str, room.Room]:
 def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Somebody is asked to make room for a task that waits, whatever has just made that necessary.
 
-    Nobody is as long as somebody is about to be given a task. The next is asked when this one has lost its task.
+    Nobody is as long as somebody is about to be given a task. The next is asked when this one has lost its task, and
+    before that is settled who waits although it was asked: what its room is for it may not take any more.
     """
     if work_of(board).is_preempting and not isinstance(
         transition.event, task.Claimed | purse.Reserve | room.RoomWanted
     ):
-        asked = None if claiming.next_pair(board) else next_asked(board)
+        asked = None if claiming.next_pair(board) else _given_up(board) or next_asked(board)
         if asked is not None:
             yield asked
 
@@ -93,6 +95,16 @@ def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
     if worker in work_of(board).makes_room:
         yield Dispatch(room_of(worker), room.RoomUsed())
+
+
+def _given_up(board: Aggregate) -> Dispatch | None:
+    """Return that somebody who waits makes room no more, when nothing can be given to anybody; None if nobody does."""
+    idle = next((each for each in sorted(work_of(board).makes_room) if _waits(board, each)), None)
+    return None if idle is None else Dispatch(room_of(idle), room.RoomUsed())
+
+
+def _waits(board: Aggregate, worker: str) -> bool:
+    return board.record(f"seat:{worker}").state is seat.State.WAITING
 
 
 # Who is asked
@@ -198,6 +210,12 @@ def nobody_is_kept_waiting(board: Aggregate) -> bool:
     return not work_of(board).is_preempting or claiming.next_pair(board) is not None or next_asked(board) is None
 
 
+def nobody_waits_in_his_room(board: Aggregate) -> bool:
+    """Whoever makes room and waits is about to be given something; else the room is of no use, and not his."""
+    waits = any(_waits(board, name) for name in _asked_rooms(board))
+    return not waits or claiming.next_pair(board) is not None
+
+
 def is_there(board: Aggregate) -> bool:
     """Whoever makes room is there: of one who is gone nobody waits for it."""
     seats = (board.entities.get(f"seat:{name}") for name in _asked_rooms(board))
@@ -237,6 +255,7 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
         always("at most one worker is asked to make room for a task", asks_one),
         always("nobody works at what comes later while a task waits that he may take", nobody_is_kept_waiting),
     ),
+    always("nobody makes room and waits for what he may not take", nobody_waits_in_his_room),
     always("who is asked to make room was at what it had to let go, and works at nothing", has_let_go),
     always("whoever makes room is there", is_there),
     always_step("what is given back has not failed by that", is_no_failure),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from lifefold.core import task
 from lifefold.core.fleet import job, seat
 from lifefold.core.fleet.job import Job
-from lifefold.core.fleet.work import somebody_may, work_of
+from lifefold.core.fleet.work import CLAIMED, somebody_may, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
 from lifefold.core.policy.access import succeeded
 
@@ -69,8 +69,11 @@ def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         )
 
 
-IN_HAND = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS})
-"""While these hold, a task can be taken from its owner; what is done cannot (E16)."""
+IN_HAND = CLAIMED | {task.State.ORPHANED}
+"""While these hold, a task can be taken from its owner; what is done cannot (E16).
+
+What a dead session has left is not known to be done.
+"""
 
 
 def is_allowed(record: Job, owner: seat.Seat) -> bool:

@@ -130,6 +130,20 @@ def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
     assert states(of, f"of-{lets_go}") == ["OPEN"]
 
 
+def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one_is_asked() -> None:
+    """Its room is of no use to anybody: nobody waits for it."""
+    trusted = AccessLevel.TRUSTED
+    sat = {f"seat:{name}": seat.Seat(trust=Trust(trusted)) for name in ("ann", "bob")}
+    lower = (make("L1", priority=3, level=trusted), make("L2", priority=4, level=trusted))
+    of = ask(opened(*lower, seats={}, **sat, **preemption.rooms(("ann", "bob"), DEADLINE_MS)), "ann", "bob")
+    add(of, "X", 1, level=trusted)
+    assert asked(of) == {"bob": "X"}
+    of.give("seat:bob", seat.Demoted())
+    assert asked(of) == {"bob": "X"}
+    assert asked(ask(of, "bob")) == {"ann": "X"}
+    assert assigned(ask(of, "ann")) == [("worker/ann", "X")]
+
+
 def test_one_is_asked_for_a_task_however_long_it_waits() -> None:
     """Whatever else happens meanwhile."""
     of = add(busy(2, 2), "X", 1)

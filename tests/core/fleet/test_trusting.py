@@ -208,12 +208,15 @@ def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> No
 
 
 @pytest.mark.parametrize("event", [seat.Demoted("no"), seat.Violated("no")])
-@pytest.mark.parametrize("begun", [True, False])
-def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(event: Event, begun: bool) -> None:  # noqa: FBT001 - a case
-    """It is told so; another one, who may, is given it."""
+@pytest.mark.parametrize(
+    "said", [(), (task.Started,), (task.Started, task.Orphaned)], ids=["claimed", "begun", "orphan"]
+)
+def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(
+    event: Event, said: tuple[type[task.OwnerReport], ...]
+) -> None:
+    """It is told so; another one, who may, is given it. Nor is it asked what its dead session has left of it."""
     of = ask(board_of(make("T1", level=TRUSTED), ann=Trust(TRUSTED), bob=Trust(TRUSTED)), "ann")
-    if begun:
-        say(of, "T1", task.Started)
+    say(of, "T1", *said)
     ask(of, "bob").give("seat:ann", event)
     assert [to for to, _ in recalled(of)] == ["worker/ann"]
     assert of.record("task:T1").owner == "bob"
