@@ -87,7 +87,7 @@ def reserve(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is through with its task, or gone, has its shares settled with what it has spent."""
     event = transition.event
-    if transition.before is None or not isinstance(event, seat.WorkWanted | seat.WorkerGone):
+    if transition.before is None or not isinstance(event, seat.WorkWanted | seat.WorkLeft | seat.WorkerGone):
         return
     agent, name = transition.entity.removeprefix("seat:"), transition.before.record.task
     for ref in _concerned(agent, name) if name else ():
@@ -96,7 +96,7 @@ def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(ref, purse.Settle(agent, _cost(entity.record, event)))
 
 
-def _cost(p: purse.Purse, event: seat.WorkWanted | seat.WorkerGone) -> Amounts:
+def _cost(p: purse.Purse, event: seat.WorkWanted | seat.WorkLeft | seat.WorkerGone) -> Amounts:
     """Return what was spent; whoever has not said it has spent its share at least, if the fleet wants it so."""
     least = p.share if p.charges_the_silent and event.silent else Amounts()
     spent = event.spent

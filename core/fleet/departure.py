@@ -8,9 +8,11 @@ for another worker is in nobody's hand.
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from lifefold.core import session
-from lifefold.core.fleet import assignment, intent, mailbox, metering, restarts, seat, supervision
-from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always
+from lifefold.core.fleet import assignment, intent, mailbox, meter, metering, restarts, seat, supervision
+from lifefold.core.kernel import Aggregate, Dispatch, Overview, Property, Scene, Transition, always, seeing
 from lifefold.effects import Tell
 
 
@@ -32,6 +34,21 @@ def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatc
     """Nobody reads what is sent to an agent that has stopped for good: senders are told so (D14)."""
     if transition.entered in _ENDS and is_gone(worker):
         yield Dispatch("mailbox", mailbox.MailboxClosed())
+
+
+def step_back(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Who is told to rest, and has nothing in hand, keeps no share of a budget for that: others may have it."""
+    came = transition.entered in {assignment.State.IDLE, *intent.RESTS} or isinstance(
+        transition.event, meter.SessionEnded
+    )
+    if came and meter.REF in worker.entities and _rests(worker):
+        yield Tell("board", f"seat:{worker.key}", seat.WorkLeft(*metering.spent(worker)))
+        yield Dispatch(meter.REF, meter.Told())
+
+
+def _rests(worker: Aggregate) -> bool:
+    idle = worker.record("assignment").state is assignment.State.IDLE and not metering.is_counting(worker)
+    return idle and worker.record("intent").state in intent.RESTS and not is_gone(worker)
 
 
 def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
@@ -77,4 +94,35 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
     always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
     always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
+)
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """Who holds a share of a budget, as the board has it; of a worker, whether it rests with nothing in hand."""
+
+    holders: frozenset[str] = frozenset()
+    rests: bool = False
+
+
+def shares(of: Aggregate) -> Shares:
+    """Return what is looked at to see that nobody keeps a share for nothing."""
+    if of.kind != "board":
+        return Shares(rests=meter.REF in of.entities and _rests(of))
+    purses = (each.record for ref, each in of.entities.items() if ref.startswith("purse:"))
+    return Shares(frozenset(name for each in purses for name in each.holders))
+
+
+def nobody_keeps_a_share_for_nothing(fleet: Overview) -> bool:
+    """When nothing is under way, who rests with nothing in hand holds no share."""
+    seen = fleet.aggregates.items()
+    held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
+    rest = {name.partition("/")[2] for name, each in seen if isinstance(each, Shares) and each.rests}
+    return bool(fleet.under_way) or not held & rest
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+    shares,
+    always(
+        "when every message has arrived, nobody who rests keeps a share for nothing", nobody_keeps_a_share_for_nothing
+    ),
 )

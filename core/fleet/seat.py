@@ -44,6 +44,13 @@ class WorkWanted(Event, frozen=True):
     silent: bool = False
 
 
+class WorkLeft(Event, frozen=True):
+    """The worker has nothing in hand, and wants nothing for now. Its sessions have ``spent`` so much, as above."""
+
+    spent: Amounts = Amounts()
+    silent: bool = False
+
+
 class Seated(Event, frozen=True):
     """The worker was given a task."""
 
@@ -133,7 +140,7 @@ def give(s: Seat, e: Seated) -> Step[Seat, Never]:
     return Step(replace(s, task=e.task))
 
 
-def empty(s: Seat, _e: WorkWanted) -> Step[Seat, Never]:
+def empty(s: Seat, _e: WorkWanted | WorkLeft) -> Step[Seat, Never]:
     """Forget the task: the worker is done with it."""
     return Step(replace(s, task=""))
 
@@ -205,18 +212,26 @@ def stays_where_it_is(step: Transition) -> bool:
     return step.before is None or not is_said or step.after.state is step.before.state
 
 
+_AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
     always_step("an agent's level moves by its formula only", moves_by_the_formula),
     always_step("nobody goes anywhere by what is said of its trust, or of its restarts", stays_where_it_is),
     leads_where(
-        "whoever wants work waits, whoever has a task works, and whoever goes is gone",
-        {WorkWanted: (State.WAITING,), Seated: (State.WORKING,), WorkerGone: (State.GONE,)},
+        "whoever wants work waits, whoever has a task works, and whoever wants none, or goes, is not there for any",
+        {
+            WorkWanted: (State.WAITING,),
+            WorkLeft: (State.AWAY,),
+            Seated: (State.WORKING,),
+            WorkerGone: (State.GONE,),
+        },
     ),
-    takes("an agent that fell is heard", {State.WORKING: (RestartWanted, RestartDone)}),
+    takes("an agent that fell is heard", dict.fromkeys(_AT_REST_OR_WORK, (RestartWanted, RestartDone))),
+    takes("that nothing is in hand is heard", dict.fromkeys(_AT_REST_OR_WORK, (WorkLeft,))),
     *is_over_with(State.AWAY, WorkWanted, WorkerGone),
     *is_over_with(State.WAITING, Seated, WorkerGone),
-    *is_over_with(State.WORKING, WorkWanted, WorkerGone),
+    *is_over_with(State.WORKING, WorkWanted, WorkLeft, WorkerGone),
 )
 
 PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
@@ -230,8 +245,9 @@ machine = Machine(
         row(State.AWAY, WorkWanted, State.WAITING),
         row(State.WAITING, Seated, State.WORKING, give),
         row(State.WORKING, WorkWanted, State.WAITING, empty),
-        row(State.WORKING, RestartWanted, STAY),
-        row(State.WORKING, RestartDone, STAY),
+        row(_AT_REST_OR_WORK, WorkLeft, State.AWAY, empty),
+        row(_AT_REST_OR_WORK, RestartWanted, STAY),
+        row(_AT_REST_OR_WORK, RestartDone, STAY),
         row(PRESENT, WorkerGone, State.GONE, leave),
         row(PRESENT, Succeeded, STAY, earn, when=has_trust),
         row(PRESENT, Promoted, STAY, promote, when=has_trust),

@@ -362,6 +362,7 @@ aggregate = AggregateType(
         *(rule(on=each)(restarts.ask) for each in (supervision.machine, assignment.machine)),
         restarts.begin_anew,
         *(rule(on=each)(departure.close_mailbox) for each in (agent, supervision.machine)),
+        *(rule(on=each)(departure.step_back) for each in (assignment.machine, intent.machine, meter.machine)),
         *(rule(on=each)(departure.leave) for each in (agent, assignment.machine, supervision.machine)),
     ),
     commands={

@@ -28,7 +28,7 @@ NOT_SEEN = {
 OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
 """Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
 
-OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "told"})
+OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "told", "step_back"})
 """Rules of what only a fleet has whose sessions are limited."""
 
 RENEWED = frozenset({"reopen"})
