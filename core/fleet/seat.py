@@ -214,6 +214,11 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         {WorkWanted: (State.WAITING,), Seated: (State.WORKING,), WorkerGone: (State.GONE,)},
     ),
     takes("an agent that fell is heard", {State.WORKING: (RestartWanted, RestartDone)}),
+    takes(
+        "whatever is said of an agent's trust is heard while it is there",
+        {(State.AWAY, State.WAITING, State.WORKING): (Succeeded, Promoted, Demoted, Violated)},
+        when=lambda e: e.record.trust is not None,
+    ),
     *is_over_with(State.AWAY, WorkWanted, WorkerGone),
     *is_over_with(State.WAITING, Seated, WorkerGone),
     *is_over_with(State.WORKING, WorkWanted, WorkerGone),

@@ -7,10 +7,10 @@ from typing import Final
 import pytest
 
 from mutation_results import PAGE
-from rule_campaign import SOURCES, Campaign, Fate
+from rule_campaign import Campaign, Fate
 from rule_modules import elsewhere
 from rule_mutation import Mistake
-from rule_results import kept, reason, section, whole_page
+from rule_results import PARTS, kept, reason, section, whole_page
 
 WHERE: Final = "one agent, one task after another"
 """The small fleet in which some are tried here."""
@@ -38,7 +38,7 @@ def campaign() -> Campaign:
 @cache
 def mistakes() -> dict[str, Mistake]:
     """Return all mistakes by name."""
-    return {each.name: each for source in SOURCES for each in source.mistakes()}
+    return {each.name: each for source in PARTS.values() for each in source.mistakes()}
 
 
 @pytest.mark.parametrize(("name", "promise"), FOUND.items(), ids=FOUND)
@@ -81,7 +81,9 @@ def test_every_survivor_has_a_reason() -> None:
 def test_the_page_is_what_the_campaigns_have_found() -> None:
     """Of the lifecycles and of the fleet's rules."""
     assert PAGE.read_text() == whole_page()
-    assert {each.name: each.mistakes for each in kept()} == Counter(f"fleet-{each.of}" for each in mistakes().values())
+    assert {each.name: each.mistakes for each in kept()} == Counter(
+        f"fleet-{each.part}" for each in mistakes().values()
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,29 @@
 """What came of all mistakes in the fleet's rules, as ``tests/mutants/results`` has it, and what the page says of it."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import msgspec
 
-from mutation_results import FOLDER, page
+from lifefold.core.kernel import replace
+from mutation_results import FOLDER, ROOT, page
 from mutation_results import kept as kept_of_lifecycles
-from rule_campaign import SOURCES, Campaign, Ended, Fate
+from rule_campaign import Ended, Fate, campaign_of
+from rule_mutation import Mistake
+from rule_sources import FEATURES, SOURCES
 from simulated_results import kept as simulated
 from simulated_results import section as simulated_section
 from small_fleets import SMALL
 
-NAMES: Final = tuple(f"fleet-{source.of.kind}" for source in SOURCES)
-"""The parts of the campaign: the rules of each type of aggregate."""
+PARTS: Final = {f"fleet-{source.name}": source for source in (*SOURCES, *FEATURES)}
+"""The parts of the campaign: the rules of each type of aggregate, and those of what only some fleets have."""
+
+NAMES: Final = tuple(PARTS)
 
 HEAD: Final = """
 ## The rules of the fleet
@@ -84,11 +93,64 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items()))
 
 
-def run(name: str) -> Rules:
-    """Try all mistakes of a part."""
-    campaign = Campaign()
-    own = (each for each in campaign.mistakes if f"fleet-{each.of}" == name)
-    return result(name, map(campaign.attempt, own))
+def run(name: str, within_s: float = math.inf) -> Rules:
+    """Try all mistakes of a part, or as many as there is time for; what was tried before of the same need not be again.
+
+    They are tried in an order that takes from everywhere: so those that are left are not all of the same rules.
+    """
+    campaign = campaign_of(PARTS[name])
+    until_s, tried = monotonic() + within_s, Tried(name)
+    every = sorted(campaign.mistakes, key=lambda each: sha256(each.name.encode()).digest())
+    ended = {each.name: found for each in every if (found := tried.known(each)) is not None}
+    for each in every:
+        if each.name not in ended and monotonic() < until_s:
+            ended[each.name] = campaign.attempt(each)
+            tried.keep(ended[each.name])
+    found = result(name, (ended[each.name] for each in campaign.mistakes if each.name in ended))
+    return replace(found, mistakes=len(campaign.mistakes), untried=len(campaign.mistakes) - len(ended))
+
+
+class Tried:
+    """What became of the mistakes of a part that were tried, as long as nothing of what they depend on is changed."""
+
+    def __init__(self, name: str) -> None:
+        """Read it."""
+        text = b"".join(path.read_bytes() for path in sorted(_depended_on()))
+        self._file: Final = CACHE / sha256(text).hexdigest()[:16] / f"{name}.jsonl"
+        lines = self._file.read_bytes().splitlines() if self._file.exists() else []
+        self._known: Final = {each.mistake: each for each in (msgspec.json.decode(one, type=One) for one in lines)}
+
+    def known(self, mistake: Mistake) -> Ended | None:
+        """Return what became of a mistake; None if that is not known."""
+        one = self._known.get(mistake.name)
+        return None if one is None else Ended(mistake, Fate(one.fate), one.where, one.by, one.differs)
+
+    def keep(self, ended: Ended) -> None:
+        """Write down what became of one."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        one = One(ended.mistake.name, str(ended.fate), ended.where, ended.by, ended.differs)
+        with self._file.open("ab") as file:
+            file.write(msgspec.json.encode(one) + b"\n")
+
+
+class One(msgspec.Struct, frozen=True):
+    """What became of one mistake."""
+
+    mistake: str
+    fate: str
+    where: str
+    by: str
+    differs: tuple[str, ...]
+
+
+CACHE: Final = ROOT / ".cache" / "mutants"
+"""Where that is kept, so that a campaign that was broken off goes on where it was."""
+
+
+def _depended_on() -> Iterator[Path]:
+    yield from (ROOT / "core").rglob("*.py")
+    yield from (ROOT / "interpreters" / "check").rglob("*.py")
+    yield from (each for each in Path(__file__).parent.glob("*.py") if "results" not in each.name)
 
 
 def keep(found: Rules) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from board_minutes import Minutes, take_down
 from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, board, doors, intent, job, mailbox, promises, seat, system, worker
+from lifefold.core.fleet import assignment, board, doors, intent, job, mailbox, promises, purse, seat, system, worker
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
@@ -78,7 +78,9 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, stopped=True, failing=False)
         case session.SessionExited():
             now = replace(now, failing=_has_failed(transition, transition.event))
-        case assignment.WorkFailed() | assignment.Dropped():
+        case session_profiles.Stalled():
+            now = replace(now, failing=True)
+        case assignment.WorkFailed() | assignment.SessionDied() | assignment.Dropped():
             wrong = now.failing is isinstance(transition.event, assignment.Dropped)
             now = replace(now, failing=False, unfair=now.unfair or wrong)
         case _:
@@ -120,10 +122,26 @@ TAKEN: Final[Mapping[type[Event], str]] = {
 
 def remember_what_came(came: Outcomes, transition: Transition) -> Outcomes:
     """Take in what came of the claim in hand; of those before, the board has heard."""
-    if transition.before is None or type(transition.event) not in CAME:
+    word = _word_of(transition)
+    if transition.before is None or not word:
         return came
     brief: task.Brief = transition.before.record.brief
-    return frozenset({(brief.task, brief.epoch, CAME[type(transition.event)])})
+    return frozenset({(brief.task, brief.epoch, word)})
+
+
+def _word_of(transition: Transition) -> str:
+    """Return what came of a claim by this; nothing if that is not known yet. An orphan that is not the work has failed."""
+    if transition.before is None:
+        return ""
+    match transition.event:
+        case assignment.SessionDied() if transition.entered is assignment.State.IDLE:
+            return "given back"
+        case assignment.Inspected(differs=False):
+            return "failed"
+        case assignment.Rejected() if transition.before.record.is_orphan:
+            return "failed"
+        case _:
+            return CAME.get(type(transition.event), "")
 
 
 def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes:
@@ -176,8 +194,8 @@ def in_progress_is_run(fleet: Overview) -> bool:
 
 
 def outcomes(of: Aggregate) -> Outcomes:
-    """Return what came of claims, or was taken for that."""
-    found: Outcomes = of.views["outcomes"]
+    """Return what came of claims, or was taken for that; of a service nothing does."""
+    found: Outcomes = of.views.get("outcomes", Outcomes())
     return found
 
 
@@ -189,20 +207,31 @@ def taken_for_what_came(fleet: Overview) -> bool:
     return all(said.get((name, epoch), word) == word for name, epoch, word in known)
 
 
-def waits_for_more(of: Aggregate) -> bool:
-    """Tell of a board whether something is left to do, or may come, and of a worker whether it was not sent home.
+class Left(msgspec.Struct, frozen=True):
+    """Whether something is left to do on a board, or may come; ``spent`` are those who have nothing left to spend."""
+
+    is_much: bool
+    spent: frozenset[str] = frozenset()
+
+
+def waits_for_more(of: Aggregate) -> Left | bool:
+    """Return what is left of a board's work, and of a worker whether it was not sent home.
 
     What is asked for again after everybody was sent home is nobody's to do.
     """
     if of.kind != board.NAME:
-        return not of.views["diary"].sent_home
+        return of.kind != worker.KIND or not of.views["diary"].sent_home
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
-    return doors.are_open(of) or is_left
+    purses = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
+    spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and purse.is_spent_for_good(each))
+    return Left(doors.are_open(of) or is_left, spent)
 
 
 def nobody_is_sent_home(fleet: Overview) -> bool:
-    """Tell whether all are there as long as something is left to do, or may come."""
-    return not fleet.aggregates[board.NAME] or all(fleet.aggregates.values())
+    """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
+    left: Left = fleet.aggregates[board.NAME]
+    others = (each for name, each in fleet.aggregates.items() if name != board.NAME and name not in left.spent)
+    return not left.is_much or all(others)
 
 
 def brought_home(of: Aggregate) -> Claims:
