@@ -317,9 +317,10 @@ def begins_when_it_is_to(step: Transition) -> bool:
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
 
-def is_timed(e: Entity[Purse]) -> bool:
-    """A period goes on, and will end."""
-    return e.state in TOUCHED and e.record.period_ms > 0
+def ends_by_itself(e: Entity[Purse]) -> bool:
+    """A period that has begun is timed, if it is to end at all; and nothing else is."""
+    goes_on = e.state in TOUCHED and e.record.period_ms > 0
+    return (e.find(Refilled.__name__) is not None) is goes_on
 
 
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
@@ -332,9 +333,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("a period ends by its time alone, and begins with the first share", begins_when_it_is_to),
     always_step("a new period begins with what was overspent, and no more", begins_anew),
     *keeps_time({Refilled: (TOUCHED, period)}),
-    always(
-        "a period that has begun is over by itself", lambda e: (e.find(Refilled.__name__) is not None) is is_timed(e)
-    ),
+    always("a period that has begun is over by itself", ends_by_itself),
     takes(
         "whoever has no share can have one set aside where there is one",
         {(State.FULL, State.OPEN): (Reserve,)},

@@ -15,8 +15,8 @@ class Minutes(msgspec.Struct, frozen=True):
     plan (``decided``), and that its tasks were told the contrary (``contrary``); how parts were described by whoever
     split a task (``described``), and that one is another (``changed``); which places in the plan nobody has decided
     about (``planned``), and that somebody was given a task of an approved plan before a more urgent one (``early``);
-    that something was settled and is asked for again by people (``reopened``), also by what they have just let be spent,
-    or whom they have just promoted (``lifted``).
+    that something was settled and is asked for again by people (``reopened``), also by what they have just let be
+    spent, or by whom they have just promoted (``lifted``).
     """
 
     granted: str = ""
@@ -34,9 +34,13 @@ class Minutes(msgspec.Struct, frozen=True):
 
 
 def take_down(minutes: Minutes, transition: Transition) -> Minutes:
-    """Take in what has happened on the board."""
+    """Take in what has happened on the board, and whether people have just let more be done."""
     if not transition.actor.startswith("rule:"):
         minutes = replace(minutes, lifted=isinstance(transition.event, seat.Promoted | purse.Raise))
+    return _taken_down(minutes, transition)
+
+
+def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
     if transition.machine == proposal.machine.name:
         return replace(minutes, decided=transition.entered)
     if transition.machine != job.machine.name:

@@ -1,4 +1,4 @@
-"""Small fleets for mistakes in the rules of what a fleet has only if its file asks for it: each with what shows them."""
+"""Small fleets for mistakes in the rules of what a fleet has only if its file asks for it, with what shows them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -30,6 +30,8 @@ from lifefold.effects import Every
 from lifefold.interpreters.check.questions import few_uses, little_left, one_message
 from small_fleets import ONE_LETTER, Small
 
+_NO_CAPS: Final = Caps()
+_NO_RESTART: Final = Restart()
 _LADDER: Final = pulse.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
 _APPROVAL: Final = (proposal.PlanApproved,)
 _STOP: Final = (intent.StopWanted,)
@@ -39,12 +41,12 @@ def _agents(number: int, errors: int = 1) -> tuple[AgentPlan, ...]:
     return tuple(_agent(f"a{each}", errors) for each in range(number))
 
 
-def _agent(name: str, errors: int = 1, caps: Caps = Caps(), restart: Restart = Restart()) -> AgentPlan:
+def _agent(name: str, errors: int = 1, caps: Caps = _NO_CAPS, restart: Restart = _NO_RESTART) -> AgentPlan:
     limits = Limits(max_consecutive_errors=errors, max_total_errors=errors)
     return AgentPlan(name, limits, caps=caps, restart=restart)
 
 
-def _task(number: int, priority: int = 2, retries: int = 0, caps: Caps = Caps()) -> TaskPlan:
+def _task(number: int, priority: int = 2, retries: int = 0, caps: Caps = _NO_CAPS) -> TaskPlan:
     return TaskPlan(f"T{number}", "do it", priority=priority, max_retries=retries, caps=caps)
 
 

@@ -1,4 +1,4 @@
-"""The rules of a fleet, with what they look up: what every fleet has, and what only some do, each with its own fleets."""
+"""The rules of a fleet, with what they look up: those of every fleet, and those of some, each with small fleets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

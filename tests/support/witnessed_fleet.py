@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from board_ledger import Ledger, enter
 from board_minutes import Minutes, take_down
 from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import assignment, board, doors, intent, job, mailbox, promises, purse, seat, system, worker
@@ -130,7 +131,7 @@ def remember_what_came(came: Outcomes, transition: Transition) -> Outcomes:
 
 
 def _word_of(transition: Transition) -> str:
-    """Return what came of a claim by this; nothing if that is not known yet. An orphan that is not the work has failed."""
+    """Return what came of a claim by this, if that is known by now: an orphan that is not the work has failed."""
     if transition.before is None:
         return ""
     match transition.event:
@@ -300,6 +301,8 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),
         always("of an approved plan the most urgent task is given out first", lambda b: not b.views["minutes"].early),
         always("what is said of a plan is said of its tasks", lambda b: not b.views["minutes"].contrary),
+        always("nothing is taken from whoever is trusted far enough", lambda b: not b.views["ledger"].robbed),
+        always("a claim is charged what it has cost, or its share", lambda b: not b.views["ledger"].mischarged),
         always("whoever has waited longest is the next", lambda b: work_of(b).waiting == b.views["queue"]),
     ),
 }
@@ -314,6 +317,7 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "outcomes": View(frozenset(), remember_what_was_taken),
         "queue": View((), remember_who_waits),
         "minutes": View(Minutes(), take_down),
+        "ledger": View(Ledger(), enter),
     },
 }
 
