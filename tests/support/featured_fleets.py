@@ -22,6 +22,8 @@ from lifefold.core.fleet import (
     purse,
     seat,
 )
+from lifefold.core.fleet.plan import job_of
+from lifefold.core.kernel import replace
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.session import Limits
@@ -50,6 +52,8 @@ def _task(number: int, priority: int = 2, retries: int = 0, caps: Caps = _NO_CAP
     return TaskPlan(f"T{number}", "do it", priority=priority, max_retries=retries, caps=caps)
 
 
+_MAKES_ROOM: Final = Plan("small", _agents(1), (_task(0, 3),), preemption=Preemption(1))
+
 PREEMPTING: Final[Mapping[str, Small]] = {
     "one agent that makes room for one of two tasks": Small(
         Plan("small", _agents(1), (_task(0), _task(1, 1)), approve_plan=True, preemption=Preemption(1)),
@@ -57,9 +61,11 @@ PREEMPTING: Final[Mapping[str, Small]] = {
         commands=3,
     ),
     "one agent that makes room, three tasks": Small(
-        Plan("small", _agents(1), (_task(0, 3), _task(1, 1), _task(2, 2)), approve_plan=True, preemption=Preemption(1)),
-        {"task": (task.Approved, task.Cancelled), "plan": _APPROVAL},
-        commands=4,
+        _MAKES_ROOM,
+        {"task": (task.Cancelled,), "plan": _APPROVAL},
+        commands=2,
+        jobs=tuple(replace(job_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
+        plan_is=proposal.State.PROPOSED,
     ),
 }
 
@@ -67,8 +73,8 @@ ORPHANS: Final[Mapping[str, Small]] = {
     "one agent, what its dead session has left is verified": Small(
         Plan(
             "small",
-            _agents(1),
-            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY), _task(1)),
+            _agents(1, 2),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
         ),
         {"intent": _STOP, "task": (task.Cancelled,)},
         commands=1,
@@ -81,7 +87,7 @@ ORPHANS: Final[Mapping[str, Small]] = {
     "one agent, whose session has stalled or died, and is verified": Small(
         Plan(
             "small",
-            (AgentPlan("a0", _agents(1)[0].limits, stall=pulse.Limits(2, None, 4)),),
+            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=pulse.Limits(2, None, 4)),),
             (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY),),
         ),
         {"intent": (intent.HoldWanted, intent.RunWanted)},
@@ -98,10 +104,21 @@ WATCHED: Final[Mapping[str, Small]] = {
 }
 
 RESTARTED: Final[Mapping[str, Small]] = {
-    "one agent that is restarted": Small(
+    "one agent that is restarted when its orphan is known": Small(
         Plan(
             "small",
             (_agent("a0", restart=Restart(max_restarts=1)),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY), _task(1)),
+            restarts=Intensity(max_restarts=1),
+        ),
+        {"intent": _STOP},
+        commands=1,
+        within={**ONE_LETTER, "permit": few_uses},
+    ),
+    "one agent that is restarted": Small(
+        Plan(
+            "small",
+            (_agent("a0", restart=Restart(max_restarts=2)),),
             (_task(0, retries=1),),
             restarts=Intensity(max_restarts=2),
         ),
@@ -117,17 +134,6 @@ RESTARTED: Final[Mapping[str, Small]] = {
             restarts=Intensity(max_restarts=1),
         ),
         {},
-        within={**ONE_LETTER, "permit": few_uses},
-    ),
-    "one agent that is restarted when its orphan is known": Small(
-        Plan(
-            "small",
-            (_agent("a0", restart=Restart(max_restarts=1)),),
-            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY),),
-            restarts=Intensity(max_restarts=1),
-        ),
-        {"intent": _STOP},
-        commands=1,
         within={**ONE_LETTER, "permit": few_uses},
     ),
 }

@@ -20,7 +20,7 @@ from lifefold.interpreters.check.canonical import NOW_MS, blank
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.check.flaw import Flaw
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.parts import House, Letter, Part, Unaddressed
+from lifefold.interpreters.check.parts import House, Letter, Part, Refused, Unaddressed
 from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.witness import Witness
 from mutation_campaign import Broken, Impatient
@@ -34,6 +34,9 @@ CARRIED: Final = frozenset({"epoch", "kept", "result"})
 
 NOBODY: Final = "messages are for somebody who is there"
 """What a fleet that tells somebody who is not there is refused for: it cannot be looked at."""
+
+BEGINS: Final = "what a fleet begins with is taken"
+"""What a fleet is refused for whose rules run in a circle at once."""
 
 _IDLE: Final = frozenset({Said.NEVER_SEEN, Said.VACUOUS})
 """What can be said of promises in so small a fleet, though they are kept."""
@@ -147,6 +150,8 @@ class Ground:
             return flaw.name
         except Unaddressed:
             return NOBODY
+        except Refused:
+            return BEGINS
         names = [house.judge.promises[number].property.name for number in graph.broken]
         if not names:
             names = [each.name for each in self._judged(house, graph).broken()]
