@@ -32,10 +32,11 @@ The fleet's rules are functions, and not rows. So a program changes their source
 rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
 or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
 a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
-are left as they are. Not among them are the rules of budgets, trust, silence, restarts, preemption, orphans and
-services: what is lost of these as a whole is found by simulations, above all. Each is asked about in {fleets} small
-fleets:
+are left as they are. Those of the board and of the worker are asked about in {fleets} small fleets:
 {names}.
+
+What a fleet has only if its file asks for it has fleets of its own, in which that is on:
+{featured}.
 
 - *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;
 - *same*: it is no other fleet: every input, in every state that an aggregate of the true one reaches, has the same
@@ -183,7 +184,9 @@ def section(results: Iterable[Rules]) -> str:
     for each in every:
         lines += ["", f"**{each.name}**", ""] if each.survivors else []
         lines += [f"- `{left.mistake.replace('`', chr(39))}`: {reason(left.mistake)}" for left in each.survivors]
-    return HEAD.format(fleets=len(SMALL), names="; ".join(SMALL)) + "\n".join(lines) + "\n"
+    featured = "; ".join(f"*{source.name}*: {', '.join(fleets)}" for source, fleets in FEATURES.items())
+    head = HEAD.format(fleets=len(SMALL), names="; ".join(SMALL), featured=featured)
+    return head + "\n".join(lines) + "\n"
 
 
 def reason(mistake: str) -> str:
@@ -201,6 +204,7 @@ _ENDLESS: Final = (
 _OPAQUE: Final = (
     "it is for whoever does the work: no rule looks at it, and no promise may; the tests of the rules find it"
 )
+_ORDER: Final = "nothing depends on which of the two is asked for first"
 _AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
 
 EXPLAINED: Final[Mapping[str, str]] = {
@@ -215,6 +219,12 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
+    "has `yield Tell('board', f'seat:{worker.key}', seat.RestartDone()": _ORDER,
+    "keep_watch on session: comes after work_begins": _ORDER,
+    "bury on assignment: comes after report": _ORDER,
+    "next_asked: `if not work.at: return None` is done never": (
+        "while nobody is at work nobody need be asked, and whoever makes room then is given what comes first anyway"
+    ),
     "folders: `yield path` is asked for twice": "whoever is found twice counts once",
     "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
     "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"
