@@ -102,7 +102,7 @@ def run(name: str, within_s: float = math.inf) -> Rules:
     campaign = campaign_of(PARTS[name])
     until_s, tried = monotonic() + within_s, Tried(name)
     every = sorted(campaign.mistakes, key=lambda each: sha256(each.name.encode()).digest())
-    ended = {each.name: found for each in every if (found := tried.known(each)) is not None}
+    ended = {each.name: known for each in every if (known := tried.known(each)) is not None}
     for each in every:
         if each.name not in ended and monotonic() < until_s:
             ended[each.name] = campaign.attempt(each)

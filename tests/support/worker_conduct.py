@@ -88,11 +88,6 @@ def _is_astray(transition: Transition, *, died: bool) -> bool:
     if transition.before is None:
         return False
     brief: task.Brief = transition.before.record.brief
-    match brief.orphaned:
-        case task.OnDeath.FAIL:
-            wanted = False
-        case task.OnDeath.REQUEUE:
-            wanted = died
-        case task.OnDeath.VERIFY:
-            wanted = died and bool(brief.verify)
+    verifies = brief.orphaned is task.OnDeath.VERIFY and bool(brief.verify)
+    wanted = died and (verifies or brief.orphaned is task.OnDeath.REQUEUE)
     return wanted is not isinstance(transition.event, assignment.SessionDied)
