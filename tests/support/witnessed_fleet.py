@@ -23,6 +23,7 @@ from lifefold.core.fleet import (
     promises,
     purse,
     seat,
+    service,
     supervision,
     system,
     worker,
@@ -229,10 +230,19 @@ def taken_for_what_came(fleet: Overview) -> bool:
 
 
 class Left(msgspec.Struct, frozen=True):
-    """Whether something is left to do on a board, or may come; ``spent`` are those who have nothing left to spend."""
+    """Whether something is left to do on a board, or may come; ``spent`` are those who have nothing left to spend.
+
+    ``is_manned``: somebody is left who may do it.
+    """
 
     is_much: bool
     spent: frozenset[str] = frozenset()
+    is_manned: bool = True
+
+
+def remember_dismissal(before: int, transition: Transition) -> int:
+    """Take in that a service was told by the board to end: 1 if it was."""
+    return int(bool(before) or (isinstance(transition.event, intent.DrainWanted) and transition.actor == board.NAME))
 
 
 def waits_for_more(of: Aggregate) -> Left | bool:
@@ -241,17 +251,22 @@ def waits_for_more(of: Aggregate) -> Left | bool:
     What is asked for again after everybody was sent home is nobody's to do.
     """
     if of.kind != board.NAME:
-        return of.kind != worker.KIND or not of.views["diary"].sent_home
+        return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
     purses = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
     spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and purse.is_spent_for_good(each))
-    return Left(doors.are_open(of) or is_left, spent)
+    return Left(doors.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
 def nobody_is_sent_home(fleet: Overview) -> bool:
     """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
     left: Left = fleet.aggregates[board.NAME]
-    others = (each for name, each in fleet.aggregates.items() if name != board.NAME and name not in left.spent)
+    serves = f"{service.KIND}/"
+    others = (
+        each
+        for name, each in fleet.aggregates.items()
+        if name != board.NAME and name not in left.spent and (left.is_manned or not name.startswith(serves))
+    )
     return not left.is_much or all(others)
 
 
@@ -399,6 +414,7 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "diary": View(Diary(), remember),
         "conduct": View(Conduct(), observe),
     },
+    service.KIND: {"dismissed": View(0, remember_dismissal)},
     board.NAME: {
         "outcomes": View(frozenset(), remember_what_was_taken),
         "queue": View((), remember_who_waits),
