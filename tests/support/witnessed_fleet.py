@@ -392,6 +392,7 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("whoever does not run yet is interrupted once", is_interrupted_once),
         always("nobody is stopped whom nobody wants to stop", stops_when_asked),
     ),
+    service.KIND: service.PROMISES,
     board.NAME: (
         *board.PROMISES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
