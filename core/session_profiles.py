@@ -28,7 +28,7 @@ from lifefold.core.kernel import (
     row,
     takes,
 )
-from lifefold.core.policy.promises import is_over_with
+from lifefold.core.policy.promises import is_over_with, lasts_only
 from lifefold.core.session import (
     BackoffElapsed,
     Error,
@@ -338,6 +338,9 @@ supervised: Machine[Any] = Machine(
     properties=(
         *_but_for_restarts(in_fleet.properties),
         *PROMISES,
+        lasts_only("PrepareWorktree", State.INITIALIZING),
+        lasts_only("BuildPrompt", State.BUILDING_PROMPT),
+        lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
         always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
         takes(
             "whoever has stopped can be begun anew",

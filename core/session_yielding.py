@@ -7,7 +7,8 @@ asked, has that time to come to a point where it can leave off, and is killed wh
 from typing import Any, Final, Never
 
 from lifefold.core.kernel import Event, Property, Row, Step, Transition, always_step, replace, row, takes
-from lifefold.core.session import Session, SessionStarted, State, is_expected
+from lifefold.core.policy.promises import leads_where
+from lifefold.core.session import Session, SessionStarted, State, UrgentMessage, is_expected
 from lifefold.core.session.rules import begin, cancel
 from lifefold.effects import CancelSession, StartTimer
 
@@ -52,6 +53,11 @@ def has_the_time_it_is_told(t: Transition) -> bool:
     return given == ([told or t.after.record.limits.grace_ms] if began else [])
 
 
+def is_asked_to_yield(t: Transition) -> bool:
+    """Say: whoever is to yield is asked to end, before anybody kills it."""
+    return not isinstance(t.event, YieldWanted) or any(isinstance(each, CancelSession) for each in t.effects)
+
+
 INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
     (each.sources, each.event): each
     for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_unhurried, when=is_expected),)
@@ -62,5 +68,8 @@ ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTER
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("whoever is to yield has the time that is said with it", has_the_time_it_is_told),
+    always_step("whoever is to yield is asked to end", is_asked_to_yield),
+    leads_where("whoever is to yield is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
     takes("a session that runs can be told to yield", {State.RUNNING: (YieldWanted,)}),
+    takes("what interrupts a session that starts waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
 )

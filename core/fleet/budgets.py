@@ -198,8 +198,15 @@ def nothing_is_open_without_money(board: Aggregate) -> bool:
     return all(out_of_money(board, name) is None for name in waiting)
 
 
+def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
+    """What lacks money lacks that of a purse which it needs."""
+    blocked = (each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("purse:"))
+    return all(each.lacks in {FLEET, of_task(each.id)} for each in blocked)
+
+
 PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always("whoever works at a task has a share set aside for it", workers_have_their_share),
     always("whoever has a share set aside sits at a task", shares_have_a_worker),
+    always("no task is blocked by what another one has spent", is_blocked_by_its_own_purse),
     always("no task waits for money that only a person can give", nothing_is_open_without_money),
 )

@@ -8,7 +8,19 @@ interrupted, count as one.
 from typing import Any, Final, Never
 
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.kernel import Event, Machine, Property, Record, Step, Transition, always_step, anywhere, replace, row
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    anywhere,
+    replace,
+    row,
+    takes,
+)
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with, leads_where
 from lifefold.core.session import Usage
@@ -105,6 +117,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "a session is counted from its beginning to its end",
         {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), Told: (State.AT_REST,)},
     ),
+    takes("the board can be told whenever no session is counted", {State.AT_REST: (Told,)}),
     *is_over_with(State.COUNTING, SessionEnded),
 )
 

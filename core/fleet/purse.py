@@ -19,8 +19,10 @@ from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Resource
 from lifefold.core.kernel import (
     STAY,
+    Entity,
     Event,
     Machine,
+    Pattern,
     Property,
     Record,
     Step,
@@ -32,6 +34,7 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
+    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with, keeps_time
@@ -47,27 +50,31 @@ class State(AnyLifecycleState):
     SPENT = "Spent"
 
 
+FIRST: Final = "A1"
+"""A worker who may hold a share, for examples."""
+
+
 class Reserve(Event, frozen=True):
     """A share is to be set aside for the claim that ``holder`` has been given."""
 
-    holder: str = "A1"
+    holder: str = FIRST
 
     @classmethod
     def examples(cls) -> tuple["Reserve", ...]:
         """Return those of two workers."""
-        return cls("A1"), cls("A2")
+        return cls(FIRST), cls("A2")
 
 
 class Settle(Event, frozen=True):
     """The holder is through with its claim, which has cost so much."""
 
-    holder: str = "A1"
+    holder: str = FIRST
     cost: Amounts = Amounts()
 
     @classmethod
     def examples(cls) -> tuple["Settle", ...]:
         """Return claims of two workers: never begun, of a share, and of more."""
-        return tuple(cls(holder, Amounts(sessions=count)) for holder in ("A1", "A2") for count in range(3))
+        return tuple(cls(holder, Amounts(sessions=count)) for holder in (FIRST, "A2") for count in range(3))
 
 
 class Raise(Event, frozen=True):
@@ -310,6 +317,14 @@ def begins_when_it_is_to(step: Transition) -> bool:
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
 
+def ends_by_itself(e: Entity[Purse]) -> bool:
+    """A period that has begun is timed, if it is to end at all; and nothing else is."""
+    goes_on = e.state in TOUCHED and e.record.period_ms > 0
+    return (e.find(Refilled.__name__) is not None) is goes_on
+
+
+_MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always("what is spent and set aside is together never more than the cap", lambda e: caps_are_kept(e.record)),
     always("a purse says what is left in it", lambda e: is_what_it_holds(e.record)),
@@ -318,6 +333,18 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("a period ends by its time alone, and begins with the first share", begins_when_it_is_to),
     always_step("a new period begins with what was overspent, and no more", begins_anew),
     *keeps_time({Refilled: (TOUCHED, period)}),
+    always("a period that has begun is over by itself", ends_by_itself),
+    takes(
+        "whoever has no share can have one set aside where there is one",
+        {(State.FULL, State.OPEN): (Reserve,)},
+        when=lambda e: any(each.holder not in e.record.holders for each in Reserve.examples()),
+    ),
+    takes(
+        "whatever a claim has cost, it can be settled",
+        {(State.OPEN, State.HELD): (Settle, _MORE)},
+        when=lambda e: FIRST in e.record.holders,
+    ),
+    takes("a person can let more be spent at any time", {(*TOUCHED, State.FULL): (Raise,)}),
     *is_over_with(State.HELD, Settle),
     *is_over_with(State.SPENT, Raise),
     *is_over_with(State.RENEWED, Reopened),

@@ -212,6 +212,9 @@ def stays_where_it_is(step: Transition) -> bool:
     return step.before is None or not is_said or step.after.state is step.before.state
 
 
+PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
+"""In these a worker is there."""
+
 _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
@@ -227,15 +230,17 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             WorkerGone: (State.GONE,),
         },
     ),
-    takes("an agent that fell is heard", dict.fromkeys(_AT_REST_OR_WORK, (RestartWanted, RestartDone))),
-    takes("that nothing is in hand is heard", dict.fromkeys(_AT_REST_OR_WORK, (WorkLeft,))),
+    takes("an agent that fell is heard", {_AT_REST_OR_WORK: (RestartWanted, RestartDone)}),
+    takes("that nothing is in hand is heard", {_AT_REST_OR_WORK: (WorkLeft,)}),
+    takes(
+        "whatever is said of an agent's trust is heard while it is there",
+        {PRESENT: (Succeeded, Promoted, Demoted, Violated)},
+        when=lambda e: e.record.trust is not None,
+    ),
     *is_over_with(State.AWAY, WorkWanted, WorkerGone),
     *is_over_with(State.WAITING, Seated, WorkerGone),
     *is_over_with(State.WORKING, WorkWanted, WorkLeft, WorkerGone),
 )
-
-PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
-"""In these a worker is there."""
 
 machine = Machine(
     "seat",

@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     always_step,
     replace,
     row,
+    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import is_over_with, keeps_time, leads_where, passes
@@ -152,6 +153,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     *keeps_time({RestartDue: ((State.RESTING,), pause_ms)}),
+    takes("nobody need come back", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
     *is_over_with(State.UP, Fell, Dismissed),
     *is_over_with(State.ASKING, Granted, Refused, Dismissed),
     *is_over_with(State.RESTING, Dismissed),

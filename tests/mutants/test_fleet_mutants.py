@@ -7,10 +7,10 @@ from typing import Final
 import pytest
 
 from mutation_results import PAGE
-from rule_campaign import SOURCES, Campaign, Fate
+from rule_campaign import Campaign, Fate
 from rule_modules import elsewhere
 from rule_mutation import Mistake
-from rule_results import kept, reason, section, whole_page
+from rule_results import PARTS, kept, reason, section, whole_page
 
 WHERE: Final = "one agent, one task after another"
 """The small fleet in which some are tried here."""
@@ -29,6 +29,31 @@ FOUND: Final = {
 """Some mistakes, of different kinds, and words of the promise that finds each."""
 
 
+FEATURED_FOUND: Final = (
+    (
+        "pulse: give_up: `transition.entered is State.STALLED` is compared otherwise",
+        "one agent that is watched",
+        "no session is ended for its silence that has not stalled",
+    ),
+    (
+        "orphans: has_died: `session.Error() | session.Timeout()` has no case `session.Timeout()`",
+        "one agent, what its dead session has left is given back",
+        "what becomes of work whose session dies is what its task says",
+    ),
+    (
+        "trusting: is_allowed: `record.asks or owner.level >= record.merges` does not ask `record.asks`",
+        "two agents, of whom one is trusted to merge",
+        "nothing is taken from whoever is trusted far enough",
+    ),
+    (
+        "budgets: _cost: `p.charges_the_silent and event.silent` does not ask `event.silent`",
+        "one agent, a little money",
+        "a claim is charged what it has cost, or its share",
+    ),
+)
+"""Some mistakes in rules that only some fleets need, in which fleet, and the promise that finds each."""
+
+
 @pytest.fixture(scope="module")
 def campaign() -> Campaign:
     """Return the campaign in one fleet."""
@@ -38,7 +63,7 @@ def campaign() -> Campaign:
 @cache
 def mistakes() -> dict[str, Mistake]:
     """Return all mistakes by name."""
-    return {each.name: each for source in SOURCES for each in source.mistakes()}
+    return {each.name: each for source in PARTS.values() for each in source.mistakes()}
 
 
 @pytest.mark.parametrize(("name", "promise"), FOUND.items(), ids=FOUND)
@@ -47,6 +72,13 @@ def test_a_mistake_in_the_rules_breaks_a_promise(campaign: Campaign, name: str, 
     ended = campaign.attempt(mistakes()[name])
     assert ended.fate is Fate.KILLED
     assert promise in ended.by
+
+
+@pytest.mark.parametrize(("name", "where", "promise"), FEATURED_FOUND, ids=[each[0] for each in FEATURED_FOUND])
+def test_a_mistake_in_what_only_some_fleets_have_breaks_a_promise(name: str, where: str, promise: str) -> None:
+    """In a small fleet that has it."""
+    ended = Campaign(where, sources=()).attempt(mistakes()[name])
+    assert (ended.fate, ended.by) == (Fate.KILLED, promise)
 
 
 def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
@@ -81,7 +113,9 @@ def test_every_survivor_has_a_reason() -> None:
 def test_the_page_is_what_the_campaigns_have_found() -> None:
     """Of the lifecycles and of the fleet's rules."""
     assert PAGE.read_text() == whole_page()
-    assert {each.name: each.mistakes for each in kept()} == Counter(f"fleet-{each.of}" for each in mistakes().values())
+    assert {each.name: each.mistakes for each in kept()} == Counter(
+        f"fleet-{each.part}" for each in mistakes().values()
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import msgspec
 
 from lifefold.core import task
-from lifefold.core.fleet import job, proposal
+from lifefold.core.fleet import job, proposal, purse, seat
 from lifefold.core.kernel import State, Transition, replace
 
 
@@ -15,7 +15,8 @@ class Minutes(msgspec.Struct, frozen=True):
     plan (``decided``), and that its tasks were told the contrary (``contrary``); how parts were described by whoever
     split a task (``described``), and that one is another (``changed``); which places in the plan nobody has decided
     about (``planned``), and that somebody was given a task of an approved plan before a more urgent one (``early``);
-    that something was settled and is asked for again by people (``reopened``).
+    that something was settled and is asked for again by people (``reopened``), also by what they have just let be
+    spent, or by whom they have just promoted (``lifted``).
     """
 
     granted: str = ""
@@ -29,10 +30,17 @@ class Minutes(msgspec.Struct, frozen=True):
     planned: frozenset[tuple[int, int]] = frozenset()
     early: bool = False
     reopened: bool = False
+    lifted: bool = False
 
 
 def take_down(minutes: Minutes, transition: Transition) -> Minutes:
-    """Take in what has happened on the board."""
+    """Take in what has happened on the board, and whether people have just let more be done."""
+    if not transition.actor.startswith("rule:"):
+        minutes = replace(minutes, lifted=isinstance(transition.event, seat.Promoted | purse.Raise))
+    return _taken_down(minutes, transition)
+
+
+def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
     if transition.machine == proposal.machine.name:
         return replace(minutes, decided=transition.entered)
     if transition.machine != job.machine.name:
@@ -78,5 +86,5 @@ def _decided(minutes: Minutes, of: job.Job, transition: Transition) -> Minutes:
         minutes,
         planned=left,
         early=minutes.early or (is_given and any(each < place for each in left)),
-        reopened=minutes.reopened or (again and not transition.actor.startswith("rule:")),
+        reopened=minutes.reopened or (again and (minutes.lifted or not transition.actor.startswith("rule:"))),
     )

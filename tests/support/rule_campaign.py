@@ -11,7 +11,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from lifefold.core.fleet import board, claiming, departure, dependencies, doors, proposal, work, worker
+from featured_fleets import FEATURED
 from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Reaction, System, possible, react, replace
 from lifefold.effects import CancelTimer, StartTimer, Tell
 from lifefold.interpreters.check import Bounds, Report
@@ -20,13 +20,13 @@ from lifefold.interpreters.check.canonical import NOW_MS, blank
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.check.flaw import Flaw
 from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.house import House, Unaddressed
+from lifefold.interpreters.check.house import House, Refused, Unaddressed
 from lifefold.interpreters.check.parts import Letter, Part
 from lifefold.interpreters.check.question import Judge
-from lifefold.interpreters.check.questions import one_letter
 from lifefold.interpreters.check.witness import Witness
 from mutation_campaign import Broken, Impatient
 from rule_mutation import Mistake, Source
+from rule_sources import FEATURES, SOURCES
 from small_fleets import SMALL, Small
 from witnessed_fleet import witnessed
 
@@ -36,38 +36,14 @@ CARRIED: Final = frozenset({"epoch", "kept", "result"})
 NOBODY: Final = "messages are for somebody who is there"
 """What a fleet that tells somebody who is not there is refused for: it cannot be looked at."""
 
+BEGINS: Final = "what a fleet begins with is taken"
+"""What a fleet is refused for whose rules run in a circle at once."""
+
 _IDLE: Final = frozenset({Said.NEVER_SEEN, Said.VACUOUS})
 """What can be said of promises in so small a fleet, though they are kept."""
 
 MORE_STATES: Final = 1_000
 """How many more than twice those of the true fleet are looked at: one with a mistake may have no end of them."""
-
-SOURCES: Final = (
-    Source(
-        work,
-        doors,
-        claiming,
-        dependencies,
-        proposal,
-        board,
-        names=(
-            "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
-            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall _CLAIM KEPT"
-            " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
-            " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
-            " decide decide_late send_home is_unwanted"
-        ).split(),
-    ),
-    Source(
-        departure,
-        worker,
-        names=(
-            "go_on obey interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report _given_back next_round"
-            " deliver close_mailbox leave drained has_begun is_gone _ENDS _ending"
-        ).split(),
-    ),
-)
-"""The rules of a fleet, with what they look up."""
 
 
 class Fate(StrEnum):
@@ -103,7 +79,7 @@ class Ground:
         """Search the true one."""
         self._small: Final = small
         system = witnessed(small.people)
-        bounds = Bounds(within={"mailbox": one_letter}, commands=small.commands, compared=0)
+        bounds = Bounds(within=small.within, commands=small.commands, compared=0)
         self._house: Final = House(system, small.opening, Judge(system), bounds, CARRIED)
         report = self._judged(self._house)
         assert not report.truncated
@@ -175,6 +151,8 @@ class Ground:
             return flaw.name
         except Unaddressed:
             return NOBODY
+        except Refused:
+            return BEGINS
         names = [house.judge.promises[number].property.name for number in graph.broken]
         if not names:
             names = [each.name for each in self._judged(house, graph).broken()]
@@ -239,12 +217,13 @@ def _calls(house: House) -> Iterator[Call]:
 
 
 class Campaign:
-    """All mistakes in the rules of a fleet."""
+    """All mistakes in some of the rules of a fleet."""
 
-    def __init__(self, *grounds: str) -> None:
+    def __init__(self, *grounds: str, sources: Sequence[Source] = SOURCES) -> None:
         """Make them, and look at the small fleets in which they are tried: these, or all."""
-        self.grounds: Final = {name: Ground(SMALL[name]) for name in grounds or SMALL}
-        self.mistakes: Final = tuple(each for source in SOURCES for each in source.mistakes())
+        every = {**SMALL, **FEATURED}
+        self.grounds: Final = {name: Ground(every[name]) for name in grounds or SMALL}
+        self.mistakes: Final = tuple(each for source in sources for each in source.mistakes())
 
     def run(self, share: slice = slice(None)) -> Iterator[Ended]:
         """Try some of the mistakes, or all."""
@@ -269,3 +248,8 @@ class Campaign:
         grounds = (self.grounds[name] for name in differs)
         needless = all(ground.is_needless(ground.with_rules(mistake)) for ground in grounds)
         return Fate.NEEDLESS if needless else Fate.SURVIVED
+
+
+def campaign_of(source: Source) -> Campaign:
+    """Return the campaign of one source, in the small fleets that show what it has."""
+    return Campaign(*FEATURES.get(source, SMALL), sources=(source,))

@@ -35,8 +35,9 @@ class Made(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A mistake: of which aggregate type's rules, of which kind, what it is, and how to make the rules with it."""
+    """A mistake: in which part of which aggregate type's rules, of which kind, what it is, and how to make it."""
 
+    part: str
     of: str
     kind: str
     name: str
@@ -44,16 +45,26 @@ class Mistake(NamedTuple):
 
 
 class Source:
-    """The modules that an aggregate type and its rules are in."""
+    """The modules that a part of the rules of an aggregate type is in, and those that have to be run again with it."""
 
-    def __init__(self, *modules: ModuleType, names: Sequence[str]) -> None:
+    def __init__(
+        self, *modules: ModuleType, names: Sequence[str], name: str = "", changed: Sequence[ModuleType] = ()
+    ) -> None:
         """Read them. The last has the type; each may import from those before it.
 
-        Their functions and tables of these ``names`` are changed.
+        The functions and tables of these ``names`` in what is to be ``changed``, or in all, are changed. A part of the
+        rules has its ``name``; the others, that are in no part, have that of the type.
         """
         self.of: Final[AggregateType] = modules[-1].aggregate
+        self.name: Final = name or self.of.kind
         self._names: Final = names
         self._written: Final = tuple(map(Written, modules))
+        self._changed: Final = frozenset(each.__name__ for each in changed or modules)
+
+    def has(self, of: Rule) -> bool:
+        """Tell whether a rule is among those of this part."""
+        name, module = of.follow.__name__, of.follow.__module__
+        return name in self._names and module in self._changed
 
     def mistakes(self) -> tuple[Mistake, ...]:
         """Return every mistake, each with a name of its own; those that come to the same text are one."""
@@ -70,14 +81,17 @@ class Source:
         rules, kind = self.of.rules, self.of.kind
         for place, each in enumerate(rules):
             left = (*rules[:place], *rules[place + 1 :])
-            yield Mistake(kind, "rule lost", f"{kind}: {each.name} on {each.on}: is not there", partial(Made, left))
+            name = f"{self.name}: {each.name} on {each.on}: is not there"
+            if self.has(each):
+                yield Mistake(self.name, kind, "rule lost", name, partial(Made, left))
         for machine in self.of.machines:
             places = [place for place, each in enumerate(rules) if each.on == machine]
             for one, other in pairwise(places):
                 swapped = list(rules)
                 swapped[one], swapped[other] = rules[other], rules[one]
-                name = f"{kind}: {rules[one].name} on {machine}: comes after {rules[other].name}"
-                yield Mistake(kind, "rules swapped", name, partial(Made, tuple(swapped)))
+                name = f"{self.name}: {rules[one].name} on {machine}: comes after {rules[other].name}"
+                if self.has(rules[one]) or self.has(rules[other]):
+                    yield Mistake(self.name, kind, "rules swapped", name, partial(Made, tuple(swapped)))
 
     def _of_text(self) -> Iterator[Mistake]:
         for place, written in enumerate(self._written):
@@ -85,15 +99,19 @@ class Source:
             known = set(texts)
             for top, whole in enumerate(written.body):
                 silent = _unheard(whole)
-                for number, node in enumerate(ast.walk(whole) if name_of(whole) in self._names else ()):
+                for number, node in enumerate(ast.walk(whole) if self._is_changed(written, whole) else ()):
                     for kind, what, new in () if node in silent else _variants(node, written.module):
                         text = _changed(whole, number, new)
                         if text not in known:
                             known.add(text)
                             words = " ".join(ast.unparse(node).split())
-                            name = f"{self.of.kind}: {name_of(whole)}: `{words[:90]}` {what}"
+                            name = f"{self.name}: {name_of(whole)}: `{words[:90]}` {what}"
                             module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
-                            yield Mistake(self.of.kind, kind, name, partial(self._run, place, module))
+                            make = partial(self._run, place, module)
+                            yield Mistake(self.name, self.of.kind, kind, name, make)
+
+    def _is_changed(self, written: Written, top: ast.stmt) -> bool:
+        return name_of(top) in self._names and written.module.__name__ in self._changed
 
     def _run(self, place: int, text: str) -> Made:
         """Run a module of another text, and then again those that may import from it."""

@@ -1,20 +1,29 @@
 """What came of all mistakes in the fleet's rules, as ``tests/mutants/results`` has it, and what the page says of it."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import msgspec
 
-from mutation_results import FOLDER, page
+from lifefold.core.kernel import replace
+from mutation_results import FOLDER, ROOT, page
 from mutation_results import kept as kept_of_lifecycles
-from rule_campaign import SOURCES, Campaign, Ended, Fate
+from rule_campaign import Ended, Fate, campaign_of
+from rule_mutation import Mistake
+from rule_sources import FEATURES, SOURCES
 from simulated_results import kept as simulated
 from simulated_results import section as simulated_section
 from small_fleets import SMALL
 
-NAMES: Final = tuple(f"fleet-{source.of.kind}" for source in SOURCES)
-"""The parts of the campaign: the rules of each type of aggregate."""
+PARTS: Final = {f"fleet-{source.name}": source for source in (*SOURCES, *FEATURES)}
+"""The parts of the campaign: the rules of each type of aggregate, and those of what only some fleets have."""
+
+NAMES: Final = tuple(PARTS)
 
 HEAD: Final = """
 ## The rules of the fleet
@@ -23,16 +32,17 @@ The fleet's rules are functions, and not rows. So a program changes their source
 rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
 or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
 a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
-are left as they are. Not among them are the rules of budgets, trust, silence, restarts, preemption, orphans and
-services: what is lost of these as a whole is found by simulations, above all. Each is asked about in {fleets} small
-fleets:
+are left as they are. Those of the board and of the worker are asked about in {fleets} small fleets:
 {names}.
+
+What a fleet has only if its file asks for it has fleets of its own, in which that is on:
+{featured}.
 
 - *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;
 - *same*: it is no other fleet: every input, in every state that an aggregate of the true one reaches, has the same
   outcome;
 - *needless*: so it is, but for messages that are told besides, and these change nothing, wherever they arrive;
-- *survived*: none of these; the reason stands below.
+- *survived*: none of these; the reason stands below, or that it is not known yet.
 
 In these fleets there are witnesses (`tests/support/witnessed_fleet.py`), which remember what nobody has to: what a
 worker has merged, which of its letters were urgent, who has waited longest. Some mistakes are found by these alone.
@@ -84,11 +94,64 @@ def _counted(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items()))
 
 
-def run(name: str) -> Rules:
-    """Try all mistakes of a part."""
-    campaign = Campaign()
-    own = (each for each in campaign.mistakes if f"fleet-{each.of}" == name)
-    return result(name, map(campaign.attempt, own))
+def run(name: str, within_s: float = math.inf) -> Rules:
+    """Try all mistakes of a part, or as many as there is time for; what was tried before of the same need not be again.
+
+    They are tried in an order that takes from everywhere: so those that are left are not all of the same rules.
+    """
+    campaign = campaign_of(PARTS[name])
+    until_s, tried = monotonic() + within_s, Tried(name)
+    every = sorted(campaign.mistakes, key=lambda each: sha256(each.name.encode()).digest())
+    ended = {each.name: known for each in every if (known := tried.known(each)) is not None}
+    for each in every:
+        if each.name not in ended and monotonic() < until_s:
+            ended[each.name] = campaign.attempt(each)
+            tried.keep(ended[each.name])
+    found = result(name, (ended[each.name] for each in campaign.mistakes if each.name in ended))
+    return replace(found, mistakes=len(campaign.mistakes), untried=len(campaign.mistakes) - len(ended))
+
+
+class Tried:
+    """What became of the mistakes of a part that were tried, as long as nothing of what they depend on is changed."""
+
+    def __init__(self, name: str) -> None:
+        """Read it."""
+        text = b"".join(path.read_bytes() for path in sorted(_depended_on()))
+        self._file: Final = CACHE / sha256(text).hexdigest()[:16] / f"{name}.jsonl"
+        lines = self._file.read_bytes().splitlines() if self._file.exists() else []
+        self._known: Final = {each.mistake: each for each in (msgspec.json.decode(one, type=One) for one in lines)}
+
+    def known(self, mistake: Mistake) -> Ended | None:
+        """Return what became of a mistake; None if that is not known."""
+        one = self._known.get(mistake.name)
+        return None if one is None else Ended(mistake, Fate(one.fate), one.where, one.by, one.differs)
+
+    def keep(self, ended: Ended) -> None:
+        """Write down what became of one."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        one = One(ended.mistake.name, str(ended.fate), ended.where, ended.by, ended.differs)
+        with self._file.open("ab") as file:
+            file.write(msgspec.json.encode(one) + b"\n")
+
+
+class One(msgspec.Struct, frozen=True):
+    """What became of one mistake."""
+
+    mistake: str
+    fate: str
+    where: str
+    by: str
+    differs: tuple[str, ...]
+
+
+CACHE: Final = ROOT / ".cache" / "mutants"
+"""Where that is kept, so that a campaign that was broken off goes on where it was."""
+
+
+def _depended_on() -> Iterator[Path]:
+    yield from (ROOT / "core").rglob("*.py")
+    yield from (ROOT / "interpreters" / "check").rglob("*.py")
+    yield from (each for each in Path(__file__).parent.glob("*.py") if "results" not in each.name)
 
 
 def keep(found: Rules) -> None:
@@ -121,7 +184,9 @@ def section(results: Iterable[Rules]) -> str:
     for each in every:
         lines += ["", f"**{each.name}**", ""] if each.survivors else []
         lines += [f"- `{left.mistake.replace('`', chr(39))}`: {reason(left.mistake)}" for left in each.survivors]
-    return HEAD.format(fleets=len(SMALL), names="; ".join(SMALL)) + "\n".join(lines) + "\n"
+    featured = "; ".join(f"*{source.name}*: {', '.join(fleets)}" for source, fleets in FEATURES.items())
+    head = HEAD.format(fleets=len(SMALL), names="; ".join(SMALL), featured=featured)
+    return head + "\n".join(lines) + "\n"
 
 
 def reason(mistake: str) -> str:
@@ -139,6 +204,8 @@ _ENDLESS: Final = (
 _OPAQUE: Final = (
     "it is for whoever does the work: no rule looks at it, and no promise may; the tests of the rules find it"
 )
+_ORDER: Final = "nothing depends on which of the two is asked for first"
+_OPEN: Final = "*not looked into yet*: it may be a hole in what is promised of services"
 _AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
 
 EXPLAINED: Final[Mapping[str, str]] = {
@@ -153,6 +220,27 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
+    "has `yield Tell('board', f'seat:{worker.key}', seat.RestartDone()": _ORDER,
+    "keep_watch on session: comes after work_begins": _ORDER,
+    "bury on assignment: comes after report": _ORDER,
+    "next_asked: `if not work.at: return None` is done never": (
+        "while nobody is at work nobody need be asked, and whoever makes room then is given what comes first anyway"
+    ),
+    **dict.fromkeys(
+        (
+            "service: may_begin: ",
+            "service: come_up: `process.StartSucceeded()` is Orphaned",
+            "service: rest: `process.QueueEmptied()` is Orphaned",
+            "service: drain: `process.Drained()` is Orphaned",
+            "service: leave: ",
+            "service: has_failed: ",
+            "service: fire: `yield Dispatch(",
+            "service: end: ",
+            "service: obey: `yield Dispatch(PROCESS, process.SuspendRequested())` is asked for twice",
+            "service: drained: ",
+        ),
+        _OPEN,
+    ),
     "folders: `yield path` is asked for twice": "whoever is found twice counts once",
     "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
     "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"

@@ -22,6 +22,7 @@ from lifefold.interpreters.simulate.targets import FLEET, Target, governed_plan,
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
 from rule_mutation import Made, Mistake
+from rule_sources import SOURCES
 
 SEEDS: Final = 1_000
 """Within how many seeds a mistake is to be found."""
@@ -137,7 +138,7 @@ class SimulatedRules:
     def __init__(self) -> None:
         """Make them."""
         self._checks: rule_campaign.Campaign | None = None
-        self.mistakes: Final = tuple(each for source in rule_campaign.SOURCES for each in source.mistakes())
+        self.mistakes: Final = tuple(each for source in SOURCES for each in source.mistakes())
 
     def run(self, share: slice = slice(None), seeds: int = SEEDS, within_s: float = math.inf) -> Iterator[Seen]:
         """Try some of the mistakes, or all."""

@@ -1,7 +1,7 @@
 """Small fleets in which mistakes in the rules are looked for: different ones, each with what only it shows."""
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from lifefold.core import approval, task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, opening, proposal
@@ -9,12 +9,17 @@ from lifefold.core.fleet.plan import job_of
 from lifefold.core.kernel import Envelope, Event, Opened, replace
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session import Limits
+from lifefold.interpreters.check.questions import one_letter
+
+ONE_LETTER: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
+"""How far every fleet is followed: no more than one letter waits."""
 
 
 class Small(NamedTuple):
     """A small fleet: what it has to do, what people may say to it, and how often.
 
     ``jobs`` are tasks of its board that no plan can begin with; ``plan_is`` what was said of the plan before they came.
+    No machine is followed further than ``within`` says.
     """
 
     plan: Plan
@@ -22,6 +27,7 @@ class Small(NamedTuple):
     commands: int | None = None
     jobs: tuple[job.Job, ...] = ()
     plan_is: proposal.State | None = None
+    within: Mapping[str, Callable[[Any], bool]] = ONE_LETTER
 
     @property
     def opening(self) -> tuple[tuple[str, Envelope], ...]:

@@ -9,9 +9,25 @@ from typing import Any, Final
 
 import msgspec
 
+from board_ledger import Ledger, enter
 from board_minutes import Minutes, take_down
 from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, board, doors, intent, job, mailbox, promises, seat, system, worker
+from lifefold.core.fleet import (
+    assignment,
+    board,
+    doors,
+    intent,
+    job,
+    mailbox,
+    orphans,
+    promises,
+    purse,
+    seat,
+    service,
+    supervision,
+    system,
+    worker,
+)
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import (
     Aggregate,
@@ -29,6 +45,7 @@ from lifefold.core.kernel import (
     replace,
     seeing,
 )
+from worker_conduct import Conduct, observe
 
 Claims = frozenset[tuple[str, int]]
 """Claims of tasks, each by the task and its number."""
@@ -78,7 +95,9 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, stopped=True, failing=False)
         case session.SessionExited():
             now = replace(now, failing=_has_failed(transition, transition.event))
-        case assignment.WorkFailed() | assignment.Dropped():
+        case session_profiles.Stalled():
+            now = replace(now, failing=True)
+        case assignment.WorkFailed() | assignment.SessionDied() | assignment.Dropped():
             wrong = now.failing is isinstance(transition.event, assignment.Dropped)
             now = replace(now, failing=False, unfair=now.unfair or wrong)
         case _:
@@ -94,6 +113,9 @@ def _has_failed(transition: Transition, exited: session.SessionExited) -> bool:
 
 Outcomes = frozenset[tuple[str, int, str]]
 """What came of claims, each by the task, its number, and a word."""
+
+ORPHANED: Final = "given back as an orphan"
+"""What came of a claim whose session has died, if its task is given back then."""
 
 CAME: Final[Mapping[type[Event], str]] = {
     assignment.Merged: "merged",
@@ -120,10 +142,26 @@ TAKEN: Final[Mapping[type[Event], str]] = {
 
 def remember_what_came(came: Outcomes, transition: Transition) -> Outcomes:
     """Take in what came of the claim in hand; of those before, the board has heard."""
-    if transition.before is None or type(transition.event) not in CAME:
+    word = _word_of(transition)
+    if transition.before is None or not word:
         return came
     brief: task.Brief = transition.before.record.brief
-    return frozenset({(brief.task, brief.epoch, CAME[type(transition.event)])})
+    return frozenset({(brief.task, brief.epoch, word)})
+
+
+def _word_of(transition: Transition) -> str:
+    """Return what came of a claim by this, if that is known by now: an orphan that is not the work has failed."""
+    if transition.before is None:
+        return ""
+    match transition.event:
+        case assignment.SessionDied() if transition.entered is assignment.State.IDLE:
+            return ORPHANED
+        case assignment.Inspected(differs=False):
+            return "failed"
+        case assignment.Rejected() if transition.before.record.is_orphan:
+            return "failed"
+        case _:
+            return CAME.get(type(transition.event), "")
 
 
 def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes:
@@ -132,7 +170,9 @@ def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes
         return taken
     record: task.Task = transition.before.record
     others = frozenset(each for each in taken if each[0] != record.id)
-    return others | {(record.id, record.epoch, TAKEN[type(transition.event)])}
+    word = TAKEN[type(transition.event)]
+    is_orphan = record.state is task.State.ORPHANED and isinstance(transition.event, task.Released)
+    return others | {(record.id, record.epoch, ORPHANED if is_orphan else word)}
 
 
 def remember_who_waits(queue: tuple[str, ...], transition: Transition) -> tuple[str, ...]:
@@ -176,8 +216,8 @@ def in_progress_is_run(fleet: Overview) -> bool:
 
 
 def outcomes(of: Aggregate) -> Outcomes:
-    """Return what came of claims, or was taken for that."""
-    found: Outcomes = of.views["outcomes"]
+    """Return what came of claims, or was taken for that; of a service nothing does."""
+    found: Outcomes = of.views.get("outcomes", Outcomes())
     return found
 
 
@@ -189,20 +229,45 @@ def taken_for_what_came(fleet: Overview) -> bool:
     return all(said.get((name, epoch), word) == word for name, epoch, word in known)
 
 
-def waits_for_more(of: Aggregate) -> bool:
-    """Tell of a board whether something is left to do, or may come, and of a worker whether it was not sent home.
+class Left(msgspec.Struct, frozen=True):
+    """Whether something is left to do on a board, or may come; ``spent`` are those who have nothing left to spend.
+
+    ``is_manned``: somebody is left who may do it.
+    """
+
+    is_much: bool
+    spent: frozenset[str] = frozenset()
+    is_manned: bool = True
+
+
+def remember_dismissal(before: int, transition: Transition) -> int:
+    """Take in that a service was told by the board to end: 1 if it was."""
+    return int(bool(before) or (isinstance(transition.event, intent.DrainWanted) and transition.actor == board.NAME))
+
+
+def waits_for_more(of: Aggregate) -> Left | bool:
+    """Return what is left of a board's work, and of a worker whether it was not sent home.
 
     What is asked for again after everybody was sent home is nobody's to do.
     """
     if of.kind != board.NAME:
-        return not of.views["diary"].sent_home
+        return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
-    return doors.are_open(of) or is_left
+    purses = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
+    spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and purse.is_spent_for_good(each))
+    return Left(doors.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
 def nobody_is_sent_home(fleet: Overview) -> bool:
-    """Tell whether all are there as long as something is left to do, or may come."""
-    return not fleet.aggregates[board.NAME] or all(fleet.aggregates.values())
+    """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
+    left: Left = fleet.aggregates[board.NAME]
+    serves = f"{service.KIND}/"
+    others = (
+        each
+        for name, each in fleet.aggregates.items()
+        if name != board.NAME and name not in left.spent and (left.is_manned or not name.startswith(serves))
+    )
+    return not left.is_much or all(others)
 
 
 def brought_home(of: Aggregate) -> Claims:
@@ -244,10 +309,68 @@ def is_interrupted_once(of: Aggregate) -> bool:
 
 
 OUTCOME: Final = "a claim is taken for what came of it"
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a board has told workers, or a worker has heard.
+
+    Which claims had to make room, and within how many milliseconds, or which one was recalled; and for the how many-th
+    time each, or this one, is restarted.
+    """
+
+    within_ms: int
+    claims: frozenset[tuple[str, int]]
+    granted: tuple[tuple[str, int], ...]
+
+
+def told(of: Aggregate) -> Told | None:
+    """Return what a board has told, or a worker has heard; a service is told nothing of that."""
+    if of.kind == worker.KIND:
+        conduct: Conduct = of.views["conduct"]
+        name, epoch, within_ms = conduct.recalled
+        found = of.entities.get(supervision.REF)
+        rests = found is not None and found.state is supervision.State.RESTING
+        granted = ((of.key, conduct.granted),) if rests else ()
+        return Told(within_ms, frozenset({(name, epoch)} if name else ()), granted)
+    if of.kind != board.NAME:
+        return None
+    rooms = [each.record.within_ms for ref, each in of.entities.items() if ref.startswith("room:")]
+    ledger: Ledger = of.views["ledger"]
+    return Told(rooms[0] if rooms else 0, frozenset(ledger.made_room), ledger.granted)
+
+
+def _heard(fleet: Overview) -> Iterable[Told]:
+    return (each for name, each in fleet.aggregates.items() if name != board.NAME and isinstance(each, Told))
+
+
+def has_its_time(fleet: Overview) -> bool:
+    """Tell whether whoever has to make room was told how long that may take, and nobody else, of the last claims."""
+    said: Told = fleet.aggregates[board.NAME]
+    made = dict(said.claims)
+    return all(
+        each.within_ms == (said.within_ms if made.get(name) == epoch else 0)
+        for each in _heard(fleet)
+        for name, epoch in each.claims
+        if epoch >= made.get(name, 0)
+    )
+
+
+def knows_how_often(fleet: Overview) -> bool:
+    """Tell whether everybody who rests before he is restarted knows for the how many-th time that is."""
+    said: Told = fleet.aggregates[board.NAME]
+    return all(set(each.granted) <= set(said.granted) for each in _heard(fleet))
+
+
 MERGED: Final = "a task is closed when its owner has merged it, and not otherwise"
 
 OF_ALL: Final[tuple[Property[Scene], ...]] = (
     *promises.PROMISES,
+    *orphans.AT_LAST,
+    *seeing(
+        told,
+        always("whoever has to make room is told how long that may take", has_its_time),
+        always("whoever is restarted is told for the how many-th time", knows_how_often),
+    ),
     *seeing(brought_home, always(MERGED, closed_is_merged)),
     *seeing(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
     *seeing(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
@@ -260,10 +383,16 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
         always("work fails when its session has failed, and not otherwise", lambda w: not w.views["diary"].unfair),
+        always(
+            "what becomes of work whose session dies is what its task says", lambda w: not w.views["conduct"].astray
+        ),
+        always("no session is ended for its silence that has not stalled", lambda w: not w.views["conduct"].hasty),
+        always("whoever stops by errors may come back, and nobody else", lambda w: not w.views["conduct"].mistaken),
         always_step("an agent waits until its first place is made", is_made_before_it_is_used),
         always("whoever does not run yet is interrupted once", is_interrupted_once),
         always("nobody is stopped whom nobody wants to stop", stops_when_asked),
     ),
+    service.KIND: service.PROMISES,
     board.NAME: (
         *board.PROMISES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
@@ -271,6 +400,10 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),
         always("of an approved plan the most urgent task is given out first", lambda b: not b.views["minutes"].early),
         always("what is said of a plan is said of its tasks", lambda b: not b.views["minutes"].contrary),
+        always("nothing is taken from whoever is trusted far enough", lambda b: not b.views["ledger"].robbed),
+        always("a claim is charged what it has cost, or its share", lambda b: not b.views["ledger"].mischarged),
+        always("whoever asks for a restart is given what is there", lambda b: not b.views["ledger"].owed),
+        always("permits are spent by restarts, and given back otherwise", lambda b: not b.views["ledger"].misspent),
         always("whoever has waited longest is the next", lambda b: work_of(b).waiting == b.views["queue"]),
     ),
 }
@@ -280,11 +413,14 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "outcomes": View(frozenset(), remember_what_came),
         "run": View(Run(), remember_runs),
         "diary": View(Diary(), remember),
+        "conduct": View(Conduct(), observe),
     },
+    service.KIND: {"dismissed": View(0, remember_dismissal)},
     board.NAME: {
         "outcomes": View(frozenset(), remember_what_was_taken),
         "queue": View((), remember_who_waits),
         "minutes": View(Minutes(), take_down),
+        "ledger": View(Ledger(), enter),
     },
 }
 

@@ -29,7 +29,7 @@ from lifefold.core.fleet.assignment.rules import (
     is_to_be_requeued,
     is_to_be_verified,
 )
-from lifefold.core.kernel import Property, Transition, always_step, sometimes, takes
+from lifefold.core.kernel import Pattern, Property, Transition, always_step, sometimes, takes
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
 from lifefold.core.task import Brief, OnDeath, Stage
 
@@ -89,6 +89,13 @@ def is_orphaned_as_it_is_to(step: Transition) -> bool:
     return (step.entered, a.is_orphan, a.death) == (State.ORPHANED, wants, step.event.reason) or given_back
 
 
+def gives_back_what_is_to_be(step: Transition) -> bool:
+    """A task that is to be given back when its session dies is no orphan, and not in hand any more."""
+    if step.before is None or not isinstance(step.event, SessionDied):
+        return True
+    return step.after.record.brief.orphaned is not OnDeath.REQUEUE or step.entered is State.IDLE
+
+
 def drops_what_is_recalled(step: Transition) -> bool:
     """What is taken from its owner is not in hand any more; another task that is, stays (E20)."""
     return step.before is None or not isinstance(step.event, Recalled) or step.entered is State.IDLE
@@ -117,12 +124,16 @@ def counts_its_sessions(step: Transition) -> bool:
     return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
 
 
+_LEFT_SOMETHING: Final = Pattern(Inspected, "something", lambda e: e.differs)
+_LEFT_NOTHING: Final = Pattern(Inspected, "nothing", lambda e: not e.differs)
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("only what is verified is merged", merges_what_is_verified),
     always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
     always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
     always_step("what a dead session has left counts only if it differs and is verified", proves_what_orphans_left),
     always_step("only a task that wants it is an orphan when its session dies", is_orphaned_as_it_is_to),
+    always_step("what is to be given back when its session dies is", gives_back_what_is_to_be),
     always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
     always_step("there is one task in hand at a time", ends_one_task_before_another),
     always_step("a task is recalled by the claim in hand only", is_recalled_by_its_claim),
@@ -167,6 +178,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "that its session has died is heard of a task that wants it",
         {State.WORKING: (SessionDied,)},
         when=lambda e: is_to_be_verified(e.record, SessionDied()) or is_to_be_requeued(e.record, SessionDied()),
+    ),
+    takes(
+        "whether or not a dead session has left something is heard",
+        {State.INSPECTING: (_LEFT_SOMETHING, _LEFT_NOTHING)},
     ),
     sometimes("work is merged", lambda e: e.state is State.MERGING),
 )

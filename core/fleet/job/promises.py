@@ -20,11 +20,13 @@ from lifefold.core.fleet.job.model import (
     ToolAborted,
 )
 from lifefold.core.fleet.job.rules import CANCELLABLE, NOT_NOW, is_over, rest
-from lifefold.core.kernel import Property, Transition, always, always_step, replace, sometimes, takes
+from lifefold.core.kernel import Pattern, Property, Transition, always, always_step, replace, sometimes, takes
 from lifefold.core.policy.abort import AbortScope, escalated
+from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.promises import keeps_time, leads_where, passes
 from lifefold.core.policy.retry import retry_limit
 from lifefold.core.task import (
+    Claimed,
     Failed,
     Rejected,
     Retried,
@@ -189,6 +191,8 @@ def _goes_on(now: Job) -> bool:
     return (now.state, now.lacks, now.reason) == (State.OPEN, "", "")
 
 
+_TRUSTED: Final = Pattern(Entrusted, "Elevated", lambda e: e.level is AccessLevel.ELEVATED)
+
 PROMISES: Final[tuple[Property[Any], ...]] = (
     *keeps_time(
         {
@@ -213,6 +217,13 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     leads_where(
         "what lacks another task is blocked, and what was split waits for its parts",
         {DependencyLost: (State.BLOCKED,), Split: (State.WAITING_FOR_SUBTASKS,)},
+    ),
+    leads_where("what is claimed is claimed, however far its owner is trusted", {Entrusted: (State.CLAIMED,)}),
+    takes("what is open can be claimed", {State.OPEN: (Claimed,)}),
+    takes(
+        "what is open can be claimed by whoever is trusted so far",
+        {State.OPEN: (_TRUSTED,)},
+        when=lambda e: bool(Entrusted.examples_for(e.record)),
     ),
     takes(
         "a task that waits for another one can lose it",

@@ -114,3 +114,33 @@ def test_where_nothing_is_limited_nothing_is_counted() -> None:
     of.report("session", "PrepareWorktree", session.WorktreeReady())
     assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
     assert metering.left(of.aggregate) == Caps()
+
+
+def left(of: Hand) -> list[tuple[Amounts, bool]]:
+    """Return with what the last reaction has told the board that nothing is in hand, and nothing is wanted."""
+    return [(e.spent, e.silent) for _, _, e in of.told() if isinstance(e, seat.WorkLeft)]
+
+
+def test_who_is_paused_with_nothing_in_hand_says_so_and_what_it_has_spent() -> None:
+    """So it keeps no share for that: neither of a task that it had not begun, nor of one that is recalled."""
+    of = start(working()).give("intent", intent.PauseWanted("lunch"))
+    assert left(of) == []
+    of = end(of, session.Success(), microusd=7)
+    assert left(of) == []
+    of.hear("board", "assignment", assignment.Recalled("T1", 2, "cancelled"))
+    assert left(of) == [(Amounts(7, 0, 0, 1), False)]
+    assert of.record(meter.REF).spent == Amounts()
+
+
+def test_what_a_session_has_cost_whose_task_is_gone_is_said_when_it_is_over() -> None:
+    """Not before: what it costs is not known."""
+    of = start(working()).give("intent", intent.PauseWanted("lunch"))
+    of.hear("board", "assignment", assignment.Recalled("T1", 2, "cancelled"))
+    assert left(of) == []
+    assert left(end(of, session.Success(), microusd=9)) == [(Amounts(9, 0, 0, 1), False)]
+
+
+def test_who_is_not_told_to_rest_says_that_it_wants_work() -> None:
+    """And nothing else; nor does one whose costs nobody counts."""
+    of = end(start(working()), session.Error("no")).elapse("session", "BackoffElapsed")
+    assert (left(of), told(of)) == ([], [(Amounts(sessions=1), True)])

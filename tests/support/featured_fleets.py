@@ -1,0 +1,239 @@
+"""Small fleets for mistakes in the rules of what a fleet has only if its file asks for it, with what shows them."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from lifefold.core import process, task
+from lifefold.core.budget.amounts import Amounts
+from lifefold.core.fleet import (
+    AgentPlan,
+    Budget,
+    Caps,
+    GatePlan,
+    Plan,
+    Preemption,
+    ServicePlan,
+    TaskPlan,
+    doors,
+    inbox,
+    intent,
+    proposal,
+    pulse,
+    purse,
+    seat,
+)
+from lifefold.core.fleet.plan import job_of
+from lifefold.core.kernel import replace
+from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.session import Limits
+from lifefold.core.task import OnDeath
+from lifefold.effects import Every
+from lifefold.interpreters.check.questions import few_uses, little_left, one_message
+from small_fleets import ONE_LETTER, Small
+
+_NO_CAPS: Final = Caps()
+_NO_RESTART: Final = Restart()
+_LADDER: Final = pulse.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
+_APPROVAL: Final = (proposal.PlanApproved,)
+_STOP: Final = (intent.StopWanted,)
+
+
+def _agents(number: int, errors: int = 1) -> tuple[AgentPlan, ...]:
+    return tuple(_agent(f"a{each}", errors) for each in range(number))
+
+
+def _agent(name: str, errors: int = 1, caps: Caps = _NO_CAPS, restart: Restart = _NO_RESTART) -> AgentPlan:
+    limits = Limits(max_consecutive_errors=errors, max_total_errors=errors)
+    return AgentPlan(name, limits, caps=caps, restart=restart)
+
+
+def _task(number: int, priority: int = 2, retries: int = 0, caps: Caps = _NO_CAPS) -> TaskPlan:
+    return TaskPlan(f"T{number}", "do it", priority=priority, max_retries=retries, caps=caps)
+
+
+_MAKES_ROOM: Final = Plan("small", _agents(1), (_task(0, 3),), preemption=Preemption(1))
+
+PREEMPTING: Final[Mapping[str, Small]] = {
+    "one agent that makes room for one of two tasks": Small(
+        Plan("small", _agents(1), (_task(0), _task(1, 1)), approve_plan=True, preemption=Preemption(1)),
+        {"task": (task.Approved, task.Cancelled), "plan": _APPROVAL, "intent": _STOP},
+        commands=3,
+    ),
+    "one agent that makes room, three tasks": Small(
+        _MAKES_ROOM,
+        {"task": (task.Cancelled,), "plan": _APPROVAL},
+        commands=2,
+        jobs=tuple(replace(job_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
+        plan_is=proposal.State.PROPOSED,
+    ),
+}
+
+ORPHANS: Final[Mapping[str, Small]] = {
+    "one agent, what its dead session has left is verified": Small(
+        Plan(
+            "small",
+            _agents(1, 2),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
+        ),
+        {"intent": _STOP, "task": (task.Cancelled,)},
+        commands=1,
+    ),
+    "one agent, what its dead session has left is given back": Small(
+        Plan("small", _agents(1, 2), (TaskPlan("T0", "do it", max_retries=0, orphaned=OnDeath.REQUEUE),)),
+        {"intent": _STOP},
+        commands=1,
+    ),
+    "one agent, whose session has stalled or died, and is verified": Small(
+        Plan(
+            "small",
+            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=pulse.Limits(2, None, 4)),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY),),
+        ),
+        {"intent": (intent.HoldWanted, intent.RunWanted)},
+        commands=2,
+    ),
+}
+
+WATCHED: Final[Mapping[str, Small]] = {
+    "one agent that is watched": Small(
+        Plan("small", (AgentPlan("a0", _agents(1, 2)[0].limits, stall=_LADDER),), (_task(0),)),
+        {"intent": (intent.StopWanted, intent.HoldWanted, intent.RunWanted)},
+        commands=2,
+    ),
+}
+
+RESTARTED: Final[Mapping[str, Small]] = {
+    "one agent that is restarted when its orphan is known": Small(
+        Plan(
+            "small",
+            (_agent("a0", restart=Restart(max_restarts=1)),),
+            (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY), _task(1)),
+            restarts=Intensity(max_restarts=1),
+        ),
+        {"intent": _STOP},
+        commands=1,
+        within={**ONE_LETTER, "permit": few_uses},
+    ),
+    "one agent that is restarted": Small(
+        Plan(
+            "small",
+            (_agent("a0", restart=Restart(max_restarts=2)),),
+            (_task(0, retries=1),),
+            restarts=Intensity(max_restarts=2),
+        ),
+        {"intent": _STOP},
+        commands=1,
+        within={**ONE_LETTER, "permit": few_uses},
+    ),
+    "two agents, of whom one may be restarted at a time": Small(
+        Plan(
+            "small",
+            tuple(_agent(each, restart=Restart(max_restarts=1)) for each in ("a0", "a1")),
+            (_task(0),),
+            restarts=Intensity(max_restarts=1),
+        ),
+        {},
+        within={**ONE_LETTER, "permit": few_uses},
+    ),
+}
+
+LIMITED: Final[Mapping[str, Small]] = {
+    "one agent, a budget for two sessions": Small(
+        Plan("small", _agents(1, 2), (_task(0, retries=1), _task(1)), budget=Budget(Caps(sessions=2))),
+        {"purse": (purse.Raise,)},
+        commands=1,
+        within={**ONE_LETTER, "purse": little_left},
+    ),
+    "two agents, one of whom may begin one session": Small(
+        Plan("small", (_agent("a0", caps=Caps(sessions=1)), _agent("a1")), (_task(0), _task(1))),
+        {},
+        within={**ONE_LETTER, "purse": little_left},
+    ),
+    "one agent, a task that may take one session": Small(
+        Plan("small", _agents(1, 2), (_task(0, retries=1, caps=Caps(sessions=1)), _task(1))),
+        {"purse": (purse.Raise,), "task": (task.Cancelled,)},
+        commands=1,
+        within={**ONE_LETTER, "purse": little_left},
+    ),
+    "one agent, a session in every period": Small(
+        Plan("small", _agents(1, 2), (_task(0, retries=1),), budget=Budget(Caps(sessions=1), period_ms=1)),
+        {"intent": _STOP},
+        commands=1,
+        within={**ONE_LETTER, "purse": little_left},
+    ),
+    "one agent, a little money": Small(
+        Plan(
+            "small",
+            _agents(1, 2),
+            (_task(0, retries=1),),
+            budget=Budget(Caps(microusd=2), share=Amounts(microusd=1), charges_the_silent=True),
+        ),
+        {"intent": (intent.HoldWanted, intent.RunWanted)},
+        commands=2,
+        within={**ONE_LETTER, "purse": little_left},
+    ),
+}
+
+TRUSTED: Final[Mapping[str, Small]] = {
+    "one agent that is not trusted": Small(
+        Plan(
+            "small",
+            _agents(1),
+            (_task(0), TaskPlan("T1", "do it", max_retries=0, trust=AccessLevel.PROBATIONARY)),
+            gates=GatePlan(),
+        ),
+        {"seat": (seat.Promoted, seat.Demoted, seat.Violated)},
+        commands=2,
+    ),
+    "two agents, of whom one is trusted to merge": Small(
+        Plan(
+            "small",
+            (_agent("a0"), AgentPlan("a1", _agents(1)[0].limits, trust=AccessLevel.PROBATIONARY)),
+            (_task(0),),
+            gates=GatePlan(merge=AccessLevel.PROBATIONARY),
+        ),
+        {"seat": (seat.Demoted,)},
+        commands=1,
+    ),
+}
+
+_LIFE: Final = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=1)
+_SERVICE: Final = ServicePlan("web", _LIFE, triggers=(Every(1),), takes_messages=True)
+
+SERVING: Final[Mapping[str, Small]] = {
+    "one service that is kept": Small(
+        Plan("small", (), (), watch=True, services=(_SERVICE,)),
+        {
+            "inbox": (inbox.MessageArrived,),
+            "doors": (doors.LastTaskIn,),
+            "intent": (
+                intent.StopWanted,
+                intent.DrainWanted,
+                intent.PauseWanted,
+                intent.ResumeWanted,
+                intent.HoldWanted,
+                intent.RunWanted,
+            ),
+        },
+        commands=2,
+        within={**ONE_LETTER, "inbox": one_message},
+    ),
+    "one agent, one task, and one service": Small(
+        Plan("small", _agents(1), (_task(0),), services=(_SERVICE,)),
+        {"inbox": (inbox.MessageArrived,)},
+        commands=1,
+        within={**ONE_LETTER, "inbox": one_message},
+    ),
+}
+
+FEATURED: Final[Mapping[str, Small]] = {
+    **PREEMPTING,
+    **ORPHANS,
+    **WATCHED,
+    **RESTARTED,
+    **LIMITED,
+    **TRUSTED,
+    **SERVING,
+}
+"""All of them, by what they are."""

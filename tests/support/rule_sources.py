@@ -1,0 +1,128 @@
+"""The rules of a fleet, with what they look up: those of every fleet, and those of some, each with small fleets."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import featured_fleets
+from lifefold.core.fleet import (
+    board,
+    budgets,
+    claiming,
+    departure,
+    dependencies,
+    doors,
+    duty,
+    metering,
+    orphans,
+    preemption,
+    proposal,
+    pulse,
+    restarts,
+    service,
+    trusting,
+    work,
+    worker,
+)
+from rule_mutation import Source
+
+SOURCES: Final = (
+    Source(
+        work,
+        doors,
+        claiming,
+        dependencies,
+        proposal,
+        board,
+        names=(
+            "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
+            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall _CLAIM KEPT"
+            " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
+            " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
+            " decide decide_late send_home is_unwanted"
+        ).split(),
+    ),
+    Source(
+        departure,
+        worker,
+        names=(
+            "go_on obey leave_to_others decline interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report"
+            " _given_back next_round deliver close_mailbox leave drained has_begun is_gone _ENDS _ending"
+        ).split(),
+    ),
+)
+"""The rules that every fleet has."""
+
+FEATURES: Final[Mapping[Source, Iterable[str]]] = {
+    Source(
+        *(work, budgets, claiming, preemption, board),
+        name="preemption",
+        changed=(work, claiming, preemption),
+        names=(
+            "make_room take_away use_room leave_room _used next_asked _waiting _passed_on is_ready _asked _may_take"
+            " _within_ms _fold_room _go_to CLAIMED"
+        ).split(),
+    ): featured_fleets.PREEMPTING,
+    Source(
+        *(orphans, worker),
+        name="orphans",
+        changed=(orphans,),
+        names="ending has_died bury _is_alive told _ADOPTED _found".split(),
+    ): featured_fleets.ORPHANS,
+    Source(
+        *(restarts, departure, worker),
+        name="restarts",
+        changed=(restarts,),
+        names="comes_back fall dismiss ask begin_anew".split(),
+    ): featured_fleets.RESTARTED,
+    Source(
+        *(restarts, board),
+        name="permits",
+        changed=(restarts,),
+        names="permits_of grant spend give_back _held".split(),
+    ): featured_fleets.RESTARTED,
+    Source(
+        *(pulse, worker),
+        name="pulse",
+        changed=(pulse,),
+        names="WATCHED keep_watch give_up".split(),
+    ): featured_fleets.WATCHED,
+    Source(
+        *(work, budgets, claiming, preemption, dependencies, board),
+        name="budgets",
+        changed=(work, budgets),
+        names=(
+            "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
+            " _blocked _fold_purse whole_of"
+        ).split(),
+    ): featured_fleets.LIMITED,
+    Source(
+        *(metering, departure, worker),
+        name="metering",
+        changed=(metering,),
+        names="measuring measure told spent is_counting is_used_up".split(),
+    ): featured_fleets.LIMITED,
+    Source(
+        *(work, claiming, dependencies, trusting, board),
+        name="trusting",
+        changed=(work, claiming, trusting),
+        names=(
+            "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
+            " _distrust"
+        ).split(),
+    ): featured_fleets.TRUSTED,
+    Source(
+        service,
+        name="service",
+        names=(
+            "is_idle is_down may_begin come_up watch cut_off serve rest drain leave has_failed fire wake end obey"
+            " drained"
+        ).split(),
+    ): featured_fleets.SERVING,
+    Source(
+        *(duty, board),
+        name="duty",
+        changed=(duty, board),
+        names="duties is_kept send_home close_down".split(),
+    ): featured_fleets.SERVING,
+}
+"""The rules that are of use only in a fleet that asks for them, each part with the small fleets in which they are."""

@@ -1,0 +1,93 @@
+"""What a worker does with a session that dies or stalls, and when it falls: a witness of what no state of it shows."""
+
+import msgspec
+
+from lifefold.core import session, session_profiles, task
+from lifefold.core.fleet import assignment, intent, pulse, supervision
+from lifefold.core.kernel import Transition, replace
+
+
+class Conduct(msgspec.Struct, frozen=True):
+    """What a worker has been through.
+
+    Its session has died (``died``), and its work went another way than its task says (``astray``); it was silent for
+    too long (``stalled``), or was ended though it was not (``hasty``); the agent is to end (``ends``), it has stopped
+    by its errors (``fell``), and was taken for one that is to come back, or is not, though it is the other way round
+    (``mistaken``). Which claim was recalled last, and within how many milliseconds its session is to end
+    (``recalled``); for the how many-th time the agent is restarted (``granted``).
+    """
+
+    died: bool = False
+    astray: bool = False
+    stalled: bool = False
+    hasty: bool = False
+    ends: bool = False
+    fell: bool = False
+    mistaken: bool = False
+    recalled: tuple[str, int, int] = ("", 0, 0)
+    granted: int = 0
+
+
+def observe(conduct: Conduct, transition: Transition) -> Conduct:
+    """Take in what has happened to a worker."""
+    if isinstance(transition.after.state, session.State):
+        return _of_sessions(conduct, transition)
+    if isinstance(transition.after.state, supervision.State):
+        return _of_supervision(conduct, transition)
+    return _of_work(conduct, transition)
+
+
+def _of_work(now: Conduct, transition: Transition) -> Conduct:
+    """Take in what has happened to the work in hand, to whoever watches the session, or to what is wanted."""
+    if transition.machine == pulse.machine.name:
+        return replace(now, stalled=transition.entered is pulse.State.STALLED)
+    if transition.machine == intent.machine.name:
+        return replace(now, ends=intent.is_to_end(transition.after.record))
+    match transition.event:
+        case assignment.WorkFailed() | assignment.SessionDied():
+            now = replace(now, died=False, astray=now.astray or _is_astray(transition, died=now.died))
+        case assignment.Dropped():
+            now = replace(now, died=False)
+        case assignment.Recalled(task=name, epoch=epoch, within_ms=within_ms):
+            now = replace(now, recalled=(name, epoch, within_ms))
+        case _:
+            pass
+    return now
+
+
+def _of_supervision(now: Conduct, transition: Transition) -> Conduct:
+    """Take in what has happened to an agent that is supervised."""
+    match transition.event:
+        case supervision.Fell() | supervision.Dismissed():
+            wrong = isinstance(transition.event, supervision.Fell) is not (now.fell and not now.ends)
+            is_new = transition.before is not None and transition.before.state is supervision.State.UP
+            return replace(now, fell=False, mistaken=now.mistaken or (is_new and wrong))
+        case supervision.Granted(recent=recent):
+            return replace(now, granted=recent)
+        case _:
+            return now
+
+
+def _of_sessions(now: Conduct, transition: Transition) -> Conduct:
+    """Take in what has happened to a session."""
+    event = transition.event
+    by_errors = isinstance(event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled)
+    now = replace(now, fell=by_errors and transition.entered is session.State.STOPPED)
+    ran = transition.before is not None and transition.before.state is session.State.RUNNING
+    match event:
+        case session.SessionExited(outcome=outcome):
+            return replace(now, died=ran and isinstance(outcome, session.Error | session.Timeout))
+        case session_profiles.Stalled():
+            return replace(now, died=ran, hasty=now.hasty or not now.stalled)
+        case _:
+            return now
+
+
+def _is_astray(transition: Transition, *, died: bool) -> bool:
+    """Tell whether work has failed though its task says otherwise, or the other way round."""
+    if transition.before is None:
+        return False
+    brief: task.Brief = transition.before.record.brief
+    verifies = brief.orphaned is task.OnDeath.VERIFY and bool(brief.verify)
+    wanted = died and (verifies or brief.orphaned is task.OnDeath.REQUEUE)
+    return wanted is not isinstance(transition.event, assignment.SessionDied)
