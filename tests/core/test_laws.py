@@ -31,7 +31,9 @@ NEAR: dict[str, Record] = {
     "session-prompt-failures": session.Session(limits=SOON),
     "session-in-fleet": session.Session(limits=SOON),
     "session-supervised": session_profiles.SupervisedSession(limits=SOON, supervised=True),
-    "task-in-fleet": job.Job(max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED),
+    "task-in-fleet": job.Job(
+        max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED, fate=job.Fate()
+    ),
     "seat": seat.Seat(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
     "pulse": pulse.Pulse(limits=pulse.Limits(nudge_ms=90_000)),

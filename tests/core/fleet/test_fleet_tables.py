@@ -32,6 +32,10 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Away    Violated   -> Away
         Waiting Violated   -> Waiting
         Working Violated   -> Working
+        Away    WorkLeft   -> Away
+        Working WorkLeft   -> Away
+        Away    RestartWanted -> Away
+        Away    RestartDone   -> Away
         Working RestartWanted -> Working
         Working RestartDone   -> Working
         """,
