@@ -23,6 +23,7 @@ from lifefold.core.kernel import (
     Property,
     Transition,
     always,
+    always_step,
     leads_to,
     rule,
     sometimes,
@@ -221,8 +222,22 @@ def hand_is_full(service: Aggregate) -> bool:
 
 
 def runs_what_waits(service: Aggregate) -> bool:
-    """Nothing waits while it may be run."""
-    return not (service.record(inbox.REF).items and may_begin(service))
+    """Nothing waits but behind what is being run, for a person, or for the process to be up and allowed to go on."""
+    p: process.Process = service.record(PROCESS)
+    is_held = service.record("intent").state is not intent.State.RUN or p.suspended_for is not None
+    waits = bool(service.record(inbox.REF).items) and service.record(invocation.REF).state is invocation.State.IDLE
+    return not waits or is_held or p.state not in {process.State.RUNNING, process.State.AWAITING}
+
+
+def is_up_at_once(service: Aggregate) -> bool:
+    """No service is on its way up: there is nothing that this could wait for."""
+    return service.record(PROCESS).state not in {process.State.CREATED, process.State.STARTING}
+
+
+def fails_by_its_runs(step: Transition) -> bool:
+    """Nothing but a run that has failed says that a service fails."""
+    came_down = step.machine == PROCESS and step.entered is process.State.FAILED
+    return not came_down or isinstance(step.event, process.RunFailed)
 
 
 def watches_while_up(service: Aggregate) -> bool:
@@ -266,6 +281,8 @@ def wishes_are_obeyed(service: Aggregate) -> bool:
 PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always("what is in hand is what is being run, and that alone", hand_is_full),
     always("nothing waits that may be run", runs_what_waits),
+    always("a service that begins is up at once", is_up_at_once),
+    always_step("a service fails by its runs, and by nothing else", fails_by_its_runs),
     always("triggers are waited for exactly while the service is up", watches_while_up),
     always("a service awaits its triggers when it has nothing to do", awaits_with_nothing_to_do),
     always("who is down for good runs nothing and takes nothing", gone_takes_nothing),

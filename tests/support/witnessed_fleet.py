@@ -45,6 +45,7 @@ from lifefold.core.kernel import (
     replace,
     seeing,
 )
+from service_conduct import Runs, accompany
 from worker_conduct import Conduct, observe
 
 Claims = frozenset[tuple[str, int]]
@@ -392,7 +393,13 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("whoever does not run yet is interrupted once", is_interrupted_once),
         always("nobody is stopped whom nobody wants to stop", stops_when_asked),
     ),
-    service.KIND: service.PROMISES,
+    service.KIND: (
+        *service.PROMISES,
+        always(
+            "no run is begun that people do not want, or that nobody is up for", lambda s: not s.views["runs"].hasty
+        ),
+        always("the process hears how a run went", lambda s: not s.views["runs"].mistold),
+    ),
     board.NAME: (
         *board.PROMISES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
@@ -415,7 +422,7 @@ WITNESSES: Final[Mapping[str, Mapping[str, View]]] = {
         "diary": View(Diary(), remember),
         "conduct": View(Conduct(), observe),
     },
-    service.KIND: {"dismissed": View(0, remember_dismissal)},
+    service.KIND: {"dismissed": View(0, remember_dismissal), "runs": View(Runs(), accompany)},
     board.NAME: {
         "outcomes": View(frozenset(), remember_what_was_taken),
         "queue": View((), remember_who_waits),
