@@ -18,7 +18,8 @@ from lifefold.core.fleet import Plan, promises
 from lifefold.core.kernel import AggregateType, InvalidMachine, System, View
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.findings import small
-from lifefold.interpreters.simulate.targets import FLEET, Target, governed_plan, plan, target
+from lifefold.interpreters.simulate.plans import governed_plan, plan
+from lifefold.interpreters.simulate.targets import FLEET, Target, target
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
 from rule_mutation import Made, Mistake

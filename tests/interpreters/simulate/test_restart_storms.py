@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from lifefold.core.kernel import Aggregate, Reaction, react
 from lifefold.core.session_profiles import Restarted
 from lifefold.interpreters.simulate import Run, simulate
-from lifefold.interpreters.simulate.targets import Target, named, restarted_plan
+from lifefold.interpreters.simulate.plans import restarted_plan
+from lifefold.interpreters.simulate.targets import Target, named
 
 SEEDS = 30
 AGENTS, TASKS = 3, 9
