@@ -6,7 +6,7 @@ there when that was looked at last.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
@@ -29,6 +29,9 @@ LOOK_MS: Final = 60_000
 AGAIN_S: Final = 1.0
 """How long is waited before a folder that could not be watched is tried again."""
 
+TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeError)
+"""What looking at files, and asking when a time is due, may raise: none of it is to stop a fleet."""
+
 
 class Attendant:
     """Performs what services ask for, beside their runs."""
@@ -43,12 +46,16 @@ class Attendant:
         """Wait for a trigger, time and again. It leaves nothing, and is over when it is cancelled."""
         if ongoing.leftover:
             return
+        name = ongoing.occasion.within.key
+
+        def tell(why: str) -> None:
+            self._tell(name, why)
+
         match activity.source:
             case Changed() as source:
-                name = ongoing.occasion.within.key
-                await wait_for_changes(source, self._folders[name], ongoing, lambda why: self._tell(name, why))
+                await wait_for_changes(source, self._folders[name], ongoing, tell)
             case Every() | Cron() as source:
-                await wait_for_time(source, ongoing)
+                await wait_for_time(source, ongoing, tell)
 
     @handles(NotifyProcess)
     async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
@@ -68,44 +75,54 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-async def wait_for_time(source: Every | Cron, ongoing: Ongoing, now_ms: Callable[[], int] = _now_ms) -> None:
+async def wait_for_time(
+    source: Every | Cron, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int] = _now_ms
+) -> None:
     """Report a time whenever it is due, until cancelled."""
     entity = ongoing.occasion.entity
     last_ms = entity.record.last_ms or entity.entered_ms
     what = f"every {format_duration(source.every_ms)}" if isinstance(source, Every) else f"cron {source.expression}"
+    told = ""
     while True:
-        due_ms = last_due_ms(source, last_ms, now_ms())
+        try:
+            due_ms = last_due_ms(source, last_ms, now_ms())
+            left_ms = next_due_ms(source, due_ms) - now_ms()
+        except TROUBLES as error:
+            due_ms, left_ms = last_ms, LOOK_MS
+            if str(error) != told:
+                told = str(error)
+                tell(f"waits to know when {what} is due: {error}")
         if due_ms > last_ms:
             await _reported(ongoing, trigger.Triggered(due_ms, what))
             last_ms = due_ms
-        left_ms = next_due_ms(source, last_ms) - now_ms()
         await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
 
 
 async def wait_for_changes(source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None]) -> None:
     """Report that files have changed whenever they have, until cancelled."""
     known: str = ongoing.occasion.entity.record.mark
+    async with aclosing(_marks(source, folder, tell)) as marks:
+        async for mark in marks:
+            if not known:
+                await _reported(ongoing, trigger.Noticed(mark))
+            elif mark != known:
+                await _reported(ongoing, trigger.Triggered(_now_ms(), f"changed {source.path}", mark))
+            known = mark
+
+
+async def _marks(source: Changed, folder: Path, tell: Callable[[str], None]) -> AsyncGenerator[str]:
+    """Yield what is there whenever it is time to look. What cannot be looked at is told once, and tried again."""
     told = ""
     while True:
         try:
             async with aclosing(notices(folder, source.path)) as found:
                 async for _ in found:
-                    known = await _looked(source, folder, ongoing, known)
-        except OSError as error:
+                    yield await to_thread.run_sync(mark_of, folder, source.path, abandon_on_cancel=True)
+        except TROUBLES as error:
             if str(error) != told:
                 told = str(error)
                 tell(f"waits to watch {source.path}: {error}")
         await anyio.sleep(AGAIN_S)
-
-
-async def _looked(source: Changed, folder: Path, ongoing: Ongoing, known: str) -> str:
-    """Look at the files, say what is new, and return what is there; the first look only says what there is."""
-    mark = await to_thread.run_sync(mark_of, folder, source.path, abandon_on_cancel=True)
-    if not known:
-        await _reported(ongoing, trigger.Noticed(mark))
-    elif mark != known:
-        await _reported(ongoing, trigger.Triggered(_now_ms(), f"changed {source.path}", mark))
-    return mark
 
 
 async def _reported(ongoing: Ongoing, event: trigger.Triggered | trigger.Noticed) -> None:

@@ -101,7 +101,7 @@ async def test_what_was_due_often_while_nobody_waited_is_said_once(
     watch = Watch(trigger.Trigger(source=source, last_ms=begun_ms), most=3)
     with anyio.move_on_after(60) as scope:
         monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
-        await wait_for_time(source, watch, lambda: clock[0])
+        await wait_for_time(source, watch, _unheard, lambda: clock[0])
     assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T13:30", "2026-11-20T13:40", "2026-11-20T13:50"]
     assert sum(slept) == 25 * 60
     assert max(slept) <= triggers.LOOK_MS / 1_000
@@ -189,3 +189,47 @@ async def test_files_that_changed_while_nobody_looked_are_reported_once(tmp_path
 
 def _unheard(why: str) -> None:
     raise AssertionError(why)
+
+
+@pytest.mark.parametrize("error", [ValueError("no such glob"), RuntimeError("no such loop"), OSError("no such disk")])
+@pytest.mark.anyio
+async def test_what_cannot_be_watched_is_told_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """And stops nobody else."""
+    monkeypatch.setattr(triggers, "AGAIN_S", 0)
+    told, failures = list[str](), [error, error, error]
+
+    def mark(folder: Path, path: str) -> str:
+        if failures:
+            raise failures.pop()
+        return mark_of(folder, path)
+
+    monkeypatch.setattr(triggers, "mark_of", mark)
+    watch = Watch(trigger.Trigger(source=Changed("*.txt")))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_for_changes, Changed("*.txt"), tmp_path, watch, told.append)
+        await until(watch, bool)
+        tasks.cancel_scope.cancel()
+    assert watch.told == [trigger.Noticed(mark_of(tmp_path, "*.txt"))]
+    assert told == [f"waits to watch *.txt: {error}"]
+
+
+@pytest.mark.anyio
+async def test_a_time_that_nobody_can_tell_is_told_once_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a zone that the machine does not know any more."""
+    told, slept = list[str](), list[float]()
+    with anyio.move_on_after(60) as scope:
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if len(slept) == 3:
+                scope.cancel()
+            await anyio.lowlevel.checkpoint()
+
+        monkeypatch.setattr(anyio, "sleep", sleep)
+        source = Cron("* * * * *", "Nowhere/Atlantis")
+        await wait_for_time(source, Watch(trigger.Trigger(source=source, last_ms=1)), told.append)
+    assert slept == [triggers.LOOK_MS / 1_000] * 3
+    assert len(told) == 1
+    assert "Nowhere/Atlantis" in told[0]
