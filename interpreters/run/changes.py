@@ -43,7 +43,8 @@ def _seen(folder: Path, path: str) -> Iterator[tuple[str, int, int]]:
 def _matching(folder: Path, path: str) -> Iterator[Path]:
     place = folder / path
     if set(path) & GLOB:
-        found = (each for each in folder.glob(path) if not each.is_dir())
+        files = f"{path}/*" if path.rpartition("/")[2] == "**" else path  # by itself it has folders alone, before 3.13
+        found = (each for each in folder.glob(files) if not each.is_dir())
         yield from (each for each in found if not LEFT_OUT.intersection(each.relative_to(folder).parts))
     elif place.is_dir():
         for where, folders, files in os.walk(place):

@@ -154,6 +154,17 @@ def test_a_glob_and_a_single_file_mean_what_they_say(tmp_path: Path) -> None:
     assert root_of(tmp_path, "one.txt") == tmp_path
 
 
+@pytest.mark.parametrize("glob", ["**", "docs/**"])
+def test_a_glob_that_ends_with_two_stars_has_all_files_below(tmp_path: Path, glob: str) -> None:
+    """As it has in a newer Python."""
+    (tmp_path / "docs" / "deep").mkdir(parents=True)
+    seen = [mark_of(tmp_path, glob)]
+    for place in ("docs/a.txt", "docs/deep/b.txt"):
+        (tmp_path / place).write_text("x")
+        seen.append(mark_of(tmp_path, glob))
+    assert len(set(seen)) == 3
+
+
 @pytest.mark.parametrize("place", ["inbox", "inbox/*.txt", "inbox/new.txt"])
 @pytest.mark.anyio
 async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: Path, place: str) -> None:
