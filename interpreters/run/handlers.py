@@ -80,7 +80,7 @@ class Handlers:
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._watcher: Final = Watcher(folder, self.tell)
-        self._attendant: Final = Attendant(fleet, self.tell)
+        self._attendant: Final = Attendant(fleet, folder, self.tell)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""

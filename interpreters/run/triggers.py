@@ -6,7 +6,7 @@ there when that was looked at last.
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,7 @@ from lifefold.interpreters.engine import Occasion, Ongoing, handles
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.run.changes import mark_of, notices
+from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
 
 LOOK_MS: Final = 60_000
@@ -36,8 +37,9 @@ TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeErr
 class Attendant:
     """Performs what services ask for, beside their runs."""
 
-    def __init__(self, fleet: Fleet, tell: Callable[[str, str], None]) -> None:
-        """Take the fleet, and how people are told something of an agent."""
+    def __init__(self, fleet: Fleet, folder: FleetFolder, tell: Callable[[str, str], None]) -> None:
+        """Take the fleet, where it keeps its things, and how people are told something of an agent."""
+        self._own: Final = folder.own
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
         self._tell = tell
 
@@ -53,7 +55,7 @@ class Attendant:
 
         match activity.source:
             case Changed() as source:
-                await wait_for_changes(source, self._folders[name], ongoing, tell)
+                await wait_for_changes(source, self._folders[name], ongoing, tell, self._own)
             case Every() | Cron() as source:
                 await wait_for_time(source, ongoing, tell)
 
@@ -98,10 +100,12 @@ async def wait_for_time(
         await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
 
 
-async def wait_for_changes(source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None]) -> None:
-    """Report that files have changed whenever they have, until cancelled."""
+async def wait_for_changes(
+    source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None], apart: Collection[Path] = ()
+) -> None:
+    """Report that files have changed whenever they have, but for those ``apart``, until cancelled."""
     known: str = ongoing.occasion.entity.record.mark
-    async with aclosing(_marks(source, folder, tell)) as marks:
+    async with aclosing(_marks(source, folder, tell, apart)) as marks:
         async for mark in marks:
             if not known:
                 await _reported(ongoing, trigger.Noticed(mark))
@@ -110,14 +114,16 @@ async def wait_for_changes(source: Changed, folder: Path, ongoing: Ongoing, tell
             known = mark
 
 
-async def _marks(source: Changed, folder: Path, tell: Callable[[str], None]) -> AsyncGenerator[str]:
+async def _marks(
+    source: Changed, folder: Path, tell: Callable[[str], None], apart: Collection[Path]
+) -> AsyncGenerator[str]:
     """Yield what is there whenever it is time to look. What cannot be looked at is told once, and tried again."""
     told = ""
     while True:
         try:
-            async with aclosing(notices(folder, source.path)) as found:
+            async with aclosing(notices(folder, source.path, apart)) as found:
                 async for _ in found:
-                    yield await to_thread.run_sync(mark_of, folder, source.path, abandon_on_cancel=True)
+                    yield await to_thread.run_sync(mark_of, folder, source.path, apart, abandon_on_cancel=True)
         except TROUBLES as error:
             if str(error) != told:
                 told = str(error)

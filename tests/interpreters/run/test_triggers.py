@@ -1,7 +1,7 @@
 """Waiting for triggers: when they are due, by clocks that a test sets; and files that are real."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
 from lifefold.interpreters.engine import Occasion, Ongoing
 from lifefold.interpreters.run import triggers
 from lifefold.interpreters.run.changes import mark_of, root_of
+from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
 from lifefold.interpreters.run.triggers import wait_for_changes, wait_for_time
 
@@ -154,6 +155,22 @@ def test_a_glob_and_a_single_file_mean_what_they_say(tmp_path: Path) -> None:
     assert root_of(tmp_path, "one.txt") == tmp_path
 
 
+@pytest.mark.parametrize("path", ["**/*", "here", "here/run.db"])
+def test_what_a_fleet_writes_itself_is_no_change(tmp_path: Path, path: str) -> None:
+    """Wherever its log is, and by whatever way one comes there; a neighbour with a like name counts."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    folder = FleetFolder(tmp_path / "link" / "here" / "run.db")
+    before = mark_of(tmp_path, path, folder.own)
+    folder.make()
+    for name in ("run.db", "run.db-wal", "run.db-shm", "run.db.files/refused.jsonl"):
+        (tmp_path / "here" / name).write_text("x")
+    assert mark_of(tmp_path, path, folder.own) == before
+    assert mark_of(tmp_path, path) != before
+    (tmp_path / "here" / "run.db-other").write_text("x")
+    assert (mark_of(tmp_path, path, folder.own) != before) is (path != "here/run.db")
+
+
 @pytest.mark.parametrize("glob", ["**", "docs/**"])
 def test_a_glob_that_ends_with_two_stars_has_all_files_below(tmp_path: Path, glob: str) -> None:
     """As it has in a newer Python."""
@@ -211,10 +228,10 @@ async def test_what_cannot_be_watched_is_told_once_and_tried_again(
     monkeypatch.setattr(triggers, "AGAIN_S", 0)
     told, failures = list[str](), [error, error, error]
 
-    def mark(folder: Path, path: str) -> str:
+    def mark(folder: Path, path: str, apart: Collection[Path]) -> str:
         if failures:
             raise failures.pop()
-        return mark_of(folder, path)
+        return mark_of(folder, path, apart)
 
     monkeypatch.setattr(triggers, "mark_of", mark)
     watch = Watch(trigger.Trigger(source=Changed("*.txt")))
