@@ -17,6 +17,7 @@ from lifefold.core import process, session, task
 from lifefold.core.fleet import (
     board,
     budgets,
+    departure,
     doors,
     inbox,
     intent,
@@ -328,10 +329,15 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
     for name in sorted(aggregates):
-        entity = aggregates[name].entities.get("intent")
-        if entity is not None and entity.state is intent.State.PAUSE:
-            agent = aggregates[name].key
-            yield Waiting(Awaited.AGENT, (agent,), "resume", entity.entered_ms, reason=entity.record.reason)
+        of = aggregates[name]
+        entity = of.entities.get("intent")
+        if entity is not None and entity.state is intent.State.PAUSE and not _is_gone(of):
+            yield Waiting(Awaited.AGENT, (of.key,), "resume", entity.entered_ms, reason=entity.record.reason)
+
+
+def _is_gone(of: Aggregate) -> bool:
+    """Tell whether no word brings an agent back: it has stopped, or is down, for good."""
+    return service.is_down(of) if of.kind == service.KIND else departure.is_gone(of)
 
 
 def _more_tasks(desk: Aggregate) -> Iterator[Waiting]:
