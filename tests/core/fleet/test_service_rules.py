@@ -192,6 +192,17 @@ def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:
     assert service.settled(of.aggregate)
 
 
+def test_messages_that_are_given_back_are_all_told_and_those_with_the_same_text_are_counted() -> None:
+    """People are told once of each text, and how many there were."""
+    of = send(serving(), "one", "two", "three", "two", "two")
+    of.give("intent", intent.StopWanted("enough"))
+    given_back = [each for each in of.effects(LogFatal) if isinstance(each, LogFatal) and "not run" in each.message]
+    assert given_back == [
+        LogFatal("message 'two' (3 times) was not run: enough"),
+        LogFatal("message 'three' was not run: enough"),
+    ]
+
+
 # What goes wrong
 
 
