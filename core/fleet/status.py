@@ -161,7 +161,7 @@ def service_status(of: Aggregate) -> AgentStatus:
     waits: inbox.Inbox = of.record(inbox.REF)
     wanted: intent.Intent = of.record("intent")
     down = service.reason_of(of_process) if service.is_down(of) and service.has_failed(of_process) else ""
-    watched = [each.record for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
+    watched = [each.record for each in trigger.of_service(of.entities)]
     return AgentStatus(
         name=of.key,
         intent=wanted.state,

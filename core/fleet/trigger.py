@@ -7,9 +7,11 @@ however often it was due (``last_due_ms``). For what is no matter of time there 
 last looked at. Whoever looks compares, so that what has changed while nobody did is found as well.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
+    Entity,
     Event,
     Machine,
     Property,
@@ -74,6 +76,12 @@ class Trigger(Record, frozen=True):
     source: Source = Every(60_000)
     last_ms: int = 0
     mark: str = ""
+
+
+def of_service(entities: Mapping[str, Entity[Any]]) -> tuple[Entity[Trigger], ...]:
+    """Return the triggers among the parts of a service, in the order of the fleet file."""
+    numbered = {int(ref.partition(":")[2]): each for ref, each in entities.items() if ref.startswith(f"{REF}:")}
+    return tuple(numbered[number] for number in sorted(numbered))
 
 
 def notice(t: Trigger, e: Noticed) -> Step[Trigger, Never]:

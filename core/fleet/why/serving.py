@@ -73,7 +73,7 @@ def _onward(of: Aggregate, now_ms: int) -> str:
     if p.comeback is not Comeback.NONE:
         due_ms = min((e.deadline_ms for e in of.entities[service.PROCESS].running if e.deadline_ms), default=now_ms)
         return f"Time: it is started again in {duration(max(0, due_ms - now_ms))}."
-    watched = [each for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
+    watched = trigger.of_service(of.entities)
     messages = [f'lifefold send {of.key} "..."'] if of.record(inbox.REF).takes_messages else []
     return f"{enumerated([*(_coming(each, now_ms) for each in watched), *messages])}."
 
