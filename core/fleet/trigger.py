@@ -105,8 +105,12 @@ def next_due_ms(every_ms: int, last_ms: int) -> int:
 
 
 def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
-    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not."""
-    return last_ms + max(0, now_ms - last_ms) // every_ms * every_ms
+    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not.
+
+    It begins anew now if ``last_ms`` is still to come: the clock of the time was ahead.
+    """
+    begun_ms = min(last_ms, now_ms)
+    return begun_ms + (now_ms - begun_ms) // every_ms * every_ms
 
 
 def remembers_when(step: Transition) -> bool:

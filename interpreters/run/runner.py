@@ -93,7 +93,7 @@ class Runner:
             branch = begun.meta("branch") if begun else None
             workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace)
-            handlers = Handlers(fleet, folder, workplace)
+            handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
             whole = interpreter.over(composed(factories, surroundings))

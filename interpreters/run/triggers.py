@@ -1,17 +1,17 @@
 """Waiting for what triggers services, and telling people what becomes of them. Whether anything is run is core's.
 
-What is a matter of time is due by the wall clock, counted from when the log says that it was due last: a runner that
-comes after a while finds what was due meanwhile, and says so once. With files it is the same: the log knows what was
-there when that was looked at last.
+What is a matter of time is due by the clock that the log's times are of, counted from when the log says that it was due
+last: a runner that comes after a while finds what was due meanwhile, and says so once. With files it is the same: the
+log knows what was there when that was looked at last.
 """
 
-import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 import anyio
+import msgspec
 from anyio import to_thread
 
 from lifefold.core.fleet import trigger
@@ -25,7 +25,7 @@ from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
 
 LOOK_MS: Final = 60_000
-"""How long is waited at most before the wall clock is looked at again: it may be set, or stand still in a sleep."""
+"""How long is waited at most before the clock is looked at again: it goes on while the machine sleeps."""
 
 AGAIN_S: Final = 1.0
 """How long is waited before a folder that could not be watched is tried again."""
@@ -37,8 +37,11 @@ TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeErr
 class Attendant:
     """Performs what services ask for, beside their runs."""
 
-    def __init__(self, fleet: Fleet, folder: FleetFolder, tell: Callable[[str, str], None]) -> None:
-        """Take the fleet, where it keeps its things, and how people are told something of an agent."""
+    def __init__(
+        self, fleet: Fleet, folder: FleetFolder, tell: Callable[[str, str], None], now_ms: Callable[[], int]
+    ) -> None:
+        """Take the fleet, where it keeps its things, how people are told something of an agent, and what time it is."""
+        self._now_ms: Final = now_ms
         self._own: Final = folder.own
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
         self._tell = tell
@@ -55,9 +58,10 @@ class Attendant:
 
         match activity.source:
             case Changed() as source:
-                await wait_for_changes(source, self._folders[name], ongoing, tell, self._own)
+                watched = Watched(self._folders[name], source.path, self._own)
+                await wait_for_changes(watched, ongoing, tell, self._now_ms)
             case Every() | Cron() as source:
-                await wait_for_time(source, ongoing, tell)
+                await wait_for_time(source, ongoing, tell, self._now_ms)
 
     @handles(NotifyProcess)
     async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
@@ -73,12 +77,8 @@ class Attendant:
 _BAD_NEWS: Final = {"failed": "the service has failed", "restart_exhausted": "the service stays down"}
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 async def wait_for_time(
-    source: Every | Cron, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int] = _now_ms
+    source: Every | Cron, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
     """Report a time whenever it is due, until cancelled."""
     entity = ongoing.occasion.entity
@@ -96,38 +96,46 @@ async def wait_for_time(
                 tell(f"waits to know when {what} is due: {error}")
         if due_ms > last_ms:
             await _reported(ongoing, trigger.Triggered(due_ms, what))
-            last_ms = due_ms
+        last_ms = due_ms
         await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
 
 
+class Watched(msgspec.Struct, frozen=True):
+    """What is watched: a path or a glob from a folder, without the places ``apart``."""
+
+    folder: Path
+    path: str
+    apart: Collection[Path] = ()
+
+
 async def wait_for_changes(
-    source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None], apart: Collection[Path] = ()
+    watched: Watched, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
-    """Report that files have changed whenever they have, but for those ``apart``, until cancelled."""
+    """Report that files have changed whenever they have, until cancelled."""
     known: str = ongoing.occasion.entity.record.mark
-    async with aclosing(_marks(source, folder, tell, apart)) as marks:
+    async with aclosing(_marks(watched, tell)) as marks:
         async for mark in marks:
             if not known:
                 await _reported(ongoing, trigger.Noticed(mark))
             elif mark != known:
-                await _reported(ongoing, trigger.Triggered(_now_ms(), f"changed {source.path}", mark))
+                await _reported(ongoing, trigger.Triggered(now_ms(), f"changed {watched.path}", mark))
             known = mark
 
 
-async def _marks(
-    source: Changed, folder: Path, tell: Callable[[str], None], apart: Collection[Path]
-) -> AsyncGenerator[str]:
+async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerator[str]:
     """Yield what is there whenever it is time to look. What cannot be looked at is told once, and tried again."""
     told = ""
     while True:
         try:
-            async with aclosing(notices(folder, source.path, apart)) as found:
+            async with aclosing(notices(watched.folder, watched.path, watched.apart)) as found:
                 async for _ in found:
-                    yield await to_thread.run_sync(mark_of, folder, source.path, apart, abandon_on_cancel=True)
+                    yield await to_thread.run_sync(
+                        mark_of, watched.folder, watched.path, watched.apart, abandon_on_cancel=True
+                    )
         except TROUBLES as error:
             if str(error) != told:
                 told = str(error)
-                tell(f"waits to watch {source.path}: {error}")
+                tell(f"waits to watch {watched.path}: {error}")
         await anyio.sleep(AGAIN_S)
 
 

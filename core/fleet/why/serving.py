@@ -82,7 +82,8 @@ def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
     """Say when a trigger comes, as far as that is known."""
     match watched.record.source:
         case Every(every_ms=every_ms):
-            due_ms = trigger.next_due_ms(every_ms, watched.record.last_ms or watched.entered_ms)
+            begun_ms = min(watched.record.last_ms or watched.entered_ms, now_ms)
+            due_ms = trigger.next_due_ms(every_ms, begun_ms)
             return f"its interval, due in {duration(max(0, due_ms - now_ms))}"
         case Cron(expression=expression, timezone=timezone):
             return f"the next time of {expression} ({timezone})"

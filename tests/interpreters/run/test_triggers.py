@@ -14,11 +14,12 @@ from lifefold.core.fleet import trigger
 from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
 from lifefold.interpreters.engine import Occasion, Ongoing
+from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import triggers
 from lifefold.interpreters.run.changes import mark_of, root_of
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
-from lifefold.interpreters.run.triggers import wait_for_changes, wait_for_time
+from lifefold.interpreters.run.triggers import Attendant, Watched, wait_for_changes, wait_for_time
 
 MINUTE_MS = 60_000
 
@@ -116,6 +117,35 @@ def _cancelling(scope: anyio.CancelScope) -> Callable[[], Any]:
     return sleep_forever
 
 
+@pytest.mark.parametrize("source", [Every(10 * MINUTE_MS), Cron("*/10 * * * *")], ids=["interval", "cron"])
+@pytest.mark.anyio
+async def test_a_clock_that_was_ahead_holds_no_trigger_up(
+    source: Every | Cron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was due a year from now is due next by the clock of the run, which is handed to whoever waits."""
+    now_ms, ahead_ms = [at("2026-11-20T12:00")], at("2027-11-20T12:00")
+
+    async def sleep(seconds: float) -> None:
+        now_ms[0] += round(seconds * 1_000)
+        await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    watch = Watch(trigger.Trigger(source=source, last_ms=ahead_ms), most=2)
+    fleet = load(_fleet(tmp_path), watch=True)
+    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), lambda _, why: _unheard(why), lambda: now_ms[0])
+    with anyio.move_on_after(60) as scope:
+        monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
+        await attendant.await_trigger(AwaitTrigger(source), watch)
+    assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T12:10", "2026-11-20T12:20"]
+
+
+def _fleet(folder: Path) -> Path:
+    file = folder / "fleet.toml"
+    service = 'name = "web"\nkind = "service"\ncommand = ["true"]\ntriggers = [{ queue = true }]'
+    file.write_text(f'[fleet]\nname = "desk"\n\n[[agents]]\n{service}\n')
+    return file
+
+
 # Files
 
 
@@ -189,7 +219,7 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
     source = Changed(place)
     watch = Watch(trigger.Trigger(source=source))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_for_changes, source, tmp_path, watch, _unheard)
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, source.path), watch, _unheard, _no_time)
         await until(watch, lambda told: len(told) == 1)
         assert watch.told == [trigger.Noticed(mark_of(tmp_path, place))]
         (tmp_path / "inbox").mkdir()
@@ -198,6 +228,7 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
         await until(watch, lambda told: told[-1].mark == mark_of(tmp_path, place))
         tasks.cancel_scope.cancel()
     assert watch.told[-1].what == f"changed {place}"
+    assert watch.told[-1].at_ms == _no_time()
 
 
 @pytest.mark.anyio
@@ -209,10 +240,14 @@ async def test_files_that_changed_while_nobody_looked_are_reported_once(tmp_path
         (tmp_path / f"{n}.txt").write_text("b")
     watch = Watch(trigger.Trigger(source=source, mark=before))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_for_changes, source, tmp_path, watch, _unheard)
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, source.path), watch, _unheard, _no_time)
         await until(watch, bool)
         tasks.cancel_scope.cancel()
     assert [each.mark for each in watch.told] == [mark_of(tmp_path, "*.txt")]
+
+
+def _no_time() -> int:
+    return 7
 
 
 def _unheard(why: str) -> None:
@@ -236,7 +271,7 @@ async def test_what_cannot_be_watched_is_told_once_and_tried_again(
     monkeypatch.setattr(triggers, "mark_of", mark)
     watch = Watch(trigger.Trigger(source=Changed("*.txt")))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_for_changes, Changed("*.txt"), tmp_path, watch, told.append)
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, "*.txt"), watch, told.append, _no_time)
         await until(watch, bool)
         tasks.cancel_scope.cancel()
     assert watch.told == [trigger.Noticed(mark_of(tmp_path, "*.txt"))]
@@ -257,7 +292,7 @@ async def test_a_time_that_nobody_can_tell_is_told_once_and_asked_for_again(monk
 
         monkeypatch.setattr(anyio, "sleep", sleep)
         source = Cron("* * * * *", "Nowhere/Atlantis")
-        await wait_for_time(source, Watch(trigger.Trigger(source=source, last_ms=1)), told.append)
+        await wait_for_time(source, Watch(trigger.Trigger(source=source, last_ms=1)), told.append, _no_time)
     assert slept == [triggers.LOOK_MS / 1_000] * 3
     assert len(told) == 1
     assert "Nowhere/Atlantis" in told[0]
