@@ -181,7 +181,8 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
     ),
     State.CANCELLED: lambda _: "that is final",
     State.ORPHANED: lambda each: (
-        "its session has died, and what that has left is looked at; if that is not its work it fails, and can be cancelled when tried again"
+        "its session has died, and what that has left is looked at; if that is not its work, it fails, and can be"
+        " cancelled when it is tried again"
         if each.orphaned is task.OnDeath.VERIFY
         else "its session has died; it can be cancelled as soon as it is given back, which is next"
     ),
