@@ -56,8 +56,8 @@ def _within(folder: Path, apart: Collection[Path]) -> frozenset[Path]:
 def _matching(folder: Path, path: str) -> Iterator[Path]:
     place = folder / path
     if set(path) & GLOB:
-        files = f"{path}/*" if path.rpartition("/")[2] == "**" else path  # by itself it has folders alone, before 3.13
-        found = (each for each in folder.glob(files) if not each.is_dir())
+        wanted = f"{path}/*" if path.rpartition("/")[2] == "**" else path  # by itself it has folders alone, before 3.13
+        found = (each for each in folder.glob(wanted) if not each.is_dir())
         yield from (each for each in found if not LEFT_OUT.intersection(each.relative_to(folder).parts))
     elif place.is_dir():
         for where, folders, files in os.walk(place):
