@@ -8,6 +8,7 @@ that still wait when the service goes for good are given back, each with its tex
 run is at work waits for another one, since that run may not have seen it.
 """
 
+from collections import Counter
 from typing import Any, ClassVar, Final, Never
 
 import msgspec
@@ -160,8 +161,17 @@ def finish(i: Inbox, _e: Finished) -> Step[Inbox, Never]:
 
 def give_back(i: Inbox, e: InboxClosed) -> Step[Inbox, LogFatal]:
     """Tell people of every message that will not be run, and why; a trigger that waits is nobody's word."""
-    told = tuple(LogFatal(f"message {text!r} was not run: {e.reason}") for text in dict.fromkeys(i.messages))
+    told = tuple(LogFatal(f"message {text!r}{_times(n)} was not run: {e.reason}") for text, n in _counted(i))
     return Step(replace(i, items=()), told)
+
+
+def _counted(i: Inbox) -> tuple[tuple[str, int], ...]:
+    """Return the texts of the messages that wait, in their order, each with how many have it."""
+    return tuple(Counter(i.messages).items())
+
+
+def _times(number: int) -> str:
+    return f" ({number} times)" if number > 1 else ""
 
 
 def keeps_the_order(step: Transition) -> bool:
@@ -186,13 +196,14 @@ def keeps_the_order(step: Transition) -> bool:
 
 
 def gives_back_what_waits(step: Transition) -> bool:
-    """Say: of every message that waits when the inbox is closed people are told, with why, and of no other."""
+    """Say: of every message that waits when the inbox is closed people are told, how often and why; of no other."""
     told = [each.message for each in step.effects if isinstance(each, LogFatal)]
     if step.before is None or not isinstance(step.event, InboxClosed):
         return not told
-    waiting = dict.fromkeys(step.before.record.messages)
+    waiting = _counted(step.before.record)
     return len(told) == len(waiting) and all(
-        repr(text) in message and step.event.reason in message for text, message in zip(waiting, told, strict=True)
+        f"{text!r}{_times(number)} was" in message and step.event.reason in message
+        for (text, number), message in zip(waiting, told, strict=True)
     )
 
 

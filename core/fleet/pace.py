@@ -1,12 +1,13 @@
 """How long a session may take, by how long those before it took: what the board remembers of them (E33).
 
-The board remembers how long the sessions took by which tasks were done, the latest of each role, if their agents are
-``adaptive``. Whoever of these claims a task is told with it for how long a session of it may take: what the formula in
-``core.policy.adaptive_timeout`` says of a task of medium size with this role and so many files. What is remembered can
-only lengthen that; so until enough is known, it is the formula's plain value. It is never less than 5 minutes and never
-more than 2 hours, and holds for the whole claim, however many sessions that has.
+The board remembers how long the sessions took by which tasks were said to be done, the latest of each role, if their
+agents are ``adaptive``. Whoever of these claims a task is told with it for how long a session of it may take: what the
+formula in ``core.policy.adaptive_timeout`` says of a task of medium size with this role and so many files. What is
+remembered can only lengthen that; so until enough is known, it is the formula's plain value. It is never less than 5
+minutes and never more than 2 hours, and holds for the whole claim, however many sessions that has.
 
-Only the present owner's word that its task is done counts (E12), and only what the session took that did it.
+Only the present owner's word that its task is done counts (E12), and only what the session took that did it. It counts
+when it is said, before anybody has verified the work: how long a session needs is not changed by what comes of it.
 """
 
 import msgspec
@@ -24,7 +25,7 @@ MOST_RUNS = 20
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """The sessions that are remembered, the oldest first."""
+    """The sessions that are remembered, the oldest first: after each its owner said that the task was done."""
 
     runs: tuple[PastRun, ...] = ()
 
@@ -34,7 +35,7 @@ class Pace(msgspec.Struct, frozen=True):
 
 
 def fold(pace: Pace, transition: Transition) -> Pace:
-    """Remember the session by which a task was done, and forget the oldest of its role if there are too many."""
+    """Remember the session by which a task is said to be done, and forget the oldest if its role has too many."""
     event = transition.event
     if transition.machine != of_tasks.name or not isinstance(event, task.Completed) or event.took_ms <= 0:
         return pace

@@ -17,6 +17,7 @@ from lifefold.core import process, session, task
 from lifefold.core.fleet import (
     board,
     budgets,
+    departure,
     doors,
     inbox,
     intent,
@@ -160,7 +161,7 @@ def service_status(of: Aggregate) -> AgentStatus:
     waits: inbox.Inbox = of.record(inbox.REF)
     wanted: intent.Intent = of.record("intent")
     down = service.reason_of(of_process) if service.is_down(of) and service.has_failed(of_process) else ""
-    watched = [each.record for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
+    watched = [each.record for each in trigger.of_service(of.entities)]
     return AgentStatus(
         name=of.key,
         intent=wanted.state,
@@ -328,10 +329,15 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
     for name in sorted(aggregates):
-        entity = aggregates[name].entities.get("intent")
-        if entity is not None and entity.state is intent.State.PAUSE:
-            agent = aggregates[name].key
-            yield Waiting(Awaited.AGENT, (agent,), "resume", entity.entered_ms, reason=entity.record.reason)
+        of = aggregates[name]
+        entity = of.entities.get("intent")
+        if entity is not None and entity.state is intent.State.PAUSE and not _is_gone(of):
+            yield Waiting(Awaited.AGENT, (of.key,), "resume", entity.entered_ms, reason=entity.record.reason)
+
+
+def _is_gone(of: Aggregate) -> bool:
+    """Tell whether no word brings an agent back: it has stopped, or is down, for good."""
+    return service.is_down(of) if of.kind == service.KIND else departure.is_gone(of)
 
 
 def _more_tasks(desk: Aggregate) -> Iterator[Waiting]:

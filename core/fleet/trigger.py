@@ -7,9 +7,11 @@ however often it was due (``last_due_ms``). For what is no matter of time there 
 last looked at. Whoever looks compares, so that what has changed while nobody did is found as well.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import (
+    Entity,
     Event,
     Machine,
     Property,
@@ -76,6 +78,12 @@ class Trigger(Record, frozen=True):
     mark: str = ""
 
 
+def of_service(entities: Mapping[str, Entity[Any]]) -> tuple[Entity[Trigger], ...]:
+    """Return the triggers among the parts of a service, in the order of the fleet file."""
+    numbered = {int(ref.partition(":")[2]): each for ref, each in entities.items() if ref.startswith(f"{REF}:")}
+    return tuple(numbered[number] for number in sorted(numbered))
+
+
 def notice(t: Trigger, e: Noticed) -> Step[Trigger, Never]:
     """Remember what is there."""
     return Step(replace(t, mark=e.mark))
@@ -97,8 +105,12 @@ def next_due_ms(every_ms: int, last_ms: int) -> int:
 
 
 def last_due_ms(every_ms: int, last_ms: int, now_ms: int) -> int:
-    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not."""
-    return last_ms + max(0, now_ms - last_ms) // every_ms * every_ms
+    """Return when an interval was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not.
+
+    It begins anew now if ``last_ms`` is still to come: the clock of the time was ahead.
+    """
+    begun_ms = min(last_ms, now_ms)
+    return begun_ms + (now_ms - begun_ms) // every_ms * every_ms
 
 
 def remembers_when(step: Transition) -> bool:

@@ -5,15 +5,17 @@ A run observes what happens; one that goes on with a log begins with what that s
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from lifefold.core.fleet import intent, system, worker
+from lifefold.core.fleet import intent, service, system, worker
 from lifefold.core.fleet.spending import Spending, spend
 from lifefold.core.kernel import Reaction, Refusal, Transition
 from lifefold.core.session import Usage
 from lifefold.interpreters.cli.story import PEOPLE
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.store import SqliteStore
+
+_AGENTS: Final = frozenset({worker.KIND, service.KIND})
 
 
 class Account:
@@ -36,11 +38,11 @@ class Account:
 
 
 async def account_of(log: Path) -> Account:
-    """Return what a log has come to so far: only workers are folded, for all of it happens to them."""
+    """Return what a log has come to so far: only agents are folded, for all of it happens to them."""
     account = Account()
     with SqliteStore.peek(log) as store:
-        of_workers = (each for each in await store.read() if each.stream.partition("/")[0] == worker.KIND)
-        for decision in Ledger(system).fold(of_workers):
+        of_agents = (each for each in await store.read() if each.stream.partition("/")[0] in _AGENTS)
+        for decision in Ledger(system).fold(of_agents):
             account.observe(decision.entry.stream, decision.reaction)
     return account
 

@@ -23,9 +23,9 @@ from lifefold.interpreters.fleet.command import (
     what_is_wrong_with,
 )
 from lifefold.interpreters.fleet.gates import LEVEL
-from lifefold.interpreters.fleet.keys import Key, Section, heading
+from lifefold.interpreters.fleet.keys import Key, Narrow, Section, heading
 from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Service
-from lifefold.interpreters.fleet.services import IS_NO_SERVICE, RUNS_A_COMMAND
+from lifefold.interpreters.fleet.services import IS_NO_SERVICE, IS_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.fleet.values import as_array, as_table
@@ -109,8 +109,10 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     session_timeout = Key[int | None](
         TIMEOUT,
         'how long a session may take; without one a hung session hangs (a warning says so). `"adaptive"`: half an hour,'
-        " and 30 s for each of the task's `files`; more, up to two hours, if others of the same `role` took longer",
+        " and 30 s for each of the task's `files`; more, up to two hours, if others of the same `role` took longer;"
+        " of a service it is a duration",
         _LIMITS.session_timeout_ms,
+        narrow=Narrow(IS_SERVICE, forms.duration(1)),
     )
     stall_timeout = Key[int | None](
         forms.duration(LEAST_SILENCE_MS),

@@ -23,7 +23,8 @@ class Key(Generic[T_co]):
     """One key. It is called as its attribute is, but for an underscore at its end.
 
     ``default`` is what it means where it is absent, or wrong and reported. ``absent`` says so where no value does.
-    One with ``when`` is only there if another key, the first of them, has one of the values after it.
+    One with ``when`` is only there if another key, the first of them, has one of the values after it. One with
+    ``narrow`` accepts less where that is so of another key.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Key(Generic[T_co]):
         required: bool = False,
         absent: str = "",
         when: tuple[str, ...] = (),
+        narrow: "Narrow[T_co] | None" = None,
     ) -> None:
         self.form = form
         self.about = about
@@ -44,15 +46,29 @@ class Key(Generic[T_co]):
         self.required = required
         self.absent = absent
         self.when = when
+        self.narrow = narrow
 
     def __set_name__(self, owner: type[object], name: str) -> None:
         """Take the attribute's name."""
         self.name = name.removesuffix("_")
 
+    def form_among(self, values: Mapping[str, object]) -> Form[T_co]:
+        """Return what is accepted beside these values of other keys."""
+        if self.narrow is not None and values.get(self.narrow.when[0]) in self.narrow.when[1:]:
+            return self.narrow.form
+        return self.form
+
     def default_as_written(self) -> object | None:
         """Return the default as a file would write it; None if it has none, or none that a file can write."""
         unwritten = self.required or self.absent or self.default in (None, "")
         return None if unwritten else self.form.write(self.default)
+
+
+class Narrow(msgspec.Struct, Generic[T_co], frozen=True):
+    """What a key accepts if another key, the first of ``when``, is written with one of the values after it."""
+
+    when: tuple[str, ...]
+    form: Form[T_co]
 
 
 def said(meanings: Mapping[Key[Any], object]) -> dict[str, object]:

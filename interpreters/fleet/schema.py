@@ -8,7 +8,7 @@ else, what is not there, what is too long or too large; and TOML tells 5.0 from 
 from typing import Any, Final
 
 from lifefold.interpreters.fleet.config import FileKeys
-from lifefold.interpreters.fleet.keys import Key, Section, heading, keys_of, sections_of
+from lifefold.interpreters.fleet.keys import Key, Narrow, Section, heading, keys_of, sections_of
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -22,6 +22,7 @@ def _table(section: type[Section]) -> dict[str, object]:
     head, keys, inner = heading(section), keys_of(section), sections_of(section)
     required = [name for name, key in keys.items() if key.required and not key.when]
     conditions = [_only_when(key, keys[key.when[0]], key.when[1:]) for key in keys.values() if key.when]
+    conditions += [_narrowed(key, key.narrow, keys[key.narrow.when[0]]) for key in keys.values() if key.narrow]
     properties = {name: _key(head.header, key) for name, key in keys.items()}
     schema: dict[str, object] = {
         "title": head.header,
@@ -63,8 +64,20 @@ def _only_when(key: Key[Any], decisive: Key[Any], accepted: tuple[str, ...]) -> 
 
     If it is required, it is needed then.
     """
+    has_value = _has_value(decisive, accepted)
+    needed = {"required": [key.name]} if key.required else {}
+    return {"if": has_value, "then": needed, "else": {"properties": {key.name: False}}}
+
+
+def _narrowed(key: Key[Any], narrow: Narrow[Any], decisive: Key[Any]) -> dict[str, object]:
+    """Return that a key accepts less if another one has one of some values."""
+    within = {"properties": {key.name: dict(narrow.form.schema)}}
+    return {"if": _has_value(decisive, narrow.when[1:]), "then": within}
+
+
+def _has_value(decisive: Key[Any], accepted: tuple[str, ...]) -> dict[str, object]:
+    """Return that a key has, or means by default, one of some values."""
     has_value: dict[str, object] = {"properties": {decisive.name: {"enum": list(accepted)}}}
     if decisive.default not in accepted:
         has_value["required"] = [decisive.name]
-    needed = {"required": [key.name]} if key.required else {}
-    return {"if": has_value, "then": needed, "else": {"properties": {key.name: False}}}
+    return has_value

@@ -40,7 +40,19 @@ _INTERVAL = forms.duration(LEAST_INTERVAL_MS)
 _QUEUE: Form[Queue] = Form("true", "`true`", {"const": True}, lambda value: Queue() if value is True else None)
 
 
-PATH = forms.WORK_PATH
+def _watched(value: object) -> str | None:
+    """Return a path or a glob, in which ``**`` stands for folders and is a part of its own."""
+    path = forms.WORK_PATH.convert(value)
+    return None if path is None or any("**" in part and part != "**" for part in path.split("/")) else path
+
+
+PATH = Form(
+    f"{forms.WORK_PATH.accepted}; or a glob, in which ** is all that stands between two /",
+    forms.WORK_PATH.brief,
+    {**forms.WORK_PATH.schema, "not": {"pattern": r"[^/]\*\*|\*\*[^/]"}},
+    _watched,
+)
+"""What is watched: as ``pathlib`` reads it, in every Python that there is."""
 
 
 def _cron(value: object) -> str | None:

@@ -36,7 +36,7 @@ class Table:
                 self.missing(key.name)
             return key.default
         try:
-            return key.form.parse(self.values[key.name])
+            return key.form_among(self.values).parse(self.values[key.name])
         except RefusedError as refused:
             self.problem(key.name, str(refused), *refused.at)
             return key.default

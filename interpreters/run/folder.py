@@ -4,6 +4,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new")
+"""The ends of the names of the files that are a log."""
+
 
 class FleetFolder:
     """The files of one log: ``<log>.files/`` with the agents' worktrees and one folder for every session."""
@@ -14,6 +17,11 @@ class FleetFolder:
         self.root: Final = log.with_name(log.name + ".files").absolute()
         self.worktrees: Final = self.root / "worktrees"
         self.refusals: Final = self.root / "refused.jsonl"
+
+    @property
+    def own(self) -> frozenset[Path]:
+        """All that a fleet writes itself, the log and what its store has beside it included."""
+        return frozenset({self.root, *(self.log.with_name(self.log.name + each) for each in BESIDE)})
 
     def session(self, agent: str, attempt: int) -> Path:
         """Return the folder of an agent's n-th session: its prompt, and a folder for every start of it."""

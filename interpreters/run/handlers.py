@@ -44,7 +44,7 @@ from lifefold.interpreters.body import (
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.outcome import outcome, spent
@@ -69,8 +69,8 @@ class Handlers:
     ``when_put_off`` is called whenever one is. ``notices`` is what people must know: agent and message.
     """
 
-    def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace) -> None:
-        """Take what the handlers need to know."""
+    def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
+        """Take what the handlers need to know; ``clock`` is that of the engine, by which triggers are due."""
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
@@ -80,7 +80,7 @@ class Handlers:
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._watcher: Final = Watcher(folder, self.tell)
-        self._attendant: Final = Attendant(fleet, self.tell)
+        self._attendant: Final = Attendant(fleet, folder, self.tell, (clock or WallClock()).now_ms)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""

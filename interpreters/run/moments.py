@@ -19,12 +19,15 @@ def next_due_ms(source: Every | Cron, last_ms: int) -> int:
 
 
 def last_due_ms(source: Every | Cron, last_ms: int, now_ms: int) -> int:
-    """Return when a trigger was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not."""
+    """Return when a trigger was due last, of the times between ``last_ms`` and now; ``last_ms`` if it was not.
+
+    It is now if ``last_ms`` is still to come: the clock of the time was ahead.
+    """
     if isinstance(source, Every):
         return trigger.last_due_ms(source.every_ms, last_ms, now_ms)
     # It looks for what is before its beginning, and a time that is now is to be found, too.
     before = CronSim(source.expression, _moment(source, now_ms).replace(microsecond=0) + _SECOND, reverse=True)
-    return max(last_ms, _in_ms(next(before)))
+    return max(min(last_ms, now_ms), _in_ms(next(before)))
 
 
 def _moment(source: Cron, at_ms: int) -> datetime:

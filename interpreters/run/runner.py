@@ -7,6 +7,7 @@ it. Asked twice, it kills what still runs and waits for nothing else.
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from enum import IntEnum
 from pathlib import Path
@@ -92,7 +93,7 @@ class Runner:
             branch = begun.meta("branch") if begun else None
             workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace)
-            handlers = Handlers(fleet, folder, workplace)
+            handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
             whole = interpreter.over(composed(factories, surroundings))
@@ -151,9 +152,8 @@ class Runner:
             tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
             await self.engine.run(self._is_over)
             tasks.cancel_scope.cancel()
-        for agent in status.agents(self.aggregates):
-            if agent.doing == assignment.State.MERGING:
-                self.handlers.tell(agent.name, f"the merge of {agent.task} is left for the next run")
+        for agent, task_ in merges_left(self.aggregates):
+            self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
@@ -236,6 +236,13 @@ class Runner:
             self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:
             observer(name, outcome)
+
+
+def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]]:
+    """Yield the agents that have work to merge, each with its task."""
+    for each in status.agents(aggregates):
+        if each.kind == worker.KIND and each.doing == assignment.State.MERGING:
+            yield each.name, each.task
 
 
 def _is_quiet(of: Aggregate) -> bool:

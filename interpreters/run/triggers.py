@@ -1,17 +1,17 @@
 """Waiting for what triggers services, and telling people what becomes of them. Whether anything is run is core's.
 
-What is a matter of time is due by the wall clock, counted from when the log says that it was due last: a runner that
-comes after a while finds what was due meanwhile, and says so once. With files it is the same: the log knows what was
-there when that was looked at last.
+What is a matter of time is due by the clock that the log's times are of, counted from when the log says that it was due
+last: a runner that comes after a while finds what was due meanwhile, and says so once. With files it is the same: the
+log knows what was there when that was looked at last.
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 import anyio
+import msgspec
 from anyio import to_thread
 
 from lifefold.core.fleet import trigger
@@ -21,20 +21,28 @@ from lifefold.interpreters.engine import Occasion, Ongoing, handles
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.run.changes import mark_of, notices
+from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
 
 LOOK_MS: Final = 60_000
-"""How long is waited at most before the wall clock is looked at again: it may be set, or stand still in a sleep."""
+"""How long is waited at most before the clock is looked at again: it goes on while the machine sleeps."""
 
 AGAIN_S: Final = 1.0
 """How long is waited before a folder that could not be watched is tried again."""
+
+TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeError)
+"""What looking at files, and asking when a time is due, may raise: none of it is to stop a fleet."""
 
 
 class Attendant:
     """Performs what services ask for, beside their runs."""
 
-    def __init__(self, fleet: Fleet, tell: Callable[[str, str], None]) -> None:
-        """Take the fleet, and how people are told something of an agent."""
+    def __init__(
+        self, fleet: Fleet, folder: FleetFolder, tell: Callable[[str, str], None], now_ms: Callable[[], int]
+    ) -> None:
+        """Take the fleet, where it keeps its things, how people are told something of an agent, and what time it is."""
+        self._now_ms: Final = now_ms
+        self._own: Final = folder.own
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
         self._tell = tell
 
@@ -43,12 +51,17 @@ class Attendant:
         """Wait for a trigger, time and again. It leaves nothing, and is over when it is cancelled."""
         if ongoing.leftover:
             return
+        name = ongoing.occasion.within.key
+
+        def tell(why: str) -> None:
+            self._tell(name, why)
+
         match activity.source:
             case Changed() as source:
-                name = ongoing.occasion.within.key
-                await wait_for_changes(source, self._folders[name], ongoing, lambda why: self._tell(name, why))
+                watched = Watched(self._folders[name], source.path, self._own)
+                await wait_for_changes(watched, ongoing, tell, self._now_ms)
             case Every() | Cron() as source:
-                await wait_for_time(source, ongoing)
+                await wait_for_time(source, ongoing, tell, self._now_ms)
 
     @handles(NotifyProcess)
     async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
@@ -64,48 +77,66 @@ class Attendant:
 _BAD_NEWS: Final = {"failed": "the service has failed", "restart_exhausted": "the service stays down"}
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-async def wait_for_time(source: Every | Cron, ongoing: Ongoing, now_ms: Callable[[], int] = _now_ms) -> None:
+async def wait_for_time(
+    source: Every | Cron, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
+) -> None:
     """Report a time whenever it is due, until cancelled."""
     entity = ongoing.occasion.entity
     last_ms = entity.record.last_ms or entity.entered_ms
     what = f"every {format_duration(source.every_ms)}" if isinstance(source, Every) else f"cron {source.expression}"
-    while True:
-        due_ms = last_due_ms(source, last_ms, now_ms())
-        if due_ms > last_ms:
-            await _reported(ongoing, trigger.Triggered(due_ms, what))
-            last_ms = due_ms
-        left_ms = next_due_ms(source, last_ms) - now_ms()
-        await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
-
-
-async def wait_for_changes(source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None]) -> None:
-    """Report that files have changed whenever they have, until cancelled."""
-    known: str = ongoing.occasion.entity.record.mark
     told = ""
     while True:
         try:
-            async with aclosing(notices(folder, source.path)) as found:
-                async for _ in found:
-                    known = await _looked(source, folder, ongoing, known)
-        except OSError as error:
+            due_ms = last_due_ms(source, last_ms, now_ms())
+            left_ms = next_due_ms(source, due_ms) - now_ms()
+        except TROUBLES as error:
+            due_ms, left_ms = last_ms, LOOK_MS
             if str(error) != told:
                 told = str(error)
-                tell(f"waits to watch {source.path}: {error}")
+                tell(f"waits to know when {what} is due: {error}")
+        if due_ms > last_ms:
+            await _reported(ongoing, trigger.Triggered(due_ms, what))
+        last_ms = due_ms
+        await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """What is watched: a path or a glob from a folder, without the places ``apart``."""
+
+    folder: Path
+    path: str
+    apart: Collection[Path] = ()
+
+
+async def wait_for_changes(
+    watched: Watched, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
+) -> None:
+    """Report that files have changed whenever they have, until cancelled."""
+    known: str = ongoing.occasion.entity.record.mark
+    async with aclosing(_marks(watched, tell)) as marks:
+        async for mark in marks:
+            if not known:
+                await _reported(ongoing, trigger.Noticed(mark))
+            elif mark != known:
+                await _reported(ongoing, trigger.Triggered(now_ms(), f"changed {watched.path}", mark))
+            known = mark
+
+
+async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerator[str]:
+    """Yield what is there whenever it is time to look. What cannot be looked at is told once, and tried again."""
+    told = ""
+    while True:
+        try:
+            async with aclosing(notices(watched.folder, watched.path, watched.apart)) as found:
+                async for _ in found:
+                    yield await to_thread.run_sync(
+                        mark_of, watched.folder, watched.path, watched.apart, abandon_on_cancel=True
+                    )
+        except TROUBLES as error:
+            if str(error) != told:
+                told = str(error)
+                tell(f"waits to watch {watched.path}: {error}")
         await anyio.sleep(AGAIN_S)
-
-
-async def _looked(source: Changed, folder: Path, ongoing: Ongoing, known: str) -> str:
-    """Look at the files, say what is new, and return what is there; the first look only says what there is."""
-    mark = await to_thread.run_sync(mark_of, folder, source.path, abandon_on_cancel=True)
-    if not known:
-        await _reported(ongoing, trigger.Noticed(mark))
-    elif mark != known:
-        await _reported(ongoing, trigger.Triggered(_now_ms(), f"changed {source.path}", mark))
-    return mark
 
 
 async def _reported(ongoing: Ongoing, event: trigger.Triggered | trigger.Noticed) -> None:

@@ -73,7 +73,7 @@ def _onward(of: Aggregate, now_ms: int) -> str:
     if p.comeback is not Comeback.NONE:
         due_ms = min((e.deadline_ms for e in of.entities[service.PROCESS].running if e.deadline_ms), default=now_ms)
         return f"Time: it is started again in {duration(max(0, due_ms - now_ms))}."
-    watched = [each for ref, each in sorted(of.entities.items()) if ref.startswith(f"{trigger.REF}:")]
+    watched = trigger.of_service(of.entities)
     messages = [f'lifefold send {of.key} "..."'] if of.record(inbox.REF).takes_messages else []
     return f"{enumerated([*(_coming(each, now_ms) for each in watched), *messages])}."
 
@@ -82,7 +82,8 @@ def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
     """Say when a trigger comes, as far as that is known."""
     match watched.record.source:
         case Every(every_ms=every_ms):
-            due_ms = trigger.next_due_ms(every_ms, watched.record.last_ms or watched.entered_ms)
+            begun_ms = min(watched.record.last_ms or watched.entered_ms, now_ms)
+            due_ms = trigger.next_due_ms(every_ms, begun_ms)
             return f"its interval, due in {duration(max(0, due_ms - now_ms))}"
         case Cron(expression=expression, timezone=timezone):
             return f"the next time of {expression} ({timezone})"

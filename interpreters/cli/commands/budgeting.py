@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import board, budgets, purse
+from lifefold.core.fleet import board, budgets, doors, purse
 from lifefold.core.fleet.accounts import Balance, balances
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs, posting
@@ -110,7 +110,11 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
     unlimited = [name for resource, (name, _) in _OPTIONS.items() if more.of(resource) and resource not in limited]
     if unlimited:
         return f"its {' and '.join(unlimited)} are not limited"
-    return nobody_left(of)
+    nobody = nobody_left(of)
+    return f"{nobody}; {_WOULD_WAIT}" if nobody and doors.REF not in of.entities else nobody
+
+
+_WOULD_WAIT: Final = "a fleet that is run with --watch does not go home when its budget is spent, and waits for more"
 
 
 def _names(refs: Sequence[str]) -> str:

@@ -180,7 +180,12 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
         else "it has failed, and rests; it can be cancelled as soon as it is tried again"
     ),
     State.CANCELLED: lambda _: "that is final",
-    State.ORPHANED: lambda _: "its agent is gone; it can be cancelled as soon as it is given back, which is next",
+    State.ORPHANED: lambda each: (
+        "its session has died, and what that has left is looked at; if that is not its work, it fails, and can be"
+        " cancelled when it is tried again"
+        if each.orphaned is task.OnDeath.VERIFY
+        else "its session has died; it can be cancelled as soon as it is given back, which is next"
+    ),
 }
 """What can be done instead, by the state."""
 

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from lifefold.core.fleet import inbox, intent, mailbox, service, worker
@@ -20,7 +21,7 @@ def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
     posting.must_be_text("the text", arguments.text)
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
-    return _tell(arguments.db, [arguments.agent], _to_all("mailbox", event), _deaf)
+    return _tell(arguments.db, [arguments.agent], _to_all("mailbox", event), partial(_deaf, arguments.text))
 
 
 def stop(arguments: Namespace) -> int:
@@ -56,14 +57,14 @@ Obstacle = Callable[[Aggregate], str]
 """Why a worker would not take what is said; empty if it takes it."""
 
 
-def _deaf(of: Aggregate) -> str:
+def _deaf(text: str, of: Aggregate) -> str:
     if of.kind == service.KIND:
-        return _takes_none(of)
+        return _does_not_take(text, of)
     return _STOPPED if of.record("mailbox").state is mailbox.State.CLOSED else ""
 
 
-def _takes_none(of: Aggregate) -> str:
-    """Say why a service would not take a message."""
+def _does_not_take(text: str, of: Aggregate) -> str:
+    """Say why a service would not take this message."""
     waits: inbox.Inbox = of.record(inbox.REF)
     if waits.state is inbox.State.CLOSED:
         return f"{REFUSED}it is down, for good"
@@ -71,7 +72,7 @@ def _takes_none(of: Aggregate) -> str:
         return _DRAINS
     if not waits.takes_messages:
         return f"{REFUSED}{inbox.NO_MESSAGES}"
-    return f"{REFUSED}{inbox.FULL}" if len(waits.messages) >= inbox.MESSAGES_LIMIT else ""
+    return "" if inbox.has_room(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
 
 
 def _stopped(of: Aggregate) -> str:

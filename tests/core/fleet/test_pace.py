@@ -64,6 +64,15 @@ def test_what_failed_says_nothing() -> None:
     assert pace.pace_of(of.aggregate).runs == ()
 
 
+def test_a_session_that_says_it_is_done_counts_whatever_becomes_of_its_work() -> None:
+    """Nobody has verified it yet."""
+    of = say(ask(board("T1")), "T1", task.Started)
+    say(of, "T1", task.Completed, took_ms=40 * MINUTE_MS)
+    say(of, "T1", task.Rejected)
+    assert [each.duration_ms for each in pace.pace_of(of.aggregate).runs] == [40 * MINUTE_MS]
+    assert brief(ask(rest(of, "T1"))).timeout_ms == 60 * MINUTE_MS
+
+
 def test_what_a_former_owner_says_is_not_remembered() -> None:
     """A zombie's word fits no row (E12)."""
     of = ask(board("T1"))

@@ -123,7 +123,7 @@ def test_what_was_due_while_nobody_waited_is_due_once_and_the_beat_is_kept() -> 
     assert trigger.last_due_ms(every_ms, begun_ms, begun_ms + every_ms - 1) == begun_ms
     assert trigger.last_due_ms(every_ms, begun_ms, begun_ms + every_ms) == begun_ms + every_ms
     assert trigger.last_due_ms(every_ms, begun_ms, 25 * minute_ms) == 21 * minute_ms
-    assert trigger.last_due_ms(every_ms, begun_ms, 0) == begun_ms
+    assert trigger.last_due_ms(every_ms, begun_ms, 0) == 0, "a clock that was ahead"
     assert trigger.next_due_ms(every_ms, 21 * minute_ms) == 31 * minute_ms
 
 
@@ -190,6 +190,17 @@ def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:
     assert not service.settled(of.aggregate)
     of.confirm("invocation", "RunSession").confirm(TRIGGER, "AwaitTrigger")
     assert service.settled(of.aggregate)
+
+
+def test_messages_that_are_given_back_are_all_told_and_those_with_the_same_text_are_counted() -> None:
+    """People are told once of each text, and how many there were."""
+    of = send(serving(), "one", "two", "three", "two", "two")
+    of.give("intent", intent.StopWanted("enough"))
+    given_back = [each for each in of.effects(LogFatal) if isinstance(each, LogFatal) and "not run" in each.message]
+    assert given_back == [
+        LogFatal("message 'two' (3 times) was not run: enough"),
+        LogFatal("message 'three' was not run: enough"),
+    ]
 
 
 # What goes wrong

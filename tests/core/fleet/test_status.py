@@ -4,10 +4,23 @@ import pytest
 
 from aggregate_hand import Hand
 from fleet_driver import Driver
-from lifefold.core import approval, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, proposal, seat, status
-from lifefold.core.kernel import Record
+from lifefold.core import approval, session, task
+from lifefold.core.fleet import (
+    AgentPlan,
+    Plan,
+    TaskPlan,
+    doors,
+    intent,
+    job,
+    mailbox,
+    opening,
+    proposal,
+    seat,
+    status,
+)
+from lifefold.core.kernel import Opened, Record
 from lifefold.core.session import Limits
+from service_hand import ends, send, serving
 
 PLAN = Plan(
     "plan",
@@ -201,6 +214,26 @@ def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
         "lunch",
         0,
     )
+
+
+def test_nobody_is_asked_to_resume_who_is_gone() -> None:
+    """A worker whose place cannot be made, and a service whose run fails once too often, while they are paused."""
+    board = Hand("board", {"task:T1": job.Job(state=task.State.OPEN, id="T1"), "seat:ann": seat.Seat()})
+    records = dict(opening(PLAN, 0))["worker/bob"].event
+    assert isinstance(records, Opened)
+    worker, web = Hand("worker/bob", dict(records.records)), send(serving(max_consecutive_failures=1), "one")
+    for each in (worker, web):
+        each.give("intent", intent.PauseWanted("lunch"))
+
+    def asked() -> list[tuple[str, ...]]:
+        every = {"board": board.aggregate, "worker/bob": worker.aggregate, "service/web": web.aggregate}
+        return [each.names for each in status.waiting(every)]
+
+    assert asked() == [("web",), ("bob",)]
+    worker.report("session", "PrepareWorktree", session.FatalError("no disk"))
+    assert asked() == [("web",)]
+    ends(web, session.Error("I fail"))
+    assert asked() == []
 
 
 def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:

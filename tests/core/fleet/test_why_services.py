@@ -6,7 +6,7 @@ import pytest
 
 from aggregate_hand import Hand
 from lifefold.core import session
-from lifefold.core.fleet import Plan, ServicePlan, intent, opening
+from lifefold.core.fleet import Plan, ServicePlan, intent, opening, status
 from lifefold.core.fleet.why import explain_service
 from lifefold.core.kernel import Opened
 from lifefold.effects import Changed, Cron
@@ -27,9 +27,9 @@ def fails(of: Hand) -> Hand:
     return ends(send(of, "do it"), session.Error("exit 1"))
 
 
-def triggered_by(source: Source) -> Hand:
+def triggered_by(*sources: Source) -> Hand:
     """Return a service with this trigger, and no other."""
-    opened = dict(opening(Plan("x", (), (), services=(ServicePlan("web", triggers=(source,)),)), 0))
+    opened = dict(opening(Plan("x", (), (), services=(ServicePlan("web", triggers=sources),)), 0))
     event = opened["service/web"].event
     assert isinstance(event, Opened)
     return Hand("service/web", dict(event.records))
@@ -106,3 +106,12 @@ def test_an_interval_that_is_due_is_not_due_again_before_it_is_over() -> None:
     """What was due last counts, and not when it was run."""
     of = fire(serving())
     assert explain_service(of.aggregate, of.now_ms + 20_000).onward.startswith("its interval, due in 40 s")
+
+
+def test_triggers_are_said_in_the_order_of_the_fleet_file_however_many_there_are() -> None:
+    """The tenth comes after the second, here and in the status."""
+    paths = [f"inbox-{n}" for n in range(1, 13)]
+    of = triggered_by(*map(Changed, paths))
+    assert [each.source for each in status.service_status(of.aggregate).triggers] == [Changed(each) for each in paths]
+    said = explain_service(of.aggregate, of.now_ms).onward
+    assert said.startswith("a change of inbox-1, a change of inbox-2")

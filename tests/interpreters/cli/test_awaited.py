@@ -3,12 +3,14 @@
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 
 from fleet_ground import Ground
 from fleet_log import ME, FleetLog
-from lifefold.core.fleet import AgentPlan, TaskPlan
+from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
 from lifefold.core.fleet.status import Awaited, Waiting
+from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.awaited import lines
 from lifefold.interpreters.run import Verdict
@@ -106,3 +108,13 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
         assert line.endswith("more may come: lifefold task add, or lifefold finish\n")
         ground.call("finish")
         assert "1 of 1 tasks closed" in run.rest()
+
+
+def test_a_run_that_goes_on_knows_who_has_paused_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Agents and services."""
+    log = tmp_path / "fleet.db"
+    FleetLog(log, TaskPlan("T1", "do it"), services=(ServicePlan("web"),))
+    assert main(["pause", "--db", str(log)]) == 0
+    assert "web: paused" in capsys.readouterr().out
+    me = ME.partition(":")[2]
+    assert anyio.run(account_of, log).paused_by == {"ann": me, "web": me}

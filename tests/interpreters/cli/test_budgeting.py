@@ -93,6 +93,7 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
         ("--add-time soon", '--add-time: found "soon"'),
         ("--agent ann", "say how much more may be spent"),
         ("--add-sessions 1", "everybody has gone home"),
+        ("--add-sessions 1", "a fleet that is run with --watch does not go home when its budget is spent"),
     ],
 )
 def test_what_cannot_be_raised_is_refused(

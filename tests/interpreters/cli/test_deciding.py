@@ -172,6 +172,22 @@ def test_what_cannot_be_cancelled_says_what_can_be_done_instead(log: Path, tell:
     assert planned.task("T1").state == "PLANNED"
 
 
+@pytest.mark.parametrize(
+    ("orphaned", "words"),
+    [(task.OnDeath.VERIFY, "what that has left is looked at"), (task.OnDeath.REQUEUE, "given back, which is next")],
+)
+def test_an_orphan_is_not_cancelled_and_it_is_said_what_becomes_of_it(
+    log: Path, tell: Told, orphaned: task.OnDeath, words: str
+) -> None:
+    """What is left of it is looked at only where its task wants that."""
+    of = FleetLog(log, TaskPlan("T1", "do it", (("true",),), orphaned=orphaned)).claimed("T1")
+    of.happens("board", "task:T1", task.Orphaned(1, "it was killed"))
+    told = tell("cancel T1", 2)
+    assert told.startswith("T1: refused: it is ORPHANED: its session has died")
+    assert words in told
+    assert ("given back" in told) is (orphaned is task.OnDeath.REQUEUE)
+
+
 def test_a_failed_task_is_tried_once_more_at_once(log: Path, tell: Told) -> None:
     """Also one that has no retries left, and each time that somebody says so."""
     of = FleetLog(log, T1, T2).failed("T1")

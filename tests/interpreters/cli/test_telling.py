@@ -9,7 +9,7 @@ import pytest
 from fleet_ground import HANG_S, LIFEFOLD, Ground
 from fleet_log import ME, FleetLog, folded, said
 from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, TaskPlan, intent, mailbox
+from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan, inbox, intent, mailbox
 from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
 from lifefold.interpreters.cli import posting
 from lifefold.interpreters.cli.app import main
@@ -128,6 +128,17 @@ def test_a_letter_that_nobody_can_be_interrupted_for_waits_for_the_next_prompt(l
     FleetLog(log, T1)
     assert main(["send", "ann", "look", "--db", str(log)]) == 0
     assert said(log)[0].event == mailbox.LetterArrived("look", urgent=False)
+
+
+def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is full by the length of what waits, also if that is one message only; a short one has room."""
+    long = "x" * (inbox.MESSAGES_BYTES - 10)
+    service = ServicePlan("web", takes_messages=True)
+    of = FleetLog(log, T1, services=(service,)).happens("service/web", "intent", intent.HoldWanted())
+    of.happens("service/web", "inbox", inbox.MessageArrived(long))
+    assert tell(log, capsys, "send", "web", "y" * 11, code=2).startswith(f"web: refused: {inbox.FULL}\n")
+    assert tell(log, capsys, "send", "web", "y" * 10).startswith("web: accepted; it is run once, in its turn")
+    assert folded(log).record("service/web", "inbox").messages == (long, "y" * 10)
 
 
 def test_a_command_says_that_a_runner_has_not_answered(

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from fleet_documents import document_toml
 from lifefold.core.policy.adaptive_timeout import LONGEST_MS
 from lifefold.interpreters.fleet import FleetFileError, describe_difference, load
 from lifefold.interpreters.fleet.schema import json_schema
@@ -68,3 +70,29 @@ def test_editors_know_both_forms() -> None:
     schema: Any = json_schema()
     key = schema["properties"]["agents"]["items"]["properties"]["session_timeout"]
     assert {"const": "adaptive"} in key["anyOf"]
+
+
+def test_a_run_of_a_service_depends_on_no_others(tmp_path: Path) -> None:
+    """The word is refused with its place, by the reader and by the schema; a duration is taken by both."""
+    for written, accepted in (("adaptive", False), ("30m", True)):
+        service: dict[str, Any] = {"name": "web", "kind": "service", "command": ["sh", "{prompt}"]}
+        service |= {"triggers": [{"queue": True}], "session_timeout": written}
+        coder = {"name": "coder", "command": ["sh", "{prompt}"], "session_timeout": "adaptive"}
+        tasks = [{"id": "T1", "prompt": "do it"}]
+        document = {"fleet": {"name": "demo"}, "agents": [service, coder], "tasks": tasks}
+        file = tmp_path / "fleet.toml"
+        file.write_text(document_toml(document))
+        assert _is_valid(document) is accepted
+        if accepted:
+            assert load(file).services[0].runs.session_timeout_ms == 30 * 60_000
+        else:
+            with pytest.raises(FleetFileError, match=r'found "adaptive"; accepted: a duration as text') as refused:
+                load(file)
+            assert [each.key for each in refused.value.problems] == ["agents.web.session_timeout"]
+            assert 'or "adaptive"' not in str(refused.value)
+
+
+def _is_valid(document: dict[str, Any]) -> bool:
+    draft: Any = Draft202012Validator
+    valid: bool = draft(json_schema()).is_valid(document)
+    return valid

@@ -121,6 +121,8 @@ def test_the_life_of_a_service_is_what_its_keys_say(tmp_path: Path) -> None:
         ('triggers = [{ cron = "* * */20 * 1L" }]\n', "accepted: a cron expression of five fields"),
         ('triggers = [{ cron = "* * * * *", timezone = "Mars" }]\n', "accepted: the name of a time zone"),
         ('triggers = [{ path = "../other" }]\n', "accepted: the path of a file"),
+        ('triggers = [{ path = "**x.txt" }]\n', "** is all that stands between two /"),
+        ('triggers = [{ path = "docs/a**/x.txt" }]\n', "** is all that stands between two /"),
         (f'{QUEUE}directory = "nowhere"\n', "which is no folder"),
         (f"{QUEUE}concurrency = 2\n", "unknown key"),
         (f'{QUEUE}roles = ["a"]\n', "unknown key"),

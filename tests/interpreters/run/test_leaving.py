@@ -8,10 +8,12 @@ import anyio
 import pytest
 
 from fleet_ground import Ground
+from lifefold.core.fleet import assignment, status
 from lifefold.interpreters.engine import Clock
 from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import Runner
-from lifefold.interpreters.run.runner import REPEAT_MS
+from lifefold.interpreters.run.runner import REPEAT_MS, merges_left
+from service_hand import send, serving
 
 
 @pytest.fixture
@@ -65,3 +67,10 @@ def test_a_session_that_is_adopted_has_not_started_again(ground: Ground) -> None
     assert "1 of 1 tasks closed" in said
     assert "changed nothing" not in said
     assert ground.sessions("plain-1") == 1
+
+
+def test_a_run_of_a_service_that_is_told_to_merge_is_no_merge_that_is_left() -> None:
+    """Only the work of those who take tasks is merged."""
+    web = send(serving(), assignment.State.MERGING.value)
+    assert [each.doing for each in status.agents({"service/web": web.aggregate})] == [assignment.State.MERGING]
+    assert list(merges_left({"service/web": web.aggregate})) == []

@@ -291,6 +291,28 @@ def test_a_service_is_run_for_files_that_change_also_while_no_runner_was_there(t
     assert of.processes() == []
 
 
+def test_a_service_that_watches_where_its_log_is_does_not_trigger_itself(tmp_path: Path) -> None:
+    """What it is run for is what others change; what the fleet writes for its runs is nothing."""
+    of = ground(tmp_path, triggers=f'{{ path = "**/*" }}, {QUEUE}')
+    of.log = tmp_path / "repo" / "run.db"
+    with of.running("--watch", "--db", str(of.log)) as run:
+        run.until("more may come")
+        _until(of, lambda: "Noticed" in of.call("log", "--db", str(of.log)).stdout)
+        for text in ("one", "two", "three"):
+            send(of, text)
+            run.until(f"Invoked: {text}")
+            run.until("invocation web", "Running -> Idle")
+        (tmp_path / "new.txt").write_text("new")
+        (tmp_path / "new.txt").rename(tmp_path / "repo" / "new.txt")
+        run.until("Invoked: changed **/*")
+        run.until("invocation web", "Running -> Idle")
+        send(of, "four")
+        run.until("Invoked: four")
+        of.call("finish", "--db", str(of.log))
+        run.rest()
+    assert runs(of) == [*(f"message {text}" for text in ("one", "two", "three")), "path changed **/*", "message four"]
+
+
 def _until(of: Ground, holds: Callable[[], bool]) -> None:
     """Ask until it is so, or until the ground's patience is over."""
     gives_up_s = time.monotonic() + HANG_S

@@ -1,7 +1,7 @@
 """Waiting for triggers: when they are due, by clocks that a test sets; and files that are real."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from lifefold.core.fleet import trigger
 from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
 from lifefold.interpreters.engine import Occasion, Ongoing
+from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import triggers
 from lifefold.interpreters.run.changes import mark_of, root_of
+from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
-from lifefold.interpreters.run.triggers import wait_for_changes, wait_for_time
+from lifefold.interpreters.run.triggers import Attendant, Watched, wait_for_changes, wait_for_time
 
 MINUTE_MS = 60_000
 
@@ -101,7 +103,7 @@ async def test_what_was_due_often_while_nobody_waited_is_said_once(
     watch = Watch(trigger.Trigger(source=source, last_ms=begun_ms), most=3)
     with anyio.move_on_after(60) as scope:
         monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
-        await wait_for_time(source, watch, lambda: clock[0])
+        await wait_for_time(source, watch, _unheard, lambda: clock[0])
     assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T13:30", "2026-11-20T13:40", "2026-11-20T13:50"]
     assert sum(slept) == 25 * 60
     assert max(slept) <= triggers.LOOK_MS / 1_000
@@ -113,6 +115,35 @@ def _cancelling(scope: anyio.CancelScope) -> Callable[[], Any]:
         await anyio.lowlevel.checkpoint()
 
     return sleep_forever
+
+
+@pytest.mark.parametrize("source", [Every(10 * MINUTE_MS), Cron("*/10 * * * *")], ids=["interval", "cron"])
+@pytest.mark.anyio
+async def test_a_clock_that_was_ahead_holds_no_trigger_up(
+    source: Every | Cron, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was due a year from now is due next by the clock of the run, which is handed to whoever waits."""
+    now_ms, ahead_ms = [at("2026-11-20T12:00")], at("2027-11-20T12:00")
+
+    async def sleep(seconds: float) -> None:
+        now_ms[0] += round(seconds * 1_000)
+        await anyio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    watch = Watch(trigger.Trigger(source=source, last_ms=ahead_ms), most=2)
+    fleet = load(_fleet(tmp_path), watch=True)
+    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), lambda _, why: _unheard(why), lambda: now_ms[0])
+    with anyio.move_on_after(60) as scope:
+        monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
+        await attendant.await_trigger(AwaitTrigger(source), watch)
+    assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T12:10", "2026-11-20T12:20"]
+
+
+def _fleet(folder: Path) -> Path:
+    file = folder / "fleet.toml"
+    service = 'name = "web"\nkind = "service"\ncommand = ["true"]\ntriggers = [{ queue = true }]'
+    file.write_text(f'[fleet]\nname = "desk"\n\n[[agents]]\n{service}\n')
+    return file
 
 
 # Files
@@ -154,6 +185,33 @@ def test_a_glob_and_a_single_file_mean_what_they_say(tmp_path: Path) -> None:
     assert root_of(tmp_path, "one.txt") == tmp_path
 
 
+@pytest.mark.parametrize("path", ["**/*", "here", "here/run.db"])
+def test_what_a_fleet_writes_itself_is_no_change(tmp_path: Path, path: str) -> None:
+    """Wherever its log is, and by whatever way one comes there; a neighbour with a like name counts."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    folder = FleetFolder(tmp_path / "link" / "here" / "run.db")
+    before = mark_of(tmp_path, path, folder.own)
+    folder.make()
+    for name in ("run.db", "run.db-wal", "run.db-shm", "run.db.files/refused.jsonl"):
+        (tmp_path / "here" / name).write_text("x")
+    assert mark_of(tmp_path, path, folder.own) == before
+    assert mark_of(tmp_path, path) != before
+    (tmp_path / "here" / "run.db-other").write_text("x")
+    assert (mark_of(tmp_path, path, folder.own) != before) is (path != "here/run.db")
+
+
+@pytest.mark.parametrize("glob", ["**", "docs/**"])
+def test_a_glob_that_ends_with_two_stars_has_all_files_below(tmp_path: Path, glob: str) -> None:
+    """As it has in a newer Python."""
+    (tmp_path / "docs" / "deep").mkdir(parents=True)
+    seen = [mark_of(tmp_path, glob)]
+    for place in ("docs/a.txt", "docs/deep/b.txt"):
+        (tmp_path / place).write_text("x")
+        seen.append(mark_of(tmp_path, glob))
+    assert len(set(seen)) == 3
+
+
 @pytest.mark.parametrize("place", ["inbox", "inbox/*.txt", "inbox/new.txt"])
 @pytest.mark.anyio
 async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: Path, place: str) -> None:
@@ -161,7 +219,7 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
     source = Changed(place)
     watch = Watch(trigger.Trigger(source=source))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_for_changes, source, tmp_path, watch, _unheard)
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, source.path), watch, _unheard, _no_time)
         await until(watch, lambda told: len(told) == 1)
         assert watch.told == [trigger.Noticed(mark_of(tmp_path, place))]
         (tmp_path / "inbox").mkdir()
@@ -170,6 +228,7 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
         await until(watch, lambda told: told[-1].mark == mark_of(tmp_path, place))
         tasks.cancel_scope.cancel()
     assert watch.told[-1].what == f"changed {place}"
+    assert watch.told[-1].at_ms == _no_time()
 
 
 @pytest.mark.anyio
@@ -181,11 +240,59 @@ async def test_files_that_changed_while_nobody_looked_are_reported_once(tmp_path
         (tmp_path / f"{n}.txt").write_text("b")
     watch = Watch(trigger.Trigger(source=source, mark=before))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_for_changes, source, tmp_path, watch, _unheard)
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, source.path), watch, _unheard, _no_time)
         await until(watch, bool)
         tasks.cancel_scope.cancel()
     assert [each.mark for each in watch.told] == [mark_of(tmp_path, "*.txt")]
 
 
+def _no_time() -> int:
+    return 7
+
+
 def _unheard(why: str) -> None:
     raise AssertionError(why)
+
+
+@pytest.mark.parametrize("error", [ValueError("no such glob"), RuntimeError("no such loop"), OSError("no such disk")])
+@pytest.mark.anyio
+async def test_what_cannot_be_watched_is_told_once_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """And stops nobody else."""
+    monkeypatch.setattr(triggers, "AGAIN_S", 0)
+    told, failures = list[str](), [error, error, error]
+
+    def mark(folder: Path, path: str, apart: Collection[Path]) -> str:
+        if failures:
+            raise failures.pop()
+        return mark_of(folder, path, apart)
+
+    monkeypatch.setattr(triggers, "mark_of", mark)
+    watch = Watch(trigger.Trigger(source=Changed("*.txt")))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_for_changes, Watched(tmp_path, "*.txt"), watch, told.append, _no_time)
+        await until(watch, bool)
+        tasks.cancel_scope.cancel()
+    assert watch.told == [trigger.Noticed(mark_of(tmp_path, "*.txt"))]
+    assert told == [f"waits to watch *.txt: {error}"]
+
+
+@pytest.mark.anyio
+async def test_a_time_that_nobody_can_tell_is_told_once_and_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a zone that the machine does not know any more."""
+    told, slept = list[str](), list[float]()
+    with anyio.move_on_after(60) as scope:
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            if len(slept) == 3:
+                scope.cancel()
+            await anyio.lowlevel.checkpoint()
+
+        monkeypatch.setattr(anyio, "sleep", sleep)
+        source = Cron("* * * * *", "Nowhere/Atlantis")
+        await wait_for_time(source, Watch(trigger.Trigger(source=source, last_ms=1)), told.append, _no_time)
+    assert slept == [triggers.LOOK_MS / 1_000] * 3
+    assert len(told) == 1
+    assert "Nowhere/Atlantis" in told[0]
