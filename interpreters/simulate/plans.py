@@ -219,7 +219,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     plain = plan(agents, tasks)
     of = plain
     for features in (
-        *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
+        *(governed_plan, trusted_plan, limited_plan, stalling_plan, restarted_plan, orphans_plan),
         *(aborts_plan, serving_plan, preempting_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
