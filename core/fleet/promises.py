@@ -353,4 +353,5 @@ PROMISES: tuple[Property[Scene], ...] = (
     *restarts.OF_FLEETS,
     *preemption.OF_FLEETS,
     *orphans.OF_FLEETS,
+    *service.OF_FLEETS,
 )

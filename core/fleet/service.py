@@ -13,19 +13,24 @@ down and will not come back is *gone*: what waits is given back, and the board h
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from lifefold.core import process, session
 from lifefold.core.fleet import duty, inbox, intent, invocation, trigger
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
     Dispatch,
+    Overview,
     Phase,
     Property,
+    Scene,
     Transition,
     always,
     always_step,
     leads_to,
     rule,
+    seeing,
     sometimes,
     weakly,
 )
@@ -300,6 +305,43 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     ),
     sometimes("a service is down by its failures", lambda s: is_down(s) and has_failed(s.record(PROCESS))),
     sometimes("something waits while something is being run", lambda s: bool(s.record(inbox.REF).items)),
+)
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How services have ended, by their names, as a board has it, or a service itself; True of one that has failed.
+
+    Of one that had failed before it was told to stop, or has come down when it was, either may be said.
+    """
+
+    failed: tuple[tuple[str, bool], ...] = ()
+    is_board: bool = False
+
+
+def ending(of: Aggregate) -> Ending:
+    """Return what is looked at to see that the board knows how services have ended."""
+    if of.kind == KIND:
+        p: process.Process = of.record(PROCESS)
+        failed = (False,) if p.state is not process.State.FAILED else (True, False) if p.stop_requested else (True,)
+        return Ending(tuple((of.key, each) for each in failed) if is_down(of) else ())
+    duties = ((ref.partition(":")[2], each) for ref, each in of.entities.items() if ref.startswith(f"{duty.REF}:"))
+    gone = ((name, each.record.failed) for name, each in duties if each.state is duty.State.GONE)
+    return Ending(tuple(sorted(gone)), is_board=True)
+
+
+def endings_are_known(fleet: Overview) -> bool:
+    """When nothing is under way, the board knows which services are gone, and which of them have failed."""
+    seen = [each for each in fleet.aggregates.values() if isinstance(each, Ending)]
+    known = {end for each in seen if each.is_board for end in each.failed}
+    are_so = {end for each in seen if not each.is_board for end in each.failed}
+    return bool(fleet.under_way) or (known <= are_so and {name for name, _ in known} == {name for name, _ in are_so})
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+    ending,
+    always(
+        "when every message has arrived, it is known which services are gone, and which have failed", endings_are_known
+    ),
 )
 
 aggregate = AggregateType(
