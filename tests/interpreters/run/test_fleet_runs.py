@@ -128,6 +128,19 @@ def test_what_is_said_while_no_runner_lives_is_done_by_the_next(ground: Ground) 
     assert ground.processes() == []
 
 
+def test_an_urgent_message_to_a_session_that_survived_its_runner_interrupts_it_in_the_next_run(ground: Ground) -> None:
+    """The session would go on for minutes: it ends without an error, and the next one has the letter."""
+    ground.prepare("slow-1", gates=["slow-1"])
+    with ground.running() as run, ground.at_gate("slow-1"):
+        run.signal(signal.SIGKILL)
+        run.rest()
+        assert "the next run acts on it" in ground.call("send", "agent", "use blue").stdout
+        assert "1 of 1 tasks closed" in ground.run()
+    assert "use blue" in (ground.folder / "repo" / "slow-1.txt").read_text()
+    assert ground.json("status")["agents"][0]["total_errors"] == 0
+    assert ground.processes() == []
+
+
 def test_two_runners_on_one_log_are_refused(ground: Ground) -> None:
     """The second says so, exits with 2, and disturbs nothing."""
     ground.prepare("slow-1")
@@ -235,14 +248,14 @@ def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
 
 
 def test_a_letter_left_in_the_log_interrupts_nothing_that_has_ended_meanwhile(ground: Ground) -> None:
-    """Without a runner nobody can interrupt: the letter waits, and a session that succeeded is not run again."""
+    """The letter waits for the next prompt, however urgent it is: a session that succeeded is not run again."""
     ground.prepare("plain-1", "plain-2", gates=["plain-1"])
     with ground.running() as run:
         with ground.at_gate("plain-1"):
             run.signal(signal.SIGKILL)
             run.rest()
-            ground.call("send", "agent", "think of me")
         ground.wait_for_all()
+        ground.call("send", "agent", "think of me")
     ground.run()
     assert (ground.sessions("plain-1"), ground.sessions("plain-2")) == (1, 1)
     assert "think of me" in (ground.folder / "repo" / "plain-2.txt").read_text()
