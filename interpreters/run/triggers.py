@@ -8,6 +8,7 @@ there when that was looked at last.
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.run.changes import mark_of, notices
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
+from lifefold.interpreters.run.notices import About, Notices
 
 LOOK_MS: Final = 60_000
 """How long is waited at most before the wall clock is looked at again: it may be set, or stand still in a sleep."""
@@ -33,10 +35,10 @@ AGAIN_S: Final = 1.0
 class Attendant:
     """Performs what services ask for, beside their runs."""
 
-    def __init__(self, fleet: Fleet, tell: Callable[[str, str], None]) -> None:
-        """Take the fleet, and how people are told something of an agent."""
+    def __init__(self, fleet: Fleet, people: Notices) -> None:
+        """Take the fleet, and what people are told."""
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
-        self._tell = tell
+        self._people = people
 
     @handles(AwaitTrigger)
     async def await_trigger(self, activity: AwaitTrigger, ongoing: Ongoing) -> None:
@@ -46,7 +48,7 @@ class Attendant:
         match activity.source:
             case Changed() as source:
                 name = ongoing.occasion.within.key
-                await wait_for_changes(source, self._folders[name], ongoing, lambda why: self._tell(name, why))
+                await wait_for_changes(source, self._folders[name], ongoing, partial(self._waits, name, source.path))
             case Every() | Cron() as source:
                 await wait_for_time(source, ongoing)
 
@@ -54,7 +56,16 @@ class Attendant:
     async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
         """Tell people of what has gone wrong; the rest is in the log, and in the status."""
         if effect.kind in _BAD_NEWS:
-            self._tell(occasion.within.key, f"{_BAD_NEWS[effect.kind]}: {effect.reason}")
+            said = f"{_BAD_NEWS[effect.kind]}: {effect.reason}"
+            self._people.tell_while(About.DOWN, occasion.within.key, said, effect.kind)
+
+    def _waits(self, name: str, path: str, why: str) -> None:
+        """Tell people why nobody can watch a path; nothing is in the way any more if there is no reason."""
+        what = f"watch {path}"
+        if why:
+            self._people.tell_while(About.WAITING, name, f"waits to {what}: {why}", what)
+        else:
+            self._people.over(About.WAITING, name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
     async def follow(self, effect: Effect, occasion: Occasion) -> None:
@@ -83,18 +94,24 @@ async def wait_for_time(source: Every | Cron, ongoing: Ongoing, now_ms: Callable
 
 
 async def wait_for_changes(source: Changed, folder: Path, ongoing: Ongoing, tell: Callable[[str], None]) -> None:
-    """Report that files have changed whenever they have, until cancelled."""
+    """Report that files have changed whenever they have, until cancelled.
+
+    ``tell`` of what is in the way, and of nothing when nothing is any more.
+    """
     known: str = ongoing.occasion.entity.record.mark
     told = ""
     while True:
         try:
             async with aclosing(notices(folder, source.path)) as found:
                 async for _ in found:
+                    if told:
+                        told = ""
+                        tell(told)
                     known = await _looked(source, folder, ongoing, known)
         except OSError as error:
             if str(error) != told:
                 told = str(error)
-                tell(f"waits to watch {source.path}: {error}")
+                tell(told)
         await anyio.sleep(AGAIN_S)
 
 

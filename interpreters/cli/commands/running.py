@@ -30,6 +30,7 @@ from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
+from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
 from lifefold.interpreters.store import StoreError
 
@@ -161,7 +162,7 @@ class _Heard(logging.Handler):
         self._runner = runner
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._runner.notices.append(("log", record.getMessage()))
+        self._runner.handlers.people.tell_while(About.WAITING, "log", record.getMessage())
 
 
 @contextmanager
@@ -173,6 +174,7 @@ def _store_heard(runner: Runner) -> Generator[None]:
         yield
     finally:
         logger.removeHandler(heard)
+        runner.handlers.people.over(About.WAITING, "log")
 
 
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
@@ -204,7 +206,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for agent in status.agents(runner.aggregates):
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
-    for name, message in runner.notices:
+    for name, message in runner.standing():
         print(f"  {name}: {message}")
     for line in awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log)):
         print(f"  {line}")

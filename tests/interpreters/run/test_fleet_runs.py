@@ -204,7 +204,9 @@ def test_work_that_is_done_waits_for_the_user_s_own_changes_to_get_out_of_the_wa
         run.until("waits to merge plain-1")
         assert mine.read_text() == "the user's own\n"
         mine.unlink()
-        assert "1 of 1 tasks closed" in run.rest()
+        summary = run.rest().partition("1 of 1 tasks closed")
+    assert summary[1]
+    assert "waits to merge" not in summary[2]
     assert ground.sessions("plain-1") == 1
     assert "Write plain-1.txt" in mine.read_text()
 
@@ -217,10 +219,14 @@ def test_a_merge_that_waits_is_left_for_the_next_run(ground: Ground) -> None:
     with ground.running() as run:
         run.until("waits to merge plain-1")
         run.signal(signal.SIGTERM)
-        assert "agent: the merge of plain-1 is left for the next run" in run.rest()
+        left = run.rest()
+        assert "agent: the merge of plain-1 is left for the next run" in left
+        assert "agent: waits to merge plain-1" in left.partition("0 of 1 tasks closed")[2]
         assert run.process.returncode == Verdict.LEFT
     mine.unlink()
-    assert "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged" in ground.run()
+    told, _, summary = ground.run().partition("1 of 1 tasks closed")
+    assert "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged" in told
+    assert "continuing" not in summary
     assert ground.sessions("plain-1") == len(ground.merges()) == 1
 
 
