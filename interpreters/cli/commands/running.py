@@ -105,8 +105,8 @@ def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None =
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare)
     except BadInput:
         raise
-    except Exception:  # noqa: BLE001 - the last resort: say what is safe and what to do
-        return _unexpected(log)
+    except Exception as error:  # noqa: BLE001 - the last resort: say what is safe and what to do
+        return _unwritten(failure) if (failure := _of_the_store(error)) else _unexpected(log)
     _summary(runner, account, verdict, log)
     return verdict
 
@@ -218,6 +218,22 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         usual = logs.default_log(fleet.source, fleet.name)
         elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
         print(f"left before the end; to go on:  {this_command()} run {shlex.join((str(fleet.source), *elsewhere))}")
+
+
+def _of_the_store(error: BaseException) -> StoreError | None:
+    """Return why the log could not be read or written, if that is what has ended a run."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_of_the_store, error.exceptions)), None)
+    return error if isinstance(error, StoreError) else None
+
+
+def _unwritten(failure: StoreError) -> int:
+    print(
+        f"lifefold: {failure}\n"
+        "The run has ended. See to it that the log can be written, and run the same command again: it goes on from there.",
+        file=sys.stderr,
+    )
+    return UNEXPECTED
 
 
 def _unexpected(log: Path) -> int:
