@@ -10,8 +10,8 @@ from lifefold.interpreters.cli.errors import BadInput
 def see_to(path: Path, what: str, is_ours: Callable[[bytes], bool], *, in_new_folder: bool = False) -> None:
     """See to it that a file can be written later on, and that it takes the place of its own kind only.
 
-    Raises ``BadInput`` if something else is there, or its folder is not, unless that may be new and can be made. What is
-    empty, and a device, is nobody's.
+    Raises ``BadInput`` if something else is there, or its folder is not, unless that may be new. What is empty, and
+    a device, is nobody's.
     """
     if path.is_dir():
         raise BadInput(f"{path} is a folder; name a file")

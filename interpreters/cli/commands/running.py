@@ -230,7 +230,7 @@ def _of_the_store(error: BaseException) -> StoreError | None:
 def _unwritten(failure: StoreError) -> int:
     print(
         f"lifefold: {failure}\n"
-        "The run has ended. See to it that the log can be written, and run the same command again: it goes on from there.",
+        "The run has ended. Make room, or mend that, and run the same command again: it goes on from there.",
         file=sys.stderr,
     )
     return UNEXPECTED

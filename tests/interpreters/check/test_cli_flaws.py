@@ -201,7 +201,9 @@ def test_an_action_that_does_not_say_what_it_returns_is_named_with_its_row(
 ) -> None:
     """By every command alike, before any of its rows is taken: what else it returns would be nobody's to explain."""
     monkeypatch.syspath_prepend(tmp_path)
-    lamps = LAMPS.replace("def turn(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:", f"def turn(lamp, _event){says}:")
+    lamps = LAMPS.replace(
+        "def turn(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:", f"def turn(lamp, _event){says}:"
+    )
     name = f"mute_{command}_{len(says)}"
     (tmp_path / f"{name}.py").write_text(f"from __future__ import annotations\n{lamps}")
     assert main([command, f"{name}:machine"]) == 2
