@@ -175,7 +175,7 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
         told = run.rest()
         assert run.process.returncode == 3
     complaint = told[told.index("lifefold: ") :].splitlines()
-    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. See to it t"]
+    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. Make room, "]
     assert "nothing of this was written" in complaint[0]
     assert "run the same command again" in complaint[1]
     ground.wait_for_all()
