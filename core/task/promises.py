@@ -156,7 +156,7 @@ def keeps_what_was_said(step: Transition) -> bool:
     match step.event:
         case Claimed(owner=owner):
             said = (t.owner, t.reason) == (owner, "")
-        case Released(reason=reason) | Blocked(reason=reason) | Cancelled(reason=reason):
+        case Released(reason=reason) | Blocked(reason=reason) | Cancelled(reason=reason) | Declined(reason=reason):
             said = (t.owner, t.reason) == ("", reason)
         case Failed(reason=reason) | Rejected(reason=reason):
             fresh = not isinstance(step.event, Rejected) or not t.kept

@@ -7,6 +7,7 @@ from lifefold.core.task.model import (
     Blocked,
     Cancelled,
     Claimed,
+    Declined,
     Decomposed,
     Failed,
     OwnerReport,
@@ -69,7 +70,7 @@ def failed(t: T, reason: str, *, kept: int) -> T:
     return replace(t, owner="", reason=reason, failure=reason, kept=kept)
 
 
-def explain(t: T, e: Blocked | Cancelled) -> Step[T, Never]:
+def explain(t: T, e: Blocked | Cancelled | Declined) -> Step[T, Never]:
     """Keep the reason."""
     return Step(replace(t, owner="", reason=e.reason))
 

@@ -46,7 +46,7 @@ machine = Machine(
     about="a unit of work: planned, claimed, done, verified, closed",
     rows=(
         row(State.PLANNED, Approved, State.OPEN),
-        row(State.PLANNED, Declined, State.CANCELLED),
+        row(State.PLANNED, Declined, State.CANCELLED, explain),
         row(State.OPEN, Claimed, State.CLAIMED, claim),
         row(State.OPEN, Decomposed, State.WAITING_FOR_SUBTASKS, when=is_of_no_claim),
         row(State.OPEN, Cancelled, State.CANCELLED, explain),

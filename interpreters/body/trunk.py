@@ -73,6 +73,7 @@ class Trunk:
         tree, paths = await worktree.merged_tree(tip, result)
         if not paths:
             return tree
-        what = f"The work on {claim.name} conflicts with what others have merged meanwhile, in {shown(paths)}"
-        remedy = f"Do it again on what is there now; the work itself is on {claim.branch.removeprefix('refs/heads/')}."
+        branch = claim.branch.removeprefix("refs/heads/")
+        what = f"The work on {branch} conflicts with what others have merged meanwhile, in {shown(paths)}"
+        remedy = f"Do it again on what is there now; the work itself is on {branch}."
         raise MergeConflict(what, worktree.folder, remedy)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, Record, System
+from lifefold.core.kernel import Machine, Record, Row, System
 from lifefold.interpreters import views
 from lifefold.interpreters.called import called
 from lifefold.interpreters.check.ground import CRASHES, CrashBounds
@@ -115,13 +115,38 @@ def _found(name: str) -> Target:
     spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
     match value:
         case Machine():
+            _must_say(name, value)
             return Target(name, value, (), Bounds(), needs, spelled)
         case (System() as system, opening):
+            for machine in (each for kind in system.aggregates.values() for each in kind.machines.values()):
+                _must_say(name, machine)
             return Target(name, system, _opening(name, system, opening), Bounds(), needs, spelled, opened_there=True)
         case System():
             raise UnusableTarget(f"{name} is a System, and it is not said how it begins; accepted: {_ACCEPTED}")
         case _:
             raise UnusableTarget(f"{name} is {called(value)}; accepted: {_ACCEPTED}")
+
+
+def _must_say(name: str, machine: Machine[Any]) -> None:
+    """Raise ``UnusableTarget`` for actions of which nobody can read what they return: all of them, with their rows."""
+    unsaid = [f"  {row}: {_name_of(row.action)}" for row in machine.rows if not _says_effects(row)]
+    if unsaid:
+        what = f"{name}: these actions of {machine.name!r} do not say what they return:"
+        raise UnusableTarget("\n".join((what, *unsaid, f"accepted: {_RETURNS}")))
+
+
+_RETURNS: Final = "a function that returns a Step and says so: -> Step[RECORD, EFFECT | ...], or Step[RECORD, Never]"
+
+
+def _says_effects(row: Row[Any]) -> bool:
+    try:
+        return row.effects is not None
+    except (TypeError, NameError, AttributeError):
+        return False
+
+
+def _name_of(action: object) -> str:
+    return str(getattr(action, "__qualname__", action))
 
 
 def _is_function(found: Any) -> bool:

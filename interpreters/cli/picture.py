@@ -134,9 +134,9 @@ class Picture:
         return [*found, Text(f"! and {more} more: lifefold status", "bold yellow")] if more > 0 else found
 
     def _notices(self, width: int, lines: int) -> list[Text]:
-        """Return the last notices, whole: as many as there are lines for, and one in any case."""
+        """Return the last notices that still hold, whole: as many as there are lines for, and one in any case."""
         found: list[Text] = []
-        for agent, message in reversed(self._runner.notices[-NOTICES:]):
+        for agent, message in reversed(self._runner.standing()[-NOTICES:]):
             wrapped = _wrapped(Text(f"! {agent}: {message}", "bold red"), width)
             if found and len(found) + len(wrapped) > lines:
                 break

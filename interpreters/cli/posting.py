@@ -19,12 +19,14 @@ from typing import Final, TypeAlias
 import anyio
 import msgspec
 
-from lifefold.core.fleet import board, mailbox, system
+from lifefold.core.fleet import board, mailbox, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Refusal, UnreadableEntry, encode, replace
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.run.evidence import look
+from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.store import Batch, Busy, Entry, Locked, Post, SqliteStore
 
 ANSWER_TIMEOUT_S: Final = 30.0
@@ -151,24 +153,31 @@ async def _answer_all(writing: SqliteStore) -> None:
     entries: list[Entry] = []
     answers: dict[int, str] = {}
     for post in await writing.posts():
-        answers[post.id] = _decide(ledger, post, entries)
+        answers[post.id] = _decide(ledger, post, entries, FleetFolder(writing.path))
     await writing.append(Batch(entries, answers=answers))
 
 
-def _decide(ledger: Ledger, post: Post, entries: list[Entry]) -> str:
+def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolder) -> str:
     """Return what is answered to a post; if it is taken, its entry is added."""
     try:
         envelope = ledger.codec.decode(post.stream, post.envelope)
     except UnreadableEntry as error:
         return f"{REFUSED}{error}"
     now_ms = time.time_ns() // 1_000_000
-    decision = ledger.decide(post.stream, replace(envelope, event=_unattended(envelope.event), at_ms=now_ms))
+    event = _unattended(envelope.event, ledger.aggregates.get(post.stream), folder)
+    decision = ledger.decide(post.stream, replace(envelope, event=event, at_ms=now_ms))
     if isinstance(decision, Refusal):
         return f"{REFUSED}{decision.reason}"
     entries.append(decision.entry)
     return f"{ACCEPTED}; the next run acts on it"
 
 
-def _unattended(event: Event) -> Event:
-    """Return what an event is where no runner is: nobody can interrupt a session for the sake of a letter."""
-    return replace(event, urgent=False) if isinstance(event, mailbox.LetterArrived) else event
+def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:
+    """Return what an event is where no runner is: a session that has ended since is not run again for a letter.
+
+    One that lives on, or of which nothing is known, is interrupted by the next run.
+    """
+    if not isinstance(event, mailbox.LetterArrived) or of is None or of.kind != worker.KIND:
+        return event
+    found = look(folder, status.agent_status(of))
+    return event if found is None or found.alive else replace(event, urgent=False)

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, job, mailbox
+from lifefold.core.fleet import assignment, intent, job, mailbox, seat
 from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli.words import clock_time, spent
@@ -81,9 +81,18 @@ def _cause(event: Event, told: LifecycleEvent) -> str:
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
         case mailbox.LetterArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
+        case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
+            says = _without("took_ms 0", told.reason)
+        case seat.WorkWanted(silent=False) | seat.WorkerGone(silent=False):
+            says = _without("silent False", told.reason)
         case _:
             says = told.reason
     return f"{told.metadata['event']}: {says}" if says else str(told.metadata["event"])
+
+
+def _without(last: str, says: str) -> str:
+    """Return what an event says without its last field: nobody wants to know it, or it is as it should be."""
+    return "" if says == last else says.removesuffix(f", {last}")
 
 
 def _brief(event: Event) -> str:

@@ -141,11 +141,17 @@ _ASKED: Final = {"Drain": "draining"}
 
 
 def work_of(agent: AgentStatus) -> str:
-    """Return what an agent is at: its task, or what the run of a service was told; and how much waits for a service."""
+    """Return what an agent is at: its task, or what the run of a service was told; and how much waits to be read."""
     doing = " ".join(agent.doing.split()) if agent.kind == "service" else agent.task
     brief = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
-    waits = f"{agent.waiting} waiting" if agent.waiting else ""
-    return plain(", ".join(filter(None, (brief, waits))).encode()) or "-"
+    return plain(", ".join(filter(None, (brief, _waits(agent)))).encode()) or "-"
+
+
+def _waits(agent: AgentStatus) -> str:
+    """Return what waits for an agent: messages and due times of a service, letters that no session succeeded with."""
+    if agent.kind == "service":
+        return f"{agent.waiting} waiting" if agent.waiting else ""
+    return f"{agent.letters} {'letter' if agent.letters == 1 else 'letters'} waiting" if agent.letters else ""
 
 
 _BRIEF_CHARACTERS: Final = 24

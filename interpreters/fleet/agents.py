@@ -254,6 +254,7 @@ def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> It
     caps = read_caps(purse)
     limited.append((purse, caps))
     place = table.place("target") if target else ""
+    services.refuse_triggers(table)
     table.finish()
     command = python_command(target, folder) if target else settled_command(written, folder) if written else ()
     if written and command:

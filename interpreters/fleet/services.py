@@ -1,6 +1,6 @@
 """The ``[[agents]]`` of kind ``service``: what of them is read in another way than of those who take tasks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -17,7 +17,7 @@ from lifefold.interpreters.fleet.forms import Form, array_of
 from lifefold.interpreters.fleet.keys import Key
 from lifefold.interpreters.fleet.model import Service
 from lifefold.interpreters.fleet.table import Table
-from lifefold.interpreters.fleet.values import RefusedError, as_table
+from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table
 
 LEAST_INTERVAL_MS = 1_000
 MOST_FAILURES = 1_000_000
@@ -61,12 +61,27 @@ def _cron(value: object) -> str | None:
         return None
     try:
         next(CronSim(value, datetime(2024, 1, 1, tzinfo=UTC)))
-    except (CronSimError, StopIteration):
+    except CronSimError:
+        name, field = next(_wrong_fields(value), ("", ""))
+        raise RefusedError(value, f"{CRON.accepted}; {field!r} is no {name}" if name else CRON.accepted) from None
+    except StopIteration:
         return None
     return " ".join(value.split())
 
 
-_FIELDS = 5
+def _wrong_fields(expression: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong by itself of the fields: what the field is, and what is written there."""
+    for index, (name, field) in enumerate(zip(_FIELD_NAMES, expression.split(), strict=True)):
+        alone = ["*"] * _FIELDS
+        alone[index] = field
+        try:
+            CronSim(" ".join(alone), datetime(2024, 1, 1, tzinfo=UTC))
+        except CronSimError:
+            yield name, field
+
+
+_FIELD_NAMES = ("minute", "hour", "day of month", "month", "day of week")
+_FIELDS = len(_FIELD_NAMES)
 
 CRON = Form(
     'a cron expression of five fields (minute, hour, day of month, month, day of week), such as "*/5 9-17 * * 1-5"',
@@ -256,10 +271,30 @@ def said_life(service: Service) -> dict[Key[object], object]:
     }
 
 
+def refuse_triggers(table: Table) -> None:
+    """Report triggers of an agent that is no service."""
+    if triggers.name in table:
+        table.read(triggers)
+        table.problem(triggers.name, 'only a service has triggers; write kind = "service", or leave them out')
+
+
+def _report_others(table: Table) -> None:
+    """Report each trigger that is wrong, behind the first, which is reported by whoever has read the key."""
+    is_reported = False
+    for index, each in enumerate(as_array(table.values.get(triggers.name)) or ()):
+        try:
+            TRIGGER.parse(each)
+        except RefusedError as refused:
+            if is_reported:
+                table.problem(triggers.name, str(refused), index, *refused.at)
+            is_reported = True
+
+
 def read_service(table: Table, name: str, command: tuple[str, ...], runs: session.Limits, folder: Path) -> Service:
     """Return a service; what it shares with other agents is read already, but its variables and its output's limit."""
     written = table.read(directory)
     found = table.read(triggers)
+    _report_others(table)
     return Service(
         name=name,
         written_command=command,

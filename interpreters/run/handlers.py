@@ -47,6 +47,7 @@ from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.specs import session_spec, write_whole
@@ -66,7 +67,7 @@ class Handlers:
     """Performs what the fleet's workers and services ask for.
 
     ``live`` has the sessions of now, by agent; ``put_off`` the agents whose merge waits for what is in its way, and
-    ``when_put_off`` is called whenever one is. ``notices`` is what people must know: agent and message.
+    ``when_put_off`` is called whenever one is. ``people`` is what people must know, ``notices`` all they were told.
     """
 
     def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
@@ -74,17 +75,18 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
-        self.notices: Final[list[tuple[str, str]]] = []
+        self.people: Final = Notices()
+        self.notices: Final = self.people.told
         self.fleet: Final = fleet
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
-        self._watcher: Final = Watcher(folder, self.tell)
-        self._attendant: Final = Attendant(fleet, folder, self.tell, (clock or WallClock()).now_ms)
+        self._watcher: Final = Watcher(folder, self.people)
+        self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""
-        self.notices.append((agent, message))
+        self.people.tell(agent, message)
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
@@ -140,7 +142,7 @@ class Handlers:
 
     async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
         """Tell people."""
-        self.tell(occasion.within.key, effect.message)
+        self.people.tell_while(About.DOWN, occasion.within.key, effect.message)
 
     async def increment_session(self, effect: IncrementSession, occasion: Occasion) -> None:
         """Do nothing: the reducer has counted, and the journal says so."""
@@ -172,7 +174,8 @@ class Handlers:
 
     async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
         """Do something to the agent's place; wait, but not for ever, while others are in the way."""
-        return await patiently(work, (InTheWayError,), self._waits(agent, what), limit_s=PLACE_LIMIT_S)
+        with self._waits(agent, what) as tell:
+            return await patiently(work, (InTheWayError,), tell, limit_s=PLACE_LIMIT_S)
 
     async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
         """Look at what a dead session has left of the task. What nobody can look at any more is nothing."""
@@ -220,9 +223,10 @@ class Handlers:
         agent = ongoing.occasion.within.key
         claim = activity.result or activity.epoch
         merge = partial(self.workplace.merge, agent, activity.task, claim, activity.title)
-        tell, rest = self._waits(agent, f"merge {activity.task}"), partial(self._put_off, agent)
+        rest = partial(self._put_off, agent)
         try:
-            commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
+            with self._waits(agent, f"merge {activity.task}") as tell:
+                commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
         except WorkplaceError as error:
             await ongoing.report(assignment.Conflicted(str(error)))
         else:
@@ -264,7 +268,8 @@ class Handlers:
         agent = ongoing.occasion.within.key
         if ongoing.resumed:
             look = partial(adopt, self.folder.last_start(agent, activity.attempt))
-            found = await patiently(look, UNCERTAIN, self._waits(agent, "adopt its session"))
+            with self._waits(agent, "adopt its session") as tell:
+                found = await patiently(look, UNCERTAIN, tell)
             if found is not None:
                 return found
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
@@ -280,7 +285,8 @@ class Handlers:
                 await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
                     await _say_that_it_runs(activity, ongoing)
-                return await patiently(process.wait, UNCERTAIN, self._waits(agent, "see its session's end"))
+                with self._waits(agent, "see its session's end") as tell:
+                    return await patiently(process.wait, UNCERTAIN, tell)
             except anyio.get_cancelled_exc_class():
                 if ongoing.ending:
                     await self._see_to_the_end(ongoing, partial(_finish, process, activity.grace_ms))
@@ -300,18 +306,25 @@ class Handlers:
 
         A handler whose end is asked for meanwhile goes on with it.
         """
-        tell = self._waits(ongoing.occasion.within.key, "end what is left")
+        agent, what = ongoing.occasion.within.key, "end what is left"
         try:
-            await patiently(end, (SessionError, OSError), tell)
+            with self._waits(agent, what) as tell:
+                await patiently(end, (SessionError, OSError), tell)
         except anyio.get_cancelled_exc_class():
             if ongoing.ending and not ongoing.leftover:
-                with anyio.CancelScope(shield=True):
+                with anyio.CancelScope(shield=True), self._waits(agent, what) as tell:
                     await patiently(end, (SessionError, OSError), tell)
             raise
 
-    def _waits(self, agent: str, what: str) -> Callable[[str], None]:
-        """Return what tells people why an agent waits."""
-        return lambda why: self.tell(agent, f"waits to {what}: {why}")
+    @contextlib.contextmanager
+    def _waits(self, agent: str, what: str) -> Generator[Callable[[str], None]]:
+        """Give what tells people why an agent waits. It holds until that is over; who is cancelled may wait again."""
+        try:
+            yield lambda why: self.people.tell_while(About.WAITING, agent, f"waits to {what}: {why}", what)
+        except Exception:
+            self.people.over(About.WAITING, agent, what)
+            raise
+        self.people.over(About.WAITING, agent, what)
 
     @contextlib.contextmanager
     def _alive(self, agent: str, attempt: int, process: SessionProcess) -> Generator[None]:

@@ -15,7 +15,7 @@ from typing import Final
 
 import anyio
 
-from lifefold.core import task
+from lifefold.core import process, session, task
 from lifefold.core.fleet import assignment, board, doors, duty, intent, opening, service, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
@@ -27,6 +27,7 @@ from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
 from lifefold.interpreters.run.log_owner import OtherFleetError, must_belong, written_of
+from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
@@ -35,6 +36,10 @@ REFUSALS_LIMIT: Final = 10_000
 
 REPEAT_MS: Final = 500
 """Wishes to leave that come so close together are one: ``timeout`` signals its command, and then its whole group."""
+
+
+_UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
+"""Who enters one of these is not down any more."""
 
 
 class Verdict(IntEnum):
@@ -129,6 +134,15 @@ class Runner:
         """The present state: read it, do not write it."""
         return self.engine.aggregates
 
+    def standing(self) -> list[tuple[str, str]]:
+        """Return what people must know and what still holds: agent and message, each once."""
+        silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
+        people = self.handlers.people
+        for agent in {agent for agent, _ in people.told} - silent:
+            people.over(About.SILENCE, agent)
+        is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
+        return people.standing(*([About.WAITING] if is_over else []))
+
     @property
     def branch(self) -> str:
         """The branch that work is merged into; empty without a repository."""
@@ -145,13 +159,15 @@ class Runner:
 
     async def _go_on(self) -> None:
         if board.NAME in self.aggregates:
-            self.handlers.tell(self.fleet.name, continuing(self.aggregates, self.folder))
+            said = continuing(self.aggregates, self.folder)
+            self.handlers.people.tell_while(About.GREETING, self.fleet.name, said)
         self.engine.resume()
         self._open_or_resume()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
             await self.engine.run(self._is_over)
             tasks.cancel_scope.cancel()
+        self.handlers.people.over(About.GREETING, self.fleet.name)
         for agent, task_ in merges_left(self.aggregates):
             self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
 
@@ -232,6 +248,8 @@ class Runner:
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
             self._keep(name, refusal)
+        if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
+            self.handlers.people.over(About.DOWN, outcome.aggregate.key)
         if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
             self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:

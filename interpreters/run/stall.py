@@ -17,6 +17,7 @@ from lifefold.effects import InterruptSession, WarnOfSilence, WatchOutput
 from lifefold.interpreters.body import SessionError, Silence, interrupt
 from lifefold.interpreters.engine import Occasion, Ongoing, handles
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.notices import About, Notices
 
 LOOK_MS: Final = 1_000
 """How often a session that is on the ladder is looked at."""
@@ -25,10 +26,10 @@ LOOK_MS: Final = 1_000
 class Watcher:
     """Performs what the pulses of a fleet's workers ask for."""
 
-    def __init__(self, folder: FleetFolder, tell: Callable[[str, str], None]) -> None:
-        """Take where the sessions are, and how people are told something of an agent."""
+    def __init__(self, folder: FleetFolder, people: Notices) -> None:
+        """Take where the sessions are, and what people are told."""
         self._folder = folder
-        self._tell = tell
+        self._people = people
 
     @handles(WatchOutput)
     async def watch_output(self, activity: WatchOutput, ongoing: Ongoing) -> None:
@@ -52,7 +53,7 @@ class Watcher:
         """Tell people."""
         silent_s, end_s = effect.silent_ms // 1_000, effect.end_ms // 1_000
         said = f"its session has shown no sign of progress for {silent_s} s, neither output nor heartbeat"
-        self._tell(occasion.within.key, f"{said}; after {end_s} s it is ended")
+        self._people.tell_while(About.SILENCE, occasion.within.key, f"{said}; after {end_s} s it is ended")
 
     @handles(InterruptSession)
     async def interrupt(self, _effect: InterruptSession, occasion: Occasion) -> None:

@@ -7,6 +7,7 @@ log knows what was there when that was looked at last.
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from lifefold.interpreters.fleet.units import format_duration
 from lifefold.interpreters.run.changes import mark_of, notices
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
+from lifefold.interpreters.run.notices import About, Notices
 
 LOOK_MS: Final = 60_000
 """How long is waited at most before the clock is looked at again: it goes on while the machine sleeps."""
@@ -37,14 +39,12 @@ TROUBLES: Final = (OSError, ValueError, LookupError, ArithmeticError, RuntimeErr
 class Attendant:
     """Performs what services ask for, beside their runs."""
 
-    def __init__(
-        self, fleet: Fleet, folder: FleetFolder, tell: Callable[[str, str], None], now_ms: Callable[[], int]
-    ) -> None:
-        """Take the fleet, where it keeps its things, how people are told something of an agent, and what time it is."""
+    def __init__(self, fleet: Fleet, folder: FleetFolder, people: Notices, now_ms: Callable[[], int]) -> None:
+        """Take the fleet, where it keeps its things, what people are told, and what time it is."""
         self._now_ms: Final = now_ms
         self._own: Final = folder.own
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
-        self._tell = tell
+        self._people = people
 
     @handles(AwaitTrigger)
     async def await_trigger(self, activity: AwaitTrigger, ongoing: Ongoing) -> None:
@@ -52,22 +52,28 @@ class Attendant:
         if ongoing.leftover:
             return
         name = ongoing.occasion.within.key
-
-        def tell(why: str) -> None:
-            self._tell(name, why)
-
         match activity.source:
             case Changed() as source:
+                tell = partial(self._waits, name, f"watch {source.path}")
                 watched = Watched(self._folders[name], source.path, self._own)
                 await wait_for_changes(watched, ongoing, tell, self._now_ms)
             case Every() | Cron() as source:
+                tell = partial(self._waits, name, "know when it is due")
                 await wait_for_time(source, ongoing, tell, self._now_ms)
 
     @handles(NotifyProcess)
     async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
         """Tell people of what has gone wrong; the rest is in the log, and in the status."""
         if effect.kind in _BAD_NEWS:
-            self._tell(occasion.within.key, f"{_BAD_NEWS[effect.kind]}: {effect.reason}")
+            said = f"{_BAD_NEWS[effect.kind]}: {effect.reason}"
+            self._people.tell_while(About.DOWN, occasion.within.key, said, effect.kind)
+
+    def _waits(self, name: str, what: str, why: str) -> None:
+        """Tell people why something cannot be done; nothing is in the way any more if there is no reason."""
+        if why:
+            self._people.tell_while(About.WAITING, name, f"waits to {what}: {why}", what)
+        else:
+            self._people.over(About.WAITING, name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
     async def follow(self, effect: Effect, occasion: Occasion) -> None:
@@ -89,11 +95,10 @@ async def wait_for_time(
         try:
             due_ms = last_due_ms(source, last_ms, now_ms())
             left_ms = next_due_ms(source, due_ms) - now_ms()
+            told = _told("", told, tell)
         except TROUBLES as error:
             due_ms, left_ms = last_ms, LOOK_MS
-            if str(error) != told:
-                told = str(error)
-                tell(f"waits to know when {what} is due: {error}")
+            told = _told(str(error), told, tell)
         if due_ms > last_ms:
             await _reported(ongoing, trigger.Triggered(due_ms, what))
         last_ms = due_ms
@@ -129,14 +134,20 @@ async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerato
         try:
             async with aclosing(notices(watched.folder, watched.path, watched.apart)) as found:
                 async for _ in found:
+                    told = _told("", told, tell)
                     yield await to_thread.run_sync(
                         mark_of, watched.folder, watched.path, watched.apart, abandon_on_cancel=True
                     )
         except TROUBLES as error:
-            if str(error) != told:
-                told = str(error)
-                tell(f"waits to watch {watched.path}: {error}")
+            told = _told(str(error), told, tell)
         await anyio.sleep(AGAIN_S)
+
+
+def _told(why: str, told: str, tell: Callable[[str], None]) -> str:
+    """Tell what is in the way, or that nothing is any more, if that is not what was told; return it."""
+    if why != told:
+        tell(why)
+    return why
 
 
 async def _reported(ongoing: Ongoing, event: trigger.Triggered | trigger.Noticed) -> None:

@@ -71,7 +71,7 @@ DONE FAILED
 
 TRIGGERS: Final[dict[tuple[str, str], Event]] = {
     ("PLANNED", "OPEN"): Approved(),
-    ("PLANNED", "CANCELLED"): Declined(),
+    ("PLANNED", "CANCELLED"): Declined("not wanted"),
     ("OPEN", "CLAIMED"): Claimed("w"),
     ("OPEN", "WAITING_FOR_SUBTASKS"): Decomposed(0),
     ("OPEN", "CANCELLED"): Cancelled("no"),
@@ -105,6 +105,7 @@ TRIGGERS: Final[dict[tuple[str, str], Event]] = {
 CHANGES: Final[dict[str, dict[str, object]]] = {
     "Claimed": {"owner": "w", "epoch": 3, "reason": "", "kept": 3},
     "Cancelled": {"owner": "", "reason": "no"},
+    "Declined": {"owner": "", "reason": "not wanted"},
     "Released": {"owner": "", "reason": "given back"},
     "Failed": {"owner": ""},
     "Rejected": {"owner": "", "reason": "tests fail", "failure": "tests fail"},

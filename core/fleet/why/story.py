@@ -147,6 +147,10 @@ def _entrusted(event: job.Entrusted, transition: Transition) -> str:
 
 
 def _back(event: job.DependencyBack, _transition: Transition) -> str:
+    purse = event.by.removeprefix("purse:")
+    if purse != event.by:
+        whose = "the fleet" if purse == "fleet" else purse.replace("/", " ")
+        return f"unblocked: the budget of {whose} suffices again"
     return f"unblocked: {event.by} may be done after all"
 
 

@@ -105,16 +105,26 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
     entity = of.entities.get(ref)
     if entity is None:
         known = _names([each for each in of.entities if each.startswith("purse:")])
-        return f"it has no budget; {known} have one" if known else "nothing is limited in this fleet"
+        if not known:
+            return "nothing is limited in this fleet"
+        return f"{_unlimited(of, ref)}; accepted: {known}"
     limited = {line.resource for line in entity.record.lines}
     unlimited = [name for resource, (name, _) in _OPTIONS.items() if more.of(resource) and resource not in limited]
     if unlimited:
-        return f"its {' and '.join(unlimited)} are not limited"
+        are = "are" if len(unlimited) > 1 or unlimited[0] in {"tokens", "sessions"} else "is"
+        return f"its {' and '.join(unlimited)} {are} not limited"
     nobody = nobody_left(of)
     return f"{nobody}; {_WOULD_WAIT}" if nobody and doors.REF not in of.entities else nobody
 
 
 _WOULD_WAIT: Final = "a fleet that is run with --watch does not go home when its budget is spent, and waits for more"
+
+
+def _unlimited(of: Aggregate, ref: str) -> str:
+    """Say why there is no such purse: nobody has that name, or who has it may spend what the others leave."""
+    whose, _, name = ref.removeprefix("purse:").partition("/")
+    is_there = not name or f"{'seat' if whose == 'agent' else whose}:{name}" in of.entities
+    return "it has no budget" if is_there else f"there is no {whose} {name!r}"
 
 
 def _names(refs: Sequence[str]) -> str:

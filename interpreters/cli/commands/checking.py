@@ -76,7 +76,7 @@ def _see_to_files(targets: "Sequence[Target]", arguments: Namespace) -> None:
         if len(paths) < len(targets):
             raise BadInput(f"--certificate {arguments.certificate}: one file for {len(targets)} targets; name a folder")
         for path in paths:
-            see_to(path, "certificate", is_certificate)
+            see_to(path, "certificate", is_certificate, in_new_folder=True)
     if arguments.emit_test:
         see_to(Path(arguments.emit_test), "test", is_emitted)
 

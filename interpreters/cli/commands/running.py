@@ -30,6 +30,7 @@ from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
+from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
 from lifefold.interpreters.store import StoreError
 
@@ -104,8 +105,8 @@ def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None =
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare)
     except BadInput:
         raise
-    except Exception:  # noqa: BLE001 - the last resort: say what is safe and what to do
-        return _unexpected(log)
+    except Exception as error:  # noqa: BLE001 - the last resort: say what is safe and what to do
+        return _unwritten(failure) if (failure := _of_the_store(error)) else _unexpected(log)
     _summary(runner, account, verdict, log)
     return verdict
 
@@ -161,7 +162,7 @@ class _Heard(logging.Handler):
         self._runner = runner
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._runner.notices.append(("log", record.getMessage()))
+        self._runner.handlers.people.tell_while(About.WAITING, "log", record.getMessage())
 
 
 @contextmanager
@@ -173,6 +174,7 @@ def _store_heard(runner: Runner) -> Generator[None]:
         yield
     finally:
         logger.removeHandler(heard)
+        runner.handlers.people.over(About.WAITING, "log")
 
 
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
@@ -204,7 +206,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for agent in status.agents(runner.aggregates):
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
-    for name, message in runner.notices:
+    for name, message in runner.standing():
         print(f"  {name}: {message}")
     for line in awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log)):
         print(f"  {line}")
@@ -216,6 +218,22 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         usual = logs.default_log(fleet.source, fleet.name)
         elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
         print(f"left before the end; to go on:  {this_command()} run {shlex.join((str(fleet.source), *elsewhere))}")
+
+
+def _of_the_store(error: BaseException) -> StoreError | None:
+    """Return why the log could not be read or written, if that is what has ended a run."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_of_the_store, error.exceptions)), None)
+    return error if isinstance(error, StoreError) else None
+
+
+def _unwritten(failure: StoreError) -> int:
+    print(
+        f"lifefold: {failure}\n"
+        "The run has ended. Make room, or mend that, and run the same command again: it goes on from there.",
+        file=sys.stderr,
+    )
+    return UNEXPECTED
 
 
 def _unexpected(log: Path) -> int:

@@ -92,6 +92,8 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "a new owner": (job.Handed("ann"), "handed over to be merged, to ann"),
     "parts": (job.Split(1, (job.Subtask(), job.Subtask())), "split into 2 parts"),
     "a part": (job.Split(1, (job.Subtask(),)), "split into 1 part"),
+    "a budget that is there": (job.DependencyBack("purse:fleet"), "unblocked: the budget of the fleet suffices again"),
+    "one of somebody": (job.DependencyBack("purse:agent/a"), "unblocked: the budget of agent a suffices again"),
     "a cause that is gone": (job.DependencyBack("T3"), "unblocked: T3 may be done after all"),
     "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
     "an owner who has died": (task.Orphaned(1), "its owner has died"),

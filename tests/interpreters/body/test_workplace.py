@@ -606,6 +606,7 @@ async def test_a_conflict_names_the_paths_and_changes_nothing(scene: Scene) -> N
     with pytest.raises(MergeConflict) as raised:
         await scene.workplace.merge("b", "T2", 1, "do")
     assert {"shared", "other"} <= set(raised.value.what.replace(",", "").split())
+    assert raised.value.what.startswith("The work on lifefold/fleet/T2/1 conflicts with")
     assert "lifefold/fleet/T2/1" in raised.value.remedy
     assert scene.git("rev-parse", "main") == first
     assert scene.is_clean()

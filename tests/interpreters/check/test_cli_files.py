@@ -114,11 +114,16 @@ def test_where_nothing_can_be_written_is_bad_input(
     assert "doors.py is no folder" in capsys.readouterr().err
     assert main(["check", *EMIT[:-1], "."]) == 2
     assert ". is a folder; name a file" in capsys.readouterr().err
+    for command in (("check", *EMIT[:-1]), ("simulate", "doors:broken", "--emit-test")):
+        assert main([*command, "not/there/x.out"]) == 2
+        assert "not/there/x.out: there is no folder not/there; make it" in capsys.readouterr().err
+        assert not Path("not").exists()
 
 
 @pytest.mark.parametrize("arguments", [CERTIFY, EMIT], ids=["certificate", "test"])
 def test_what_is_written_is_said(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """On a line of its own, which does not come between what programs read; folders are made for it."""
+    """On a line of its own, which does not come between what programs read."""
+    Path("of").mkdir()
     main(["check", *arguments[:-1], "of/x.out"])
     assert capsys.readouterr().out.splitlines()[-1] == "written: of/x.out"
     main(["check", *arguments[:-1], "of/x.out", "--json"])

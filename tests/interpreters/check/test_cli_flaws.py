@@ -192,3 +192,21 @@ def test_of_what_is_no_step_there_is_no_test(capsys: pytest.CaptureFixture[str],
     assert main(["check", "lamps:machine", "--emit-test", "test_x.py"]) == 1
     assert "no test of lamp: rules and promises raise no error: what may happen next" in capsys.readouterr().err
     assert not (folder / "test_x.py").exists()
+
+
+@pytest.mark.parametrize("says", ["", " -> Step", " -> Lamp", " -> Step[Lamp, Unheard]"])
+@pytest.mark.parametrize("command", ["check", "table", "simulate"])
+def test_an_action_that_does_not_say_what_it_returns_is_named_with_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, says: str
+) -> None:
+    """By every command alike, before any of its rows is taken: what else it returns would be nobody's to explain."""
+    monkeypatch.syspath_prepend(tmp_path)
+    lamps = LAMPS.replace(
+        "def turn(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:", f"def turn(lamp, _event){says}:"
+    )
+    name = f"mute_{command}_{len(says)}"
+    (tmp_path / f"{name}.py").write_text(f"from __future__ import annotations\n{lamps}")
+    assert main([command, f"{name}:machine"]) == 2
+    told = capsys.readouterr().err
+    assert re.search(r"  row\(Off, Turned, On.*\): turn\n", told)
+    assert "accepted: a function that returns a Step and says so: -> Step[RECORD, EFFECT" in told

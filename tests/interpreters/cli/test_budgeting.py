@@ -85,8 +85,9 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
 @pytest.mark.parametrize(
     ("words", "essentials"),
     [
-        ("--add-usd 1", "its usd are not limited"),
-        ("--agent bob --add-sessions 1", "it has no budget; agent/ann, fleet, task/T2 have one"),
+        ("--add-usd 1", "its usd is not limited"),
+        ("--agent bob --add-sessions 1", "it has no budget; accepted: agent/ann, fleet, task/T2"),
+        ("--agent nope --add-sessions 1", "there is no agent 'nope'; accepted: agent/ann, fleet, task/T2"),
         ("--agent ann --task T2 --add-usd 1", "name an agent or a task, not both"),
         ("--add-usd nan", "--add-usd: found nan, a float; accepted: an amount in US dollars"),
         ("--add-sessions 0", "--add-sessions: found 0, an integer; accepted: an integer from 1"),

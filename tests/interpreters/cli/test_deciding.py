@@ -68,6 +68,8 @@ def test_planned_tasks_are_decided_one_by_one_and_then_the_plan_has_none_left(lo
     assert len(tell("approve T1 T2 T1").splitlines()) == 2
     assert tell("reject T3 --reason no").startswith("T3: rejected: it is not done")
     assert [tell.state(name) for name in ("T1", "T2", "T3")] == ["OPEN", "OPEN", "CANCELLED"]
+    assert next(line for line in tell("tasks").splitlines() if line.startswith("T3")).endswith(" no")
+    assert "is CANCELLED: no" in tell("why T3")
     assert "all its tasks were decided one by one" in tell("approve", 2)
     assert "T1: refused: it is OPEN: nothing of it waits for a person's word now" in tell("approve T1", 2)
 

@@ -20,6 +20,7 @@ from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.engine import Interpreter, Ongoing
 from lifefold.interpreters.fleet import load
 from lifefold.interpreters.run import Runner
+from lifefold.interpreters.run.notices import About
 
 SIZES = [(120, 40), (60, 20), (50, 12)]
 
@@ -152,11 +153,32 @@ def test_a_notice_stands_above_the_agents_with_its_remedy(tmp_path: Path, width:
     ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
 
     def act(draw: Draw, runner: Runner) -> None:
-        runner.notices.append(("agent", "an older one"))
-        runner.notices.append(("agent", "something is in the way of a merge, here and there. " * 2 + "Put it aside."))
+        runner.handlers.tell("agent", "an older one")
+        runner.handlers.tell("agent", "something is in the way of a merge, here and there. " * 2 + "Put it aside.")
         drawn = draw(width, height)
         top = in_words(drawn[: next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))])
         assert top.endswith("Put it aside.")
+
+    anyio.run(drawing, ground, act)
+
+
+def test_a_notice_goes_when_what_it_says_is_over(tmp_path: Path) -> None:
+    """What holds stays, and is said once however often people were told."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+
+    def act(draw: Draw, runner: Runner) -> None:
+        people = runner.handlers.people
+        for _ in range(2):
+            people.tell("agent", "it stays")
+            people.tell_while(About.WAITING, "agent", "waits to merge plain-1", "merge plain-1")
+        people.tell_while(About.SILENCE, "agent", "is silent")  # it is not: its session is not even watched
+        shown = draw(120, 40)
+        assert [line.strip() for line in shown if line.startswith("! ")] == [
+            "! agent: it stays",
+            "! agent: waits to merge plain-1",
+        ]
+        people.over(About.WAITING, "agent", "merge plain-1")
+        assert [line.strip() for line in draw(120, 40) if line.startswith("! ")] == ["! agent: it stays"]
 
     anyio.run(drawing, ground, act)
 

@@ -123,11 +123,17 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
     ]
 
 
-def test_a_letter_that_nobody_can_be_interrupted_for_waits_for_the_next_prompt(log: Path) -> None:
-    """Also one that was left when the runner died."""
+def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it interrupts is interrupted by the next run; one that can wait does not. The status says that they wait."""
     FleetLog(log, T1)
-    assert main(["send", "ann", "look", "--db", str(log)]) == 0
-    assert said(log)[0].event == mailbox.LetterArrived("look", urgent=False)
+    tell(log, capsys, "send", "ann", "look")
+    assert "1 letter waiting" in tell(log, capsys, "status")
+    tell(log, capsys, "send", "ann", "later", "--no-interrupt")
+    assert [each.event for each in said(log)] == [
+        mailbox.LetterArrived("look", urgent=True),
+        mailbox.LetterArrived("later", urgent=False),
+    ]
+    assert "2 letters waiting" in tell(log, capsys, "status")
 
 
 def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """What a user sees when something around the command line is not as it should be: exit codes, and no traceback."""
 
+import resource
 import sqlite3
 import subprocess
 from collections.abc import Generator
@@ -163,3 +164,20 @@ def test_a_log_of_another_system_is_bad_input(tmp_path: Path, command: str, caps
     assert "Ledger(system).fold" in said
     assert "docs/extending.md" in said
     assert "cannot read" not in said
+
+
+def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the_next_goes_on(tmp_path: Path) -> None:
+    """As on a full disk: what happened, what to do, no traceback; nothing is done twice."""
+    ground = Ground(tmp_path).prepare("plain-1", gates=["plain-1"])
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            resource.prlimit(run.process.pid, resource.RLIMIT_FSIZE, (0, 0))
+        told = run.rest()
+        assert run.process.returncode == 3
+    complaint = told[told.index("lifefold: ") :].splitlines()
+    assert [line[:30] for line in complaint] == [f"lifefold: {ground.log}"[:30], "The run has ended. Make room, "]
+    assert "nothing of this was written" in complaint[0]
+    assert "run the same command again" in complaint[1]
+    ground.wait_for_all()
+    assert "1 of 1 tasks closed" in ground.run()
+    assert ground.sessions("plain-1") == 1

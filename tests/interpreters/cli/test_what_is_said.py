@@ -1,5 +1,6 @@
 """What the command line says is true, and in the words of people: where work goes, why things end, what to do."""
 
+import re
 import signal
 import sqlite3
 from contextlib import closing
@@ -40,6 +41,8 @@ def test_an_agent_that_has_nothing_left_to_do_is_not_said_to_be_stopped_by_anybo
     assert "Stopped          no work is left" in " ".join(said.splitlines())
     assert "OperatorStop" not in said
     assert "Assigned: plain-1, claim 1" in said
+    assert re.search(r"Completed: epoch 1$", said, re.MULTILINE)
+    assert not re.search("took_ms|silent", said)  # nobody wants to know the one, and the other is as it should be
     assert "Brief(" not in said
     assert any(event["metadata"]["event"] == "OperatorStop" for event in ground.json("log"))
     status = ground.call("status").stdout

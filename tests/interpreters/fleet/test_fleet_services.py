@@ -117,6 +117,9 @@ def test_the_life_of_a_service_is_what_its_keys_say(tmp_path: Path) -> None:
         ('triggers = [{ every = "1m", queue = true }]\n', "accepted: a table such as"),
         ('triggers = [{ every = "1m", timezone = "UTC" }]\n', "accepted: a table such as"),
         ('triggers = [{ cron = "61 * * * *" }]\n', "accepted: a cron expression of five fields"),
+        ('triggers = [{ cron = "61 * * * *" }]\n', "; '61' is no minute"),
+        ('triggers = [{ cron = "0 9 * 13 *" }]\n', "; '13' is no month"),
+        ('triggers = [{ every = "10ms" }, { queue = true }, { cron = "0 25 * * *" }]\n', "; '25' is no hour"),
         ('triggers = [{ cron = "* * * * * *" }]\n', "accepted: a cron expression of five fields"),
         ('triggers = [{ cron = "* * */20 * 1L" }]\n', "accepted: a cron expression of five fields"),
         ('triggers = [{ cron = "* * * * *", timezone = "Mars" }]\n', "accepted: the name of a time zone"),
@@ -146,6 +149,9 @@ def test_a_service_has_no_task_to_put_into_its_command(tmp_path: Path) -> None:
         load(file, watch=True)
     other = WORKS.replace("[[tasks]]", 'restart_policy = "always"\n\n[[tasks]]')
     assert "restart_policy: unknown key" in refused(tmp_path, QUEUE, other)
+    other = WORKS.replace("[[tasks]]", "triggers = [{ queue = true }]\n\n[[tasks]]")
+    assert "triggers: only a service has triggers" in (told := refused(tmp_path, QUEUE, other))
+    assert "unknown key" not in told
 
 
 def test_services_alone_are_for_a_fleet_that_is_kept_alive(tmp_path: Path) -> None:

@@ -128,6 +128,19 @@ def test_what_is_said_while_no_runner_lives_is_done_by_the_next(ground: Ground) 
     assert ground.processes() == []
 
 
+def test_an_urgent_message_to_a_session_that_survived_its_runner_interrupts_it_in_the_next_run(ground: Ground) -> None:
+    """The session would go on for minutes: it ends without an error, and the next one has the letter."""
+    ground.prepare("slow-1", gates=["slow-1"])
+    with ground.running() as run, ground.at_gate("slow-1"):
+        run.signal(signal.SIGKILL)
+        run.rest()
+        assert "the next run acts on it" in ground.call("send", "agent", "use blue").stdout
+        assert "1 of 1 tasks closed" in ground.run()
+    assert "use blue" in (ground.folder / "repo" / "slow-1.txt").read_text()
+    assert ground.json("status")["agents"][0]["total_errors"] == 0
+    assert ground.processes() == []
+
+
 def test_two_runners_on_one_log_are_refused(ground: Ground) -> None:
     """The second says so, exits with 2, and disturbs nothing."""
     ground.prepare("slow-1")
@@ -191,7 +204,9 @@ def test_work_that_is_done_waits_for_the_user_s_own_changes_to_get_out_of_the_wa
         run.until("waits to merge plain-1")
         assert mine.read_text() == "the user's own\n"
         mine.unlink()
-        assert "1 of 1 tasks closed" in run.rest()
+        summary = run.rest().partition("1 of 1 tasks closed")
+    assert summary[1]
+    assert "waits to merge" not in summary[2]
     assert ground.sessions("plain-1") == 1
     assert "Write plain-1.txt" in mine.read_text()
 
@@ -204,10 +219,14 @@ def test_a_merge_that_waits_is_left_for_the_next_run(ground: Ground) -> None:
     with ground.running() as run:
         run.until("waits to merge plain-1")
         run.signal(signal.SIGTERM)
-        assert "agent: the merge of plain-1 is left for the next run" in run.rest()
+        left = run.rest()
+        assert "agent: the merge of plain-1 is left for the next run" in left
+        assert "agent: waits to merge plain-1" in left.partition("0 of 1 tasks closed")[2]
         assert run.process.returncode == Verdict.LEFT
     mine.unlink()
-    assert "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged" in ground.run()
+    told, _, summary = ground.run().partition("1 of 1 tasks closed")
+    assert "continuing: 0 sessions adopted, 0 tasks in progress, 1 to be verified or merged" in told
+    assert "continuing" not in summary
     assert ground.sessions("plain-1") == len(ground.merges()) == 1
 
 
@@ -235,14 +254,14 @@ def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
 
 
 def test_a_letter_left_in_the_log_interrupts_nothing_that_has_ended_meanwhile(ground: Ground) -> None:
-    """Without a runner nobody can interrupt: the letter waits, and a session that succeeded is not run again."""
+    """The letter waits for the next prompt, however urgent it is: a session that succeeded is not run again."""
     ground.prepare("plain-1", "plain-2", gates=["plain-1"])
     with ground.running() as run:
         with ground.at_gate("plain-1"):
             run.signal(signal.SIGKILL)
             run.rest()
-            ground.call("send", "agent", "think of me")
         ground.wait_for_all()
+        ground.call("send", "agent", "think of me")
     ground.run()
     assert (ground.sessions("plain-1"), ground.sessions("plain-2")) == (1, 1)
     assert "think of me" in (ground.folder / "repo" / "plain-2.txt").read_text()

@@ -1,0 +1,44 @@
+"""What people must know of a run: everything that they were told, and what of it still holds."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class About(StrEnum):
+    """What a notice is about that holds only for a while."""
+
+    GREETING = "what a run goes on with"
+    DOWN = "an agent that has stopped by its errors, or a service that has failed"
+    SILENCE = "a session that shows no sign of progress"
+    WAITING = "something that is in the way, and is waited for"
+
+
+class Notices:
+    """Keeps what people are told; ``told`` is all of it, agent and message, in order."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.told: Final[list[tuple[str, str]]] = []
+        self._standing: Final[dict[tuple[str, About | str, str], str]] = {}
+
+    def tell(self, agent: str, message: str) -> None:
+        """Let people know what holds from now on."""
+        self._keep((agent, message, ""), message)
+
+    def tell_while(self, about: About, agent: str, message: str, which: str = "") -> None:
+        """Let people know what is so until it is over; this takes the place of what was said about the same."""
+        self._keep((agent, about, which), message)
+
+    def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
+        self.told.append((key[0], message))
+        self._standing.pop(key, None)
+        self._standing[key] = message
+
+    def over(self, about: About, agent: str, which: str | None = None) -> None:
+        """What was said about this holds no more; all about the same that was said of the agent, if not said which."""
+        for key in [key for key in self._standing if key[:2] == (agent, about) and which in {None, key[2]}]:
+            del self._standing[key]
+
+    def standing(self, *gone: About) -> list[tuple[str, str]]:
+        """Return what holds, each once, the latest last, without what is about things that are ``gone``."""
+        return [(agent, said) for (agent, about, _), said in self._standing.items() if about not in gone]
