@@ -134,10 +134,11 @@ async def _marks(watched: Watched, tell: Callable[[str], None]) -> AsyncGenerato
         try:
             async with aclosing(notices(watched.folder, watched.path, watched.apart)) as found:
                 async for _ in found:
-                    told = _told("", told, tell)
-                    yield await to_thread.run_sync(
+                    mark = await to_thread.run_sync(
                         mark_of, watched.folder, watched.path, watched.apart, abandon_on_cancel=True
                     )
+                    told = _told("", told, tell)
+                    yield mark
         except TROUBLES as error:
             told = _told(str(error), told, tell)
         await anyio.sleep(AGAIN_S)
