@@ -140,9 +140,10 @@ _RETURNS: Final = "a function that returns a Step and says so: -> Step[RECORD, E
 
 def _says_effects(row: Row[Any]) -> bool:
     try:
-        return row.effects is not None
+        declared = row.effects
     except (TypeError, NameError, AttributeError):
         return False
+    return isinstance(declared, tuple)
 
 
 def _name_of(action: object) -> str:

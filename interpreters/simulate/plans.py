@@ -238,10 +238,11 @@ def _merged(of: Any, other: Any, plain: Any) -> Any:
     """Return a value with what another one has that a plain one has not."""
     if other == plain:
         return of
-    parts = (of, other, plain)
-    if all(isinstance(each, tuple) and len(each) == len(of) for each in parts) and isinstance(of[0], msgspec.Struct):
-        return tuple(_with(*each) for each in zip(*parts, strict=True))
-    return other
+    parts: list[tuple[Any, ...]] = [each for each in (of, other, plain) if isinstance(each, tuple)]
+    sizes = {len(each) for each in parts}
+    if len(parts) < len((of, other, plain)) or len(sizes) != 1 or not isinstance(of[0], msgspec.Struct):
+        return other
+    return tuple(_with(*each) for each in zip(*parts, strict=True))
 
 
 KINDS: Final = {

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 
@@ -223,7 +224,8 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
 def _of_the_store(error: BaseException) -> StoreError | None:
     """Return why the log could not be read or written, if that is what has ended a run."""
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, map(_of_the_store, error.exceptions)), None)
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return next(filter(None, map(_of_the_store, group.exceptions)), None)
     return error if isinstance(error, StoreError) else None
 
 

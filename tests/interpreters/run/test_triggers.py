@@ -19,6 +19,7 @@ from lifefold.interpreters.run import triggers
 from lifefold.interpreters.run.changes import mark_of, root_of
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
+from lifefold.interpreters.run.notices import Notices
 from lifefold.interpreters.run.triggers import Attendant, Watched, wait_for_changes, wait_for_time
 
 MINUTE_MS = 60_000
@@ -132,11 +133,13 @@ async def test_a_clock_that_was_ahead_holds_no_trigger_up(
     monkeypatch.setattr(anyio, "sleep", sleep)
     watch = Watch(trigger.Trigger(source=source, last_ms=ahead_ms), most=2)
     fleet = load(_fleet(tmp_path), watch=True)
-    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), lambda _, why: _unheard(why), lambda: now_ms[0])
+    people = Notices()
+    attendant = Attendant(fleet, FleetFolder(tmp_path / "run.db"), people, lambda: now_ms[0])
     with anyio.move_on_after(60) as scope:
         monkeypatch.setattr(anyio, "sleep_forever", _cancelling(scope))
         await attendant.await_trigger(AwaitTrigger(source), watch)
     assert [said(each.at_ms) for each in watch.told] == ["2026-11-20T12:10", "2026-11-20T12:20"]
+    assert people.told == []
 
 
 def _fleet(folder: Path) -> Path:
