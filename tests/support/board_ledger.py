@@ -61,7 +61,7 @@ def enter(ledger: Ledger, transition: Transition) -> Ledger:
 def _seated(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what is said of a worker, and how far it is trusted now."""
     now: seat.Seat = transition.after.record
-    if isinstance(transition.event, seat.WorkWanted | seat.WorkerGone):
+    if isinstance(transition.event, seat.WorkWanted | seat.WorkLeft | seat.WorkerGone):
         ledger = replace(ledger, spent=transition.event.spent, silent=transition.event.silent)
     if isinstance(transition.event, seat.RestartWanted):
         ledger = _asked(ledger, transition.entity.removeprefix("seat:"))

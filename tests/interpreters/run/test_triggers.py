@@ -15,7 +15,7 @@ from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
 from lifefold.interpreters.engine import Occasion, Ongoing
 from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import triggers
+from lifefold.interpreters.run import changes, triggers
 from lifefold.interpreters.run.changes import mark_of, root_of
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.moments import last_due_ms, next_due_ms
@@ -264,6 +264,7 @@ async def test_what_cannot_be_watched_is_told_once_and_tried_again(
 ) -> None:
     """And stops nobody else; that nothing is in the way any more is told, too."""
     monkeypatch.setattr(triggers, "AGAIN_S", 0)
+    monkeypatch.setattr(changes, "LOOK_MS", 100)
     told, failures = list[str](), [error, error, error]
 
     def mark(folder: Path, path: str, apart: Collection[Path]) -> str:

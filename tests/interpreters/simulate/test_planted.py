@@ -58,7 +58,7 @@ TAKES_LONG = frozenset(
     {
         *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
         *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
-        *("trust_again", "withdraw", "catch_up"),
+        *("trust_again", "withdraw", "catch_up", "close_down", "leave_room", "make_room"),
     }
 )
 """Rules that many seeds do without."""
