@@ -21,6 +21,7 @@ from lifefold.core.kernel import (
     View,
     react,
 )
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.session import Limits, Session
 from lifefold.core.session import State as Agent
 from lifefold.core.task import Stage, State
@@ -368,6 +369,15 @@ def test_every_situation_has_its_sentence(name: str) -> None:
     """What a person reads first: the state as the documents spell it, and why."""
     of, expected = SITUATIONS[name]
     assert said(of) == expected
+
+
+def test_of_a_task_that_was_aborted_it_is_said_what_becomes_of_it() -> None:
+    """If it is not over: it is cancelled when it is opened again."""
+    doomed = job.Fate(doomed=AbortReason.SIBLING_ABORTED, why="T1+2 was aborted")
+    assert said(scene(make(State.DONE, fate=doomed, **OWNED))).endswith(
+        "If it is not done now, it is cancelled: it was aborted: T1+2 was aborted."
+    )
+    assert "cancelled" not in said(scene(make(State.CLOSED, fate=doomed)))
 
 
 def test_every_state_of_a_task_has_a_sentence() -> None:

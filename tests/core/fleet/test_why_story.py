@@ -5,6 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core import session, task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, job, mailbox, why
+from lifefold.core.fleet.job.promises import moves_nothing_by_a_word
 from lifefold.core.fleet.why import story
 from lifefold.core.kernel import (
     Created,
@@ -12,7 +13,9 @@ from lifefold.core.kernel import (
     Event,
     Record,
     Transition,
+    replace,
 )
+from lifefold.core.policy.abort import AbortScope
 from lifefold.core.session import Session
 from lifefold.core.session import State as Agent
 from lifefold.core.task import Stage, State
@@ -97,6 +100,16 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "a cause that is gone": (job.DependencyBack("T3"), "unblocked: T3 may be done after all"),
     "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
     "an owner who has died": (task.Orphaned(1), "its owner has died"),
+    "a tool": (job.ToolAborted(1, "browser", "lost"), "its tool browser was aborted, and its session goes on: lost"),
+    "its siblings": (
+        job.AbortWanted(AbortScope.SIBLING, "enough"),
+        "aborted its siblings, with all that is below them: enough",
+    ),
+    "itself": (job.AbortWanted(AbortScope.SESSION), "aborted it, with all that is below it"),
+    "an abort that has to wait": (
+        job.Aborted(reason="no more"),
+        "aborted, as soon as it would be opened again: no more",
+    ),
     "unknown": (intent.StopWanted("why not"), "StopWanted: why not"),
     "unknown and silent": (intent.RunWanted(), "RunWanted"),
 }
@@ -107,6 +120,21 @@ def test_what_happens_to_a_task_is_told_in_words(name: str) -> None:
     """With its reason in a line; what has no words is told by its name."""
     event, words = OF_TASK[name]
     assert lines(why.tell(why.Story("T1"), "board", stepped(event))) == [f"operator: {words}"]
+
+
+def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
+    """It is cancelled at once."""
+    before, after = job.Job(State.OPEN, "T1", fate=job.Fate()), job.Job(State.CANCELLED, "T1", fate=job.Fate())
+    ended = stepped(job.Aborted(reason="no more"), record=after, before=before)
+    assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
+
+
+def test_who_aborts_in_a_fleet_without_aborts_breaks_a_promise() -> None:
+    """There is nothing that such a task could keep of it."""
+    before = job.Job(State.IN_PROGRESS, "T1", fate=job.Fate())
+    none = replace(before, fate=None)
+    assert moves_nothing_by_a_word(stepped(job.AbortWanted(), record=before, before=none)) is False
+    assert moves_nothing_by_a_word(stepped(job.AbortWanted(), record=none, before=before)) is False
 
 
 def test_every_event_of_a_task_has_words() -> None:
