@@ -141,7 +141,8 @@ _RETURNS: Final = "a function that returns a Step and says so: -> Step[RECORD, E
 
 def _says_effects(row: Row[Any]) -> bool:
     with suppress(TypeError, NameError, AttributeError):
-        return len(row.effects) >= 0
+        tuple(row.effects)
+        return True
     return False
 
 
