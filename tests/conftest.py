@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
-settings.register_profile("campaign", settings.get_profile("short"), max_examples=200)
+settings.register_profile("campaign", settings.get_profile("short"), max_examples=100)
 settings.load_profile("short")
 
 

@@ -1,118 +1,196 @@
-"""What the board promises of tasks that have to do with each other: parts and their wholes, and what waits for what."""
+"""What the board promises as a whole: who works at what, who is let in, and that what is looked up is so."""
 
+from collections import Counter
 from typing import Final
 
 from lifefold.core import task
-from lifefold.core.fleet import job, proposal, purse
-from lifefold.core.fleet.nearby import on_board
-from lifefold.core.fleet.work import is_lost, somebody_may, tasks_of, work_of
-from lifefold.core.kernel import Aggregate, Property, Transition, always, always_step, near
-from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import Retried, Stage
+from lifefold.core.fleet import aborts, budgets, claiming, job, pace, preemption, purse, seat, trusting
+from lifefold.core.fleet.nearby import on_board, whole_board
+from lifefold.core.fleet.work import (
+    Asked,
+    Place,
+    Work,
+    abilities,
+    is_at_work,
+    is_distrusting,
+    offer,
+    tasks_of,
+    whole_of,
+    work_of,
+)
+from lifefold.core.fleet.work_promises import PROMISES as OF_TASKS
+from lifefold.core.kernel import Aggregate, Entity, Property, Transition, always, always_step, near, sometimes
+from lifefold.core.task import Stage
 
 
-def parts_are_like_their_whole(board: Aggregate) -> bool:
-    """A part is given out and tried again as its whole would be (E7); it may be split, but half as much."""
-    tasks = {each.id: each for each in tasks_of(board)}
-    pairs = [(each, tasks[each.parent]) for each in tasks.values() if each.parent in tasks]
-    return all(_is_like(part, whole) for part, whole in pairs)
-
-
-def _is_like(part: job.Job, whole: job.Job) -> bool:
-    same = all(
-        getattr(part, name) == getattr(whole, name) for name in ("role", "priority", "ordinal", "retry", "subtasks_ms")
+def owners_sit_at_their_tasks(board: Aggregate) -> bool:
+    """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
+    owned = [each for each in tasks_of(board) if each.state in claiming.KEPT and each.owner]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in owned]
+    at_them = all(
+        sat is not None and sat.state is seat.State.WORKING and sat.record.task == each.id
+        for each, sat in zip(owned, seats, strict=True)
     )
-    as_often = part.epoch > 0 or part.max_retries == whole.max_retries
-    return same and as_often and part.most_subtasks == whole.most_subtasks // 2
+    return at_them and len({each.owner for each in owned}) == len(owned)
 
 
-def nobody_waits_in_vain(board: Aggregate) -> bool:
-    """Whoever waits for parts waits for one that is not closed yet, and may be; and nobody else has any to wait for."""
-    tasks = {each.id: each for each in tasks_of(board)}
-    waiting = [each for each in tasks.values() if each.waits and each.state not in _LEFT]
-    parts = [[tasks[name] for name in each.parts_of_it() if name in tasks] for each in waiting]
+def dependencies_are_closed(board: Aggregate) -> bool:
+    """What is worked at depends on nothing that is not in the branch."""
+    tasks = tasks_of(board)
+    needed = {name for each in tasks if each.state in claiming.KEPT for name in each.depends_on}
+    return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
+
+
+def overlap(one: job.Job, other: job.Job) -> bool:
+    """Tell whether two tasks change the same file, or one of them something in a folder that the other changes."""
+    return any(
+        a == b or f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in one.files for b in other.files
+    )
+
+
+def rivals_take_turns(board: Aggregate) -> bool:
+    """No two tasks that change the same files are worked at together (E21)."""
+    busy = [each for each in tasks_of(board) if each.files and is_at_work(each)]
+    return not any(overlap(one, other) for place, one in enumerate(busy) for other in busy[:place])
+
+
+def roles_are_kept(board: Aggregate) -> bool:
+    """Who works at a task has the role that it asks for."""
+    asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in asking]
+    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, seats, strict=True))
+
+
+def trust_is_kept(board: Aggregate) -> bool:
+    """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
+    gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trusting.IN_HAND]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in gated]
+    return all(sat is None or trusting.is_allowed(each, sat.record) for each, sat in zip(gated, seats, strict=True))
+
+
+def successes_are_counted(board: Aggregate) -> bool:
+    """Who is there has a success for every task of its that is closed, and no other (E34)."""
+    closed = Counter(each.author for each in tasks_of(board) if each.author and each.state is task.State.CLOSED)
+    there = [each for ref, each in board.entities.items() if ref.startswith("seat:") and each.state in seat.PRESENT]
     return all(
-        each.state is task.State.WAITING_FOR_SUBTASKS
-        and not any(map(is_lost, there))
-        and (len(there) < each.parts or any(part.state is not task.State.CLOSED for part in there))
-        for each, there in zip(waiting, parts, strict=True)
+        each.record.trust is None or each.record.trust.successes == closed[each.ref.removeprefix("seat:")]
+        for each in there
     )
 
 
-def goes_on_with_its_parts(board: Aggregate) -> bool:
-    """A task whose parts are all closed goes on, also if that took too long (E7, E9)."""
+def wholes_wait_for_their_parts(board: Aggregate) -> bool:
+    """A task that was split is not done before all its parts are closed (E7)."""
     tasks = {each.id: each for each in tasks_of(board)}
-    blocked = [each for each in tasks.values() if each.waits and each.state is task.State.BLOCKED]
-    parts = [[tasks.get(name) for name in each.parts_of_it()] for each in blocked]
-    return not any(all(part is not None and part.state is task.State.CLOSED for part in each) for each in parts)
+    gathered = [each for each in tasks.values() if each.stage is Stage.VERIFY]
+    parts = [tasks[name] for each in gathered for name in each.parts_of_it() if name in tasks]
+    return all(each.state is task.State.CLOSED for each in parts)
 
 
-def parts_are_there(board: Aggregate) -> bool:
-    """A task that was split has all its parts."""
-    return all(f"task:{name}" in board.entities for each in tasks_of(board) for name in each.parts_of_it())
+def parts_go_with_their_whole(board: Aggregate) -> bool:
+    """Nobody works at a part of a task that nobody wants any more (E36)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    return not any(
+        each.parent in tasks and tasks[each.parent].state is task.State.CANCELLED
+        for each in tasks.values()
+        if each.state in {task.State.OPEN, task.State.CLAIMED, task.State.IN_PROGRESS}
+    )
 
 
-_LEFT: Final = frozenset({task.State.BLOCKED, task.State.CANCELLED})
-"""In these nobody waits for the parts of a task, though there are some."""
+def nobody_waits_beside_work(board: Aggregate) -> bool:
+    """While somebody waits for work, no task is ready that he may take."""
+    return claiming.next_pair(board) is None
 
 
-def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
-    """A task is blocked by another one as long as that one is lost, or by what it asks for if nobody has it (E19)."""
-    tasks, work = {each.id: each for each in tasks_of(board)}, work_of(board)
-    blocked = [each for each in tasks.values() if each.state is task.State.BLOCKED]
-    in_vain = [each for each in blocked if each.lacks.startswith(("role:", "level:"))]
-    purses = [board.entities[each.lacks].record for each in blocked if each.lacks in board.entities]
+def merges_what_was_agreed(step: Transition) -> bool:
+    """Work that a person has to agree to is closed only after he has (E2)."""
+    if step.machine != job.machine.name or step.entered is not task.State.CLOSED or step.before is None:
+        return True
+    return not step.after.record.asks or step.before.record.stage is Stage.MERGE
+
+
+def fails_by_its_worker(step: Transition) -> bool:
+    """That a task has failed is said by who had it, and decided by no rule: whoever goes gives it back."""
+    return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
+
+
+def view_agrees(board: Aggregate) -> bool:
+    """What the rules look up is what the tasks and seats are."""
+    work, tasks = work_of(board), tasks_of(board)
+    seats = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
     return (
-        all(is_lost(tasks[each.lacks]) for each in blocked if each.lacks in tasks)
-        and all(map(purse.is_spent_for_good, purses))
-        and all(
-            each.lacks in {f"role:{each.role}", f"level:{each.level.word}"}
-            and not each.waits
-            and not somebody_may(work, each.role, each.level)
-            for each in in_vain
-        )
+        _tasks_agree(work, tasks)
+        and sorted(work.waiting) == sorted(each.ref for each in seats if each.state is seat.State.WAITING)
+        and work.unsettled == sum(not task.settled(each) for each in tasks)
+        and work.present == sum(each.state is not seat.State.GONE for each in seats)
+        and set(work.dry) == _dry(board)
+        and {asked: count for asked, count in work.able.items() if count} == _able(seats)
+        and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
+        and preemption.view_agrees(board)
     )
 
 
-def is_tried_again(board: Aggregate) -> bool:
-    """What has failed and may be tried again waits for nothing but the end of its rest."""
-    failed = [each for each in board.entities.values() if each.state is task.State.FAILED]
-    return all(
-        each.find(job.Rested.__name__) is not None for each in failed if task.retries_left(each.record, Retried())
+def _dry(board: Aggregate) -> set[str]:
+    """Return the tasks whose purse has no share left."""
+    purses = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
+    return {name for name, entity in purses if name and entity.state not in purse.ADMITS}
+
+
+def _able(seats: list[Entity[seat.Seat]]) -> dict[Asked, int]:
+    """Return how many of those who are not gone have each role, or none, at each level."""
+    return Counter(asked for each in seats for asked in abilities(each.record))
+
+
+def _tasks_agree(work: Work, tasks: list[job.Job]) -> bool:
+    """Say whether which tasks are offered, closed, ready, and what they wait for, is found again without the view."""
+    closed = {each.id for each in tasks if each.state is task.State.CLOSED}
+    at_work = {each.id for each in tasks if is_at_work(each)}
+    offers = {each.id: found for each in tasks if (found := offer(each)) is not None}
+    filed = [each for each in tasks if each.files]
+    rivals = {
+        each.id: {other.id for other in filed if other is not each and overlap(each, other)}
+        if each.files
+        else set[str]()
+        for each in tasks
+    }
+    hindered = {
+        each.id: len(set(each.depends_on) - closed) + len(rivals[each.id] & at_work) + (whole_of(each.id) in work.dry)
+        for each in tasks
+    }
+    free = sorted(each.place for name, each in offers.items() if not (each.can_be_hindered and hindered[name]))
+    ready: dict[Asked, tuple[Place, ...]] = {}
+    for place in free:
+        asked = offers[place[2]].asked
+        ready[asked] = (*ready.get(asked, ()), place)
+    awaited = sorted((name, each.id) for each in tasks for name in dict.fromkeys(each.depends_on))
+    return (
+        (set(work.closed), set(work.at_work), dict(work.offered), dict(work.hindered), dict(work.ready))
+        == (closed, at_work, offers, hindered, ready)
+        and {name: set(found) for name, found in work.rivals.items()} == {n: r for n, r in rivals.items() if r}
+        and sorted((name, each) for name, waiting in work.dependents.items() for each in waiting) == awaited
     )
-
-
-def roles_are_there(board: Aggregate) -> bool:
-    """No task waits for a role, or for trust, that nobody has who is left."""
-    work = work_of(board)
-    asking = {each.asked for each in work.offered.values() if each.asked != ("", AccessLevel.UNTRUSTED)}
-    return all(somebody_may(work, *asked) for asked in asking)
-
-
-def decides_of_all(board: Aggregate) -> bool:
-    """When a plan is decided, so are all its tasks (E43)."""
-    plan = board.entities.get("plan")
-    decided = plan is not None and plan.state is not proposal.State.PROPOSED
-    return not decided or not any(each.state is task.State.PLANNED for each in tasks_of(board))
-
-
-def keeps_what_is_done(step: Transition) -> bool:
-    """What was agreed to, or put together of parts, is not thrown away because its owner is gone."""
-    by_rule = isinstance(step.event, task.Rejected) and step.actor.startswith("rule:")
-    return not by_rule or step.before is None or step.before.record.stage is Stage.WORK
 
 
 PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     *near(
         on_board,
-        always("a part is given out and tried again as its whole would be", parts_are_like_their_whole),
-        always("whoever waits for parts waits for one that may still be closed", nobody_waits_in_vain),
-        always("a task whose parts are all closed goes on, however long that took", goes_on_with_its_parts),
-        always("a task is blocked as long as what it lacks is lost, and no longer", is_blocked_by_what_is_lost),
-        always("what may be tried again waits for the end of its rest alone", is_tried_again),
+        always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
+        always("nobody works at what depends on something that is not merged", dependencies_are_closed),
+        always("tasks that change the same files take turns", rivals_take_turns),
+        always("who works at a task has the role that it asks for", roles_are_kept),
+        always("who works at a task is trusted as far as it takes", trust_is_kept),
+        always("a task is verified as a whole when its parts are closed", wholes_wait_for_their_parts),
+        always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
     ),
-    always("a task that was split has all its parts", parts_are_there),
-    always("no task waits for a role, or for trust, that nobody has", roles_are_there),
-    always("when a plan is decided, all its tasks are", decides_of_all),
-    always_step("what was agreed to is not lost because its owner is gone", keeps_what_is_done),
+    always_step("what a person has to agree to is merged when he has", merges_what_was_agreed),
+    always_step("a task does not fail because its owner is gone", fails_by_its_worker),
+    *OF_TASKS,
+    *budgets.PROMISES,
+    *preemption.PROMISES,
+    *aborts.PROMISES,
+    *pace.PROMISES,
+    *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
+    always("a task that is closed is a success of whoever has done it", successes_are_counted),
+    always("what is looked up is what the tasks and seats are", view_agrees),
+    sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
+    sometimes("everybody is gone", lambda b: work_of(b).present == 0),
 )

@@ -12,7 +12,7 @@ import msgspec
 
 from lifefold.core import session
 from lifefold.core.fleet import assignment, intent, mailbox, meter, metering, restarts, seat, supervision
-from lifefold.core.kernel import Aggregate, Dispatch, Overview, Property, Scene, Transition, always, seeing
+from lifefold.core.kernel import Aggregate, Dispatch, Overview, Phase, Property, Scene, Transition, always, seeing
 from lifefold.effects import Tell
 
 
@@ -65,14 +65,34 @@ _ENDS: Final = frozenset({session.State.STOPPED, *supervision.OVER})
 
 def _quarantined(worker: Aggregate) -> str:
     found = worker.entities.get(supervision.REF)
-    is_so = found is not None and found.state is supervision.State.QUARANTINED
-    return f"quarantined: {found.record.reason}" if found is not None and is_so else ""
+    why = "" if found is None else found.record.why_quarantined
+    return f"quarantined: {why}" if why else ""
 
 
 def is_gone(worker: Aggregate) -> bool:
     """Tell whether the agent has stopped, for good."""
     stopped = worker.record("session").state is session.State.STOPPED
     return stopped and not restarts.comes_back(worker)
+
+
+def settled(worker: Aggregate) -> bool:
+    """The agent has stopped and nothing of it is left: no process, no verification, no merge."""
+    return is_gone(worker) and not any(entity.running for entity in worker.entities.values())
+
+
+def quiet(worker: Aggregate) -> bool:
+    """No session of the agent lives, and none will while it holds; no work is on its way home.
+
+    A place may still be in the making, for a session or for a task: whoever goes on makes it again.
+    """
+    at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
+    on_its_way = worker.record("assignment").state in assignment.ON_ITS_WAY
+    return not at_work and not on_its_way and not is_ending(worker)
+
+
+def is_ending(worker: Aggregate) -> bool:
+    """Tell whether something of the worker is being ended."""
+    return any(part.phase is Phase.ENDING for entity in worker.entities.values() for part in entity.running)
 
 
 def stopped_takes_no_letters(worker: Aggregate) -> bool:

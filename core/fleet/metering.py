@@ -20,12 +20,17 @@ def measuring(agent: Machine[session.Session]) -> Rule:
         lives = transition.after.state in session.SESSION_LIVES
         now_ms = transition.after.entered_ms
         if lives and not lived:
-            yield Dispatch(meter.REF, meter.SessionBegan(now_ms))
+            yield Dispatch(meter.REF, meter.SessionBegan(now_ms, _most_ms(transition.after.record.limits)))
         elif lived and not lives:
             said = transition.event.usage if isinstance(transition.event, session.SessionExited) else session.Usage()
             yield Dispatch(meter.REF, meter.SessionEnded(now_ms, said))
 
     return measure
+
+
+def _most_ms(limits: session.Limits) -> int | None:
+    """Return how long a session may take, the grace that it is ended with included; None if nobody ends it."""
+    return None if limits.session_timeout_ms is None else limits.session_timeout_ms + limits.grace_ms
 
 
 @rule(on=assignment.machine)
@@ -76,7 +81,17 @@ def tells_costs_once(worker: Aggregate) -> bool:
     return found is None or not waits or found.record.spent == Amounts()
 
 
+def goes_on_with_something(worker: Aggregate) -> bool:
+    """Whoever begins another session for a claim has something left of all that it was given."""
+    begins = worker.record("session").state is session.State.SPAWNING
+    works = worker.record("assignment").state is assignment.State.WORKING
+    rest = left(worker)
+    spendable = [rest.of(each) for each in Resource if each != Resource.SESSIONS]
+    return not (begins and works and is_counting(worker)) or 0 not in spendable
+
+
 PROMISES: tuple[Property[Aggregate], ...] = (
     always("every session is counted while it lives", counts_what_lives),
     always("what the board was told of costs is not told again", tells_costs_once),
+    always("no session begins of a claim whose share is used up", goes_on_with_something),
 )

@@ -9,9 +9,7 @@ def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated
     ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the letters, the
     oldest, an earlier session of this agent was told and did not complete with: it may have acted on them.
     """
-    parts = [brief.prompt]
-    if brief.failure:
-        parts.append(f"An earlier attempt at this task failed: {brief.failure}")
+    parts = [after_failure(brief.prompt, brief.failure)]
     if continued:
         parts.append(
             "Your last session was interrupted. What you have done so far is still in this folder; go on from there."
@@ -22,3 +20,8 @@ def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated
     if letters:
         parts.append("\n".join(["You have messages:", *(f"- {letter}" for letter in letters)]))
     return "\n\n".join(parts)
+
+
+def after_failure(prompt: str, failure: str) -> str:
+    """Return what a task asks for, with what an earlier attempt at it has failed by, if there was one that did."""
+    return f"{prompt}\n\nAn earlier attempt at this task failed: {failure}" if failure else prompt

@@ -15,6 +15,7 @@ import msgspec
 
 from lifefold.core import process, session, task
 from lifefold.core.fleet import (
+    assignment,
     board,
     budgets,
     departure,
@@ -132,13 +133,12 @@ def agent_status(of: Aggregate) -> AgentStatus:
     assigned, wanted = of.record("assignment"), of.record("intent")
     entity = of.entities["session"]
     supervised = of.entities.get(supervision.REF)
-    in_hand = assigned.state not in {"Idle", "Wanting"}
     return AgentStatus(
         name=of.key,
         intent=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
-        task=assigned.brief.task if in_hand else "",
+        task=task_in_hand(assigned),
         doing=assigned.state,
         session_seq=record.session_seq,
         attempt=record.attempt,
@@ -147,11 +147,16 @@ def agent_status(of: Aggregate) -> AgentStatus:
         letters=len(of.record("mailbox").letters),
         processes=_processes(entity),
         timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
-        reason=_why_quarantined(supervised) or wanted.reason,
+        reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         pulse=of.record(pulse.REF).state if pulse.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(pulse.REF)),
         supervision=supervised.state if supervised else "",
     )
+
+
+def task_in_hand(assigned: assignment.Assignment) -> str:
+    """Return the task that a worker has in hand; empty if it has none."""
+    return "" if assigned.state in {assignment.State.IDLE, assignment.State.WANTING} else assigned.brief.task
 
 
 def service_status(of: Aggregate) -> AgentStatus:
@@ -193,11 +198,6 @@ def _silent_since_ms(entity: Entity[pulse.Pulse] | None) -> int:
     if entity is None or entity.state not in {pulse.State.WARNED, pulse.State.NUDGED}:
         return 0
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
-
-
-def _why_quarantined(of: Entity[supervision.Supervision] | None) -> str:
-    is_so = of is not None and of.state is supervision.State.QUARANTINED
-    return of.record.reason if of is not None and is_so else ""
 
 
 def _session_timer(entity: Entity[session.Session]) -> Timer | None:

@@ -88,6 +88,11 @@ class Supervision(Record, frozen=True):
         """Return it without what only a rest depends on."""
         return self if self.state is State.RESTING else replace(self, recent=0)
 
+    @property
+    def why_quarantined(self) -> str:
+        """Why it is quarantined; empty if it is not."""
+        return self.reason if self.state is State.QUARANTINED else ""
+
 
 def fall(s: Supervision, e: Fell) -> Step[Supervision, Never]:
     """Remember why."""

@@ -199,6 +199,10 @@ class System:
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())
 
+    def promising(self, *properties: Property[Scene]) -> "System":
+        """Return this system with these properties, too."""
+        return System(self.name, *self.aggregates.values(), properties=(*self.properties, *properties))
+
     def type_of(self, aggregate: str) -> AggregateType:
         """Return the type of an aggregate's name. Raises ``KeyError`` for an unknown kind."""
         return self.aggregates[aggregate.partition("/")[0]]

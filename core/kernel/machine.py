@@ -96,24 +96,16 @@ class Machine(Generic[R]):
         self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__
-        self.spans: Final = MappingProxyType(
-            {part.slot: Span(part, where) for where, parts in self.during.items() for part in parts}
-        )
+        self.spans: Final = _spans(self.during)
         self.last: Final = MappingProxyType({slot: _last(span.during) for slot, span in self.spans.items()})
         self.yielded: Final = _yielded(self.spans.values(), (Does, After))
         self.reports: Final = _yielded(self.spans.values(), Does) - {r.event for r in self.rows if r.sources is None}
-        waiting = [event for events in self.postpone.values() for event in events]
-        self.events: Final[tuple[type[Event], ...]] = tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
+        self.events: Final = self._taken()
         self.commands: Final = tuple(event for event in self.events if event not in self.reports)
-        wrong = problems(self)
-        if wrong:
-            raise InvalidMachine(name, wrong)
+        self._must_be_sound()
         self._arms: Final[Arms] = {state: self._rows_from(state) for state in self.states}
         self._waiting: Final = {state: self._waits(state) for state in self.states}
-        self._allowed: Final = {
-            state: tuple(e.__name__ for e in self.events if e in self._arms[state] or e in self._waiting[state])
-            for state in self.states
-        }
+        self._allowed: Final = {state: self._names_taken(state) for state in self.states}
         self.step = compiled(self._arms, self._refused, contained=False)
         self.reduce = compiled(self._arms, self._declined, contained=True)
 
@@ -214,6 +206,20 @@ class Machine(Generic[R]):
             grouped[where] = grouped.get(where, ()) + more
         return MappingProxyType(grouped)
 
+    def _taken(self) -> tuple[type[Event], ...]:
+        """Return all events that are taken or postponed anywhere, in the order of the table."""
+        waiting = [event for events in self.postpone.values() for event in events]
+        return tuple(dict.fromkeys([*(r.event for r in self.rows), *waiting]))
+
+    def _must_be_sound(self) -> None:
+        """Raise ``InvalidMachine`` if anything is wrong with what was declared."""
+        wrong = problems(self)
+        if wrong:
+            raise InvalidMachine(self.name, wrong)
+
+    def _names_taken(self, state: State) -> tuple[str, ...]:
+        return tuple(e.__name__ for e in self.events if e in self._arms[state] or e in self._waiting[state])
+
     def _waits(self, state: State) -> frozenset[type[Event]]:
         return frozenset(event for where, events in self.postpone.items() if state in where for event in events)
 
@@ -247,6 +253,11 @@ _PARTS = (
     "name", "initial", "rows", "final", "during", "postpone", "invariants", "properties", "rests", "detached", "served",
     "about",
 )  # fmt: skip
+
+
+def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, Span[R]]:
+    """Return what goes on in each slot, with the states that it lasts for."""
+    return MappingProxyType({part.slot: Span(part, where) for where, parts in during.items() for part in parts})
 
 
 def _yielded(spans: Iterable[Span[Any]], kind: type | tuple[type, ...]) -> frozenset[type[Event]]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.body.git import path_name
 
+CLAIM = "refs/worktree/lifefold/claim"
+"""In each worktree, the branch of the claim that it belongs to."""
+
 TITLE_CHARS = 200
 """How much of a title gets into a commit's subject."""
 

@@ -92,8 +92,9 @@ class Answer:
 class Git:
     """Git in one folder: a repository's working tree, or a worktree of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limits: Limits = GIT_LIMITS) -> None:
         self.folder = folder
+        self._limits = limits
 
     async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
         """Run one git command.
@@ -114,13 +115,13 @@ class Git:
         command = ("git", *(part for setting in _CONFIGURATION for part in ("-c", setting)), *arguments)
         name = _name_of(arguments)
         try:
-            outcome = await run(command, self.folder, GIT_LIMITS, env=environment(), inherited=held())
+            outcome = await run(command, self.folder, self._limits, env=environment(), inherited=held())
         except OSError as error:
             raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
         if outcome.status is None:
-            raise GitError(name, self.folder, f"it did not end within {GIT_LIMITS.timeout_ms} ms")
-        if len(outcome.output) >= GIT_LIMITS.keep_bytes:
-            raise GitError(name, self.folder, f"it printed {GIT_LIMITS.keep_bytes} bytes or more")
+            raise GitError(name, self.folder, f"it did not end within {self._limits.timeout_ms} ms")
+        if len(outcome.output) >= self._limits.keep_bytes:
+            raise GitError(name, self.folder, f"it printed {self._limits.keep_bytes} bytes or more")
         text = outcome.output.decode("utf-8", "surrogateescape").removesuffix("\n")
         return Answer(outcome.status, text, plain(outcome.errors))
 

@@ -33,20 +33,19 @@ branches in the very moment of the fast-forward gets it on the branch that he ha
 """
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Self
 
 import anyio
 
-from lifefold.interpreters.body.claim import Claim, one_line
+from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, set_aside, shown, survey
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
 
-_CLAIM = "refs/worktree/lifefold/claim"
 _KINDS = ("base", "result")
 
 
@@ -109,7 +108,7 @@ class GitWorkplace:
         """Salvage what an earlier claim has left in the agent's worktree, clean it, put the claim's branch there."""
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
-            if await worktree.target_of(_CLAIM) == claim.branch:
+            if await worktree.target_of(CLAIM) == claim.branch:
                 return
             if not await self._vacate(worktree):
                 await self._replace(worktree)
@@ -176,14 +175,23 @@ class GitWorkplace:
         fleet = path_name(self._fleet)
         branches = f"refs/heads/lifefold/{fleet}/"
         for worktree in await self._home.linked_worktrees():
+            if (await worktree.target_of(CLAIM)).startswith(branches):
+                await self._let_go(worktree)
             if (await worktree.target_of("HEAD")).startswith(branches):
                 await worktree.detach()
-            if (await worktree.target_of(_CLAIM)).startswith(branches):
-                await worktree.run("symbolic-ref", "--delete", _CLAIM)
         for name in await self._home.references(branches):
             await self._keep("earlier", _salvage_name(name), await self._home.commit_at(name))
         for name in await self._home.references(branches, *(f"refs/lifefold/{fleet}/{kind}/" for kind in _KINDS)):
             await self._home.run("update-ref", "-d", name)
+
+    async def _let_go(self, worktree: Git) -> None:
+        """Keep what an earlier run has left in a worktree, also what is not committed; its claim is over anyway."""
+        async with holding(worktree.folder.parent / ".locks" / worktree.folder.name):
+            with suppress(GitError):
+                if not await worktree.is_clean():
+                    await self._salvage(worktree)
+            if await worktree.target_of(CLAIM):
+                await worktree.run("symbolic-ref", "--delete", CLAIM)
 
     @asynccontextmanager
     async def _place(self, agent: str) -> AsyncGenerator[Git, None]:
@@ -235,7 +243,7 @@ class GitWorkplace:
             return False
 
     async def _salvage(self, worktree: Git) -> None:
-        claimed = await worktree.target_of(_CLAIM)
+        claimed = await worktree.target_of(CLAIM)
         name = _salvage_name(claimed) or "unclaimed"
         if not await worktree.is_clean():
             await worktree.detach()  # the agent may have switched to a branch of the user's
@@ -244,7 +252,7 @@ class GitWorkplace:
         if head:
             await self._keep(worktree.folder.name, name, head)
         if claimed:
-            await worktree.run("symbolic-ref", "--delete", _CLAIM)
+            await worktree.run("symbolic-ref", "--delete", CLAIM)
 
     async def _keep(self, owner: str, name: str, commit: str) -> None:
         """Keep a commit as salvage of a worktree's, unless it is kept already, or is in the fleet's branch."""
@@ -266,7 +274,7 @@ class GitWorkplace:
             await self._home.set_ref(claim.branch, claim.base)
         async with self._alone():
             await worktree.run("checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
-        await worktree.run("symbolic-ref", _CLAIM, claim.branch)
+        await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
         """Return the claim's result; if none is recorded, commit what is in the worktree, and record that."""
@@ -290,7 +298,7 @@ class GitWorkplace:
 
     async def _must_be_there(self, worktree: Git, claim: Claim) -> None:
         """Raise WorkplaceError if the worktree does not belong to the claim any more."""
-        if await worktree.target_of(_CLAIM) != claim.branch:
+        if await worktree.target_of(CLAIM) != claim.branch:
             what = f"The worktree that {claim.name} was worked on in has been taken away"
             remedy = f"Try the task again; what was committed is on {claim.branch}."
             raise WorkplaceError(what, self._home.folder, remedy)

@@ -50,18 +50,25 @@ _DIGITS: Final = 32
 def _homes(subject: Machine[Any] | System) -> set[str]:
     """Return the modules of lifefold that make the subject, whatever record it starts with here.
 
-    A machine that is called otherwise here than where it is made is known by its rows.
+    A machine that is called otherwise here than where it is made is known by its rows, and a system that promises more
+    here by its rules.
     """
     ours = [(name, module) for name, module in list(sys.modules.items()) if _is_ours(name)]
     named = [(name, word, thing) for name, module in ours for word, thing in list(vars(module).items())]
     if isinstance(subject, System):
-        return {name for name, word, thing in named if thing is subject and _makes(name, word)}
+        systems = ((name, word, thing) for name, word, thing in named if isinstance(thing, System))
+        return {name for name, word, thing in systems if _has_rules(thing, subject) and _makes(name, word)}
     alike = {
         (name, str(thing.name))
         for name, word, thing in named
         if isinstance(thing, Machine) and _has_rows(thing, subject) and _makes(name, word)
     }
     return {name for name, of in alike if of == subject.name} or {name for name, _ in alike}
+
+
+def _has_rules(thing: System, subject: System) -> bool:
+    kinds = thing.aggregates.keys() == subject.aggregates.keys()
+    return kinds and all(each.rules is subject.aggregates[kind].rules for kind, each in thing.aggregates.items())
 
 
 def _has_rows(thing: Any, subject: Machine[Any]) -> bool:

@@ -82,16 +82,16 @@ def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
     name = names.of(*target.needs)
     spelled = target.spelled.replace(target.needs[1], name, 1)
     made = f"{names.of('lifefold.interpreters.retrace', 'Retrace')}("
+    besides = ", ".join(f"*{names.of(*each)}" for each in target.promises)
+    promising = f".promising({besides})" if besides else ""
     if isinstance(target.subject, Machine):
         started = "" if target.record is None else f".starting({names.expression(target.record)})"
-        if target.promises:
-            started += f".promising({', '.join(f'*{names.of(*each)}' for each in target.promises)})"
-        return f"{made}{spelled}{started}{more})", Retrace(target.subject, commands=commands)
+        return f"{made}{spelled}{started}{promising}{more})", Retrace(target.subject, commands=commands)
     retrace = Retrace(target.subject, target.opening, commands=commands)
     if target.opened_there:
         return f"{made}*{spelled}{more})", retrace
     opening = ",\n        ".join(names.expression(each) for each in target.opening)
-    return f"{made}{spelled}, [\n        {opening},\n    ]{more})", retrace
+    return f"{made}{spelled}{promising}, [\n        {opening},\n    ]{more})", retrace
 
 
 def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[str]:

@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
     opened_there: bool = False
     """Whether what is spelled is a system together with its opening."""
     promises: tuple[tuple[str, str], ...] = ()
-    """Where the promises are that a machine has here besides its own, as module and name."""
+    """Where the promises are that it has here besides its own, as module and name."""
     crashes: CrashBounds = CRASHES
     """How much is looked at of what crashes of the runner do."""
 
@@ -67,17 +67,24 @@ def named(name: str) -> Target:
         return _found(name)
     question = QUESTIONS.get(name, Question())
     of = question.of or name
+    more = tuple(each for module, attribute in question.promises for each in getattr(import_module(module), attribute))
     if of in views.systems():
-        spelled = f'systems()["{of}"]'
-        system, needs = views.systems()[of], (_VIEWS, "systems")
-        return Target(name, system, question.opening, question.bounds, needs, spelled, crashes=question.crashes)
+        return Target(
+            name,
+            views.systems()[of].promising(*more),
+            question.opening,
+            question.bounds,
+            (_VIEWS, "systems"),
+            f'systems()["{of}"]',
+            promises=question.promises,
+            crashes=question.crashes,
+        )
     if name not in views.machines():
         raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
     machine = views.machines()[name]
     if question.record is not None:
         machine = machine.starting(question.record)
-    for module, attribute in question.promises:
-        machine = machine.promising(*getattr(import_module(module), attribute))
+    machine = machine.promising(*more)
     spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
     return Target(
         name,

@@ -107,7 +107,10 @@ def _add_running(commands: _Commands) -> None:
     )
     run.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
     run.add_argument("--watch", action="store_true", help="wait for more tasks, from lifefold task add, until finish")
-    _log_option(run, "where the log is kept (default: .lifefold/NAME.db beside the fleet file)")
+    run.add_argument(
+        "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
+    )
+    _log_option(run, "where the log is kept (default: the latest .lifefold/NAME.db beside the fleet file)")
     _live_option(run)
 
     demo = _add(commands, "demo", "running:demo", "run a fleet of scripted agents on a real git repository made for it")
@@ -129,11 +132,32 @@ def _add_asking(commands: _Commands) -> None:
         command = _add(commands, name, f"asking:{name}", about)
         _log_option(command)
         command.add_argument("--json", action="store_true", help="print JSON")
+        if name == "log":
+            _add_choosing(command)
 
     why = _add(commands, "why", "explaining:why", "why a task, or a service, is where it is, and what moves it on")
     why.add_argument("task", metavar="TASK", help="the task's id, or the name of a service")
     _log_option(why)
     why.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_choosing(log: argparse.ArgumentParser) -> None:
+    log.add_argument(
+        "--task",
+        metavar="ID",
+        action="append",
+        default=[],
+        help="only what concerns this task, or another one so named",
+    )
+    log.add_argument(
+        "--agent", metavar="NAME", action="append", default=[], help="only what concerns this agent, or another one"
+    )
+    log.add_argument("--since", metavar="WHEN", help="only what has happened since: 10m ago, or 2026-11-20T09:30")
+    log.add_argument(
+        "--follow",
+        action="store_true",
+        help="go on as entries come, until Ctrl-C or the fleet is over; JSON is then an object a line",
+    )
 
 
 def _add_telling(commands: _Commands) -> None:
@@ -240,7 +264,21 @@ def _add_giving(commands: _Commands) -> None:
         "--file", metavar="PATH", action="append", default=[], help="what it will change: a file, or a folder"
     )
     add.add_argument("--trust", metavar="LEVEL", default="", help="only an agent that is trusted so far is given it")
-    add.add_argument("--approval", choices=("none", "merge"), default="none", help="merge: a person must agree before")
+    add.add_argument("--max-subtasks", metavar="N", type=int, help="into how many tasks it may be split (default: 0)")
+    add.add_argument("--subtasks-timeout", metavar="D", help="how long it waits for those, as 2h")
+    add.add_argument(
+        "--orphaned", metavar="WHAT", help="what becomes of it when its session dies: fail, requeue, verify"
+    )
+    add.add_argument("--budget-usd", metavar="X", help="what may be spent on it, and on its parts, in US dollars")
+    add.add_argument("--budget-tokens", metavar="N", help="the same of tokens")
+    add.add_argument("--budget-time", metavar="D", help="the same of time, as 90m")
+    add.add_argument("--budget-sessions", metavar="N", help="the same of sessions")
+    add.add_argument(
+        "--approval",
+        choices=("none", "merge"),
+        default="none",
+        help="merge: a person must agree before its work is merged",
+    )
     _log_option(add)
 
     finish = _add(commands, "finish", "adding:finish", "tell a fleet that runs with --watch that no more tasks come")

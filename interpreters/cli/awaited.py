@@ -6,7 +6,8 @@ from itertools import groupby
 from lifefold.core.fleet.status import Awaited, Waiting
 from lifefold.core.fleet.why.phrases import brief, count, enumerated
 from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli.words import by_number, clock_time
+from lifefold.interpreters.cli.words import age, by_number, clock_time
+from lifefold.interpreters.run.waits import Wait
 
 
 def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
@@ -32,6 +33,13 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
             case Awaited.AGENT:
                 pass
     yield from _paused([each for each in waiting if each.about is Awaited.AGENT], paused_by, log)
+
+
+def in_the_way(waits: Sequence[Wait], now_ms: int) -> Iterator[str]:
+    """Yield a line for whatever is in somebody's way: what it is, for how long, and when it was seen last."""
+    for each in waits:
+        since, seen = age(now_ms - each.since_ms), age(now_ms - each.seen_ms)
+        yield plain(f"{each.agent} {' '.join(each.said.split())} (for {since}, seen {seen} ago)".encode())
 
 
 def _line(what: str, command: str) -> str:

@@ -1,8 +1,10 @@
 """Find a log, and read a fleet out of it."""
 
+import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from time import sleep
 from typing import Final
 
 import anyio
@@ -15,17 +17,42 @@ from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, Sto
 
 FOLDER: Final = ".lifefold"
 
+LOOK_S: Final = 0.5
+"""How often it is looked whether anything new is in a log that is followed."""
+
 
 def default_log(fleet_file: Path, name: str) -> Path:
-    """Return where the log of a fleet is kept unless somebody says otherwise."""
-    return fleet_file.absolute().parent / FOLDER / f"{name}.db"
+    """Return where the log of a fleet's latest run is kept unless somebody says otherwise."""
+    return _latest(fleet_file.absolute().parent / FOLDER / f"{name}.db")
+
+
+def next_log(log: Path) -> Path:
+    """Return where the log of the run after another one is kept: ``NAME.run-2.db`` after ``NAME.db``, and so on."""
+    name, number = _run_of(log)
+    return log.with_name(f"{name}.run-{number + 1}.db")
+
+
+def _latest(log: Path) -> Path:
+    """Return the log of the latest run of those that came after this one."""
+    while (then := next_log(log)).exists():
+        log = then
+    return log
+
+
+def _run_of(log: Path) -> tuple[str, int]:
+    """Return the name that the logs of all runs have in common, and the number of this one."""
+    numbered = re.fullmatch(r"(.+)\.run-(\d+)", log.stem)
+    return (numbered[1], int(numbered[2])) if numbered else (log.stem, 1)
 
 
 def find_log(db: str | None) -> Path:
-    """Return the log that is meant: the one named, or the only one in ``.lifefold`` here. Raises ``BadInput``."""
+    """Return the log that is meant: the one named, or the latest of the only fleet in ``.lifefold`` here.
+
+    Raises ``BadInput``.
+    """
     if db is not None:
         return Path(db)
-    found = sorted(Path(FOLDER).glob("*.db"))
+    found = sorted({_latest(each) for each in Path(FOLDER).glob("*.db")})
     if len(found) == 1:
         return found[0]
     if not found:
@@ -68,10 +95,19 @@ def fold_with_account(store: SqliteStore) -> tuple[Ledger, Account]:
     return ledger, account
 
 
+def decisions_as_they_come(store: SqliteStore, ledger: Ledger, is_over: Callable[[Ledger], bool]) -> Iterator[Decision]:
+    """Fold the log into a ledger, and go on as entries come until it ``is_over``. Raises ``BadInput`` as ``fold``."""
+    while True:
+        yield from decisions(store, ledger)
+        if is_over(ledger):
+            return
+        sleep(LOOK_S)
+
+
 def decisions(store: SqliteStore, ledger: Ledger) -> Iterator[Decision]:
-    """Fold the log into a ledger, decision by decision. Raises ``BadInput`` as ``fold`` does."""
+    """Fold the log into a ledger, from where that is, decision by decision. Raises ``BadInput`` as ``fold`` does."""
     try:
-        entries = anyio.run(store.read)
+        entries = anyio.run(store.read_on, sum(each.version for each in ledger.aggregates.values()))
         _must_be_of_a_fleet(entries)
         yield from ledger.fold(entries)
     except Busy:

@@ -1,6 +1,6 @@
 """Names that people type: of tasks and of agents. Whoever mistypes one is shown those that are like it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final
 
@@ -12,9 +12,13 @@ MOST_NAMES: Final = 5
 
 def must_be_there(what: str, wanted: Iterable[str], names: Collection[str]) -> None:
     """Raise ``BadInput`` with names that are like it for the first of the wanted that is no ``what``."""
-    for each in wanted:
-        if each not in names:
-            raise BadInput(f"there is no {what} {each!r}; {known(each, names)}")
+    for said in missing(what, wanted, names):
+        raise BadInput(said)
+
+
+def missing(what: str, wanted: Iterable[str], names: Collection[str]) -> Iterator[str]:
+    """Say of each of the wanted that is no ``what`` which names are like it."""
+    return (f"there is no {what} {each!r}; {known(each, names)}" for each in wanted if each not in names)
 
 
 def known(name: str, names: Collection[str]) -> str:

@@ -7,20 +7,20 @@ Notices are not cut; agents and tasks make room for each other, and what is left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from lifefold.core.fleet import status
-from lifefold.core.fleet.status import AgentStatus, TaskStatus
+from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, work_of
+from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, cut_in_the_middle, work_of
 from lifefold.interpreters.run import Runner
 
 STYLES: Final = {
@@ -68,17 +68,27 @@ class Picture:
         self._account = account
         self._log = logs.option(runner.folder.log)
         self._news: deque[Happening] = deque(maxlen=NEWS_KEPT)
+        self._known: _Known | None = None
         runner.observers.append(self._observe)
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
             self._news += moves(aggregate, outcome)
 
+    def _now(self) -> "_Known":
+        """Return how things stand: the same until an entry has come."""
+        there = self._runner.aggregates
+        entries = sum(each.version for each in there.values())
+        if self._known is None or self._known.entries != entries:
+            agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
+            self._known = _Known(entries, status.tasks(there), agents, status.waiting(there))
+        return self._known
+
     def draw(self, width: int, height: int) -> RenderableType:
         """Return how things stand, in so many columns and at most so many lines."""
         if not self._runner.aggregates:
             return Text("starting…")
-        tasks = status.tasks(self._runner.aggregates)
+        tasks = self._now().tasks
         top = [
             *_wrapped(self._headline(tasks, width), width),
             *self._leaving(width),
@@ -125,7 +135,7 @@ class Picture:
         """Return what waits for a person: as much as there are lines for, the first in any case, and how much more."""
         if self._runner.leaving:
             return []
-        waiting = status.waiting(self._runner.aggregates)
+        waiting = self._now().waiting
         words = [f"! {line}" for line in awaited.lines(waiting, self._account.paused_by, self._log)]
         wrapped = [_wrapped(Text(each, "bold yellow"), width) for each in words]
         fitting = max(1, sum(end <= lines for end in accumulate(len(each) for each in wrapped)))
@@ -150,11 +160,13 @@ class Picture:
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        agents = sorted(status.agents(self._runner.aggregates), key=lambda agent: by_number(agent.name))
+        agents = self._now().agents
         fitting = len(agents) if len(agents) < lines else lines - 2
-        for agent in agents[:fitting]:
-            cells = list(_cells(agent, self._runner.handlers.pid(agent.name), now_ms, wide=width >= WIDE_CHARACTERS))
-            table.add_row(*(cells[index] for index in shown))
+        pid, wide = self._runner.handlers.pid, width >= WIDE_CHARACTERS
+        rows = [list(_cells(agent, pid(agent.name), now_ms, wide=wide)) for agent in agents[:fitting]]
+        rows = [[cells[index] for index in shown] for cells in rows]
+        for cells in _fitted(rows, [COLUMNS[index] for index in shown], width):
+            table.add_row(*cells)
         if fitting < len(agents):
             table.add_row(f"and {len(agents) - fitting} more")
         return table
@@ -165,13 +177,45 @@ class Picture:
             yield Text(line, style="dim", no_wrap=True, overflow="ellipsis")
 
 
+class _Known(NamedTuple):
+    """How things stand after so many entries, but for their ages."""
+
+    entries: int
+    tasks: Sequence[TaskStatus]
+    agents: Sequence[AgentStatus]
+    waiting: Sequence[Waiting]
+
+
+NAMES: Final = ("TASK", "AGENT")
+"""The columns whose cells give way when there is no room for all: the first of them first."""
+
+NAME_CHARACTERS: Final = 10
+"""How much of a name is left in any case."""
+
+_BETWEEN: Final = 2
+"""How many characters are between two columns."""
+
+
+def _fitted(rows: list[list[Text]], heads: Sequence[str], width: int) -> list[list[Text]]:
+    """Return rows with names cut in their middle as far as they have to be: their ends tell them apart."""
+    widths = [max(len(head), *(len(row[n]) for row in rows)) if rows else 0 for n, head in enumerate(heads)]
+    over = sum(widths) + _BETWEEN * (len(heads) - 1) - width
+    for name in NAMES:
+        place = heads.index(name)
+        room = max(NAME_CHARACTERS, widths[place] - max(0, over))
+        over -= max(0, widths[place] - room)
+        for row in rows:
+            row[place].plain = cut_in_the_middle(row[place].plain, room)
+    return rows
+
+
 def _columns(width: int) -> Sequence[int]:
     if width >= WIDE_CHARACTERS:
         return range(len(COLUMNS))
     return NARROW if width >= NARROWEST_CHARACTERS else NARROW[:-1]
 
 
-def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[RenderableType]:
+def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[Text]:
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing

@@ -13,12 +13,15 @@ from lifefold.core import session, task
 from lifefold.core.fleet import assignment, intent, job, mailbox, seat
 from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, describe, journal, replace
 from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli.words import clock_time, spent
+from lifefold.interpreters.cli.words import clock_time, cut_in_the_middle, spent
 
 SHOWN: Final = ("session", "task", "invocation")
 """The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
 
 LEAVING: Final = "asked to leave"
+
+_NAME_CHARACTERS: Final = 20
+"""How much of a name there is in a short line."""
 
 PEOPLE: Final = "operator:"
 """What the actors begin with who are people; their login names follow."""
@@ -44,7 +47,8 @@ class Happening(msgspec.Struct, frozen=True):
         """Return what matters most, first: when, who, in which state now, why."""
         event = self.event
         time_of_day = clock_time(event.timestamp).rpartition(".")[0]
-        return plain(f"{time_of_day} {event.entity_id} -> {event.to_status}: {self.brief}".encode())
+        name = cut_in_the_middle(event.entity_id, _NAME_CHARACTERS)
+        return plain(f"{time_of_day} {name} -> {event.to_status}: {self.brief}".encode())
 
 
 def told(aggregate: str, reaction: Reaction) -> Iterator[Happening]:

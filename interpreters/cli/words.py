@@ -120,6 +120,14 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def cut_in_the_middle(text: str, room: int) -> str:
+    """Return a text in so many characters: of a longer one its beginning and its end, which tell it from others."""
+    if len(text) <= room:
+        return text
+    end = max(0, room - 1) // 2
+    return f"{text[: max(0, room - 1 - end)]}…{text[len(text) - end :]}" if room > 0 else ""
+
+
 def by_number(name: str) -> list[tuple[int, str]]:
     """Return what names are sorted by so that ``worker-2`` comes before ``worker-10``."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", name)]
@@ -142,8 +150,9 @@ _ASKED: Final = {"Drain": "draining"}
 
 def work_of(agent: AgentStatus) -> str:
     """Return what an agent is at: its task, or what the run of a service was told; and how much waits to be read."""
-    doing = " ".join(agent.doing.split()) if agent.kind == "service" else agent.task
-    brief = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
+    doing = " ".join(agent.doing.split())
+    told = doing if len(doing) <= _BRIEF_CHARACTERS else f"{doing[:_BRIEF_CHARACTERS]}…"
+    brief = told if agent.kind == "service" else agent.task
     return plain(", ".join(filter(None, (brief, _waits(agent)))).encode()) or "-"
 
 

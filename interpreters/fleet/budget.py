@@ -1,6 +1,6 @@
 """What a fleet file says of budgets: what may be spent by all, by an agent, on a task; and what a claim is given."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -107,21 +107,28 @@ def with_time(budget: Budget, limits: Iterable[Limits]) -> Budget:
 
 def check_caps(table: Table, caps: Caps, share: Amounts) -> None:
     """Report limits of which it is not said how much a claim is given, or which are less than that."""
-    for resource, key in _KEYS.items():
+    for name, problem in problems_of(caps, share):
+        table.problem(name, problem)
+
+
+def problems_of(caps: Caps, share: Amounts) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with limits where a claim is given this: the key, and what is wrong."""
+    for resource, key in KEYS.items():
         cap, given = caps.of(resource), share.of(resource)
         if cap is not None and not given:
-            table.problem(key.name, f"it is not said how much of it a session is given; {_SHARES[resource]}")
+            yield key.name, f"it is not said how much of it a session is given; {_SHARES[resource]}"
         elif cap is not None and cap < given:
             least, found = key.form.write(given), key.form.write(cap)
-            table.problem(key.name, f"found {found}; accepted: at least what a session is given, {least}")
+            yield key.name, f"found {found}; accepted: at least what a session is given, {least}"
 
 
-_KEYS: Final[Mapping[Resource, Key[int | None]]] = {
+KEYS: Final[Mapping[Resource, Key[int | None]]] = {
     Resource.MONEY: USD,
     Resource.TOKENS: TOKENS,
     Resource.TIME: TIME,
     Resource.SESSIONS: SESSIONS,
 }
+"""The keys of every table of limits, by what they limit."""
 
 _SHARES: Final = {
     Resource.MONEY: "write session_usd under [fleet.budget]",
@@ -137,7 +144,7 @@ def said_caps(caps: Caps) -> dict[str, object]:
 
 
 def _written(caps: Caps) -> dict[Key[Any], object]:
-    return {key: caps.of(resource) for resource, key in _KEYS.items()}
+    return {key: caps.of(resource) for resource, key in KEYS.items()}
 
 
 def said_budget(budget: Budget) -> dict[str, object]:

@@ -109,7 +109,8 @@ class FleetKeys(Section, header="[fleet]"):
     )
     lease = Key(
         forms.duration(LEAST_LEASE_MS),
-        "how long sessions go on when their runner is gone; a new run within that time adopts them",
+        "how long sessions go on when their runner is gone; a new run within that time adopts them, and after it they"
+        " are ended, which is a failed attempt",
         DEFAULT_LEASE_MS,
     )
     verify_timeout = Key(forms.duration(1), "how long one verification command may take", DEFAULT_VERIFY_TIMEOUT_MS)

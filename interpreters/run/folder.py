@@ -17,6 +17,7 @@ class FleetFolder:
         self.root: Final = log.with_name(log.name + ".files").absolute()
         self.worktrees: Final = self.root / "worktrees"
         self.refusals: Final = self.root / "refused.jsonl"
+        self.waits: Final = self.root / "in_the_way.json"
 
     @property
     def own(self) -> frozenset[Path]:

@@ -53,6 +53,7 @@ from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
+from lifefold.interpreters.run.waits import Waits
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
-        self.people: Final = Notices()
+        self.people: Final = Notices(Waits(folder.waits))
         self.notices: Final = self.people.told
         self.fleet: Final = fleet
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
@@ -320,11 +321,11 @@ class Handlers:
     def _waits(self, agent: str, what: str) -> Generator[Callable[[str], None]]:
         """Give what tells people why an agent waits. It holds until that is over; who is cancelled may wait again."""
         try:
-            yield lambda why: self.people.tell_while(About.WAITING, agent, f"waits to {what}: {why}", what)
+            yield lambda why: self.people.in_the_way(agent, what, why)
         except Exception:
-            self.people.over(About.WAITING, agent, what)
+            self.people.out_of_the_way(agent, what)
             raise
-        self.people.over(About.WAITING, agent, what)
+        self.people.out_of_the_way(agent, what)
 
     @contextlib.contextmanager
     def _alive(self, agent: str, attempt: int, process: SessionProcess) -> Generator[None]:

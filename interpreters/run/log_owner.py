@@ -1,9 +1,13 @@
-"""What a log belongs to: a fleet as its file describes it, and a repository."""
+"""What a log belongs to: a fleet as its file describes it, and a repository; and which runs came before it."""
 
 import json
 import secrets
 from pathlib import Path
+from typing import Final
 
+import msgspec
+
+from lifefold.core.fleet.remainder import Ended
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
@@ -15,9 +19,21 @@ class OtherFleetError(Exception):
     """The log belongs to another fleet, to this one as it was before its file was changed, or to another repository."""
 
 
-async def written_of(fleet: Fleet, workplace: Workplace) -> dict[str, str]:
+class Before(msgspec.Struct, frozen=True):
+    """The runs before a run: how they have ended, and which branch they merged into; it goes on with that."""
+
+    ended: Ended = Ended()
+    branch: str = ""
+
+
+NONE_BEFORE: Final = Before()
+"""What was before the first run."""
+
+
+async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict[str, str]:
     """Return what a new log says of its run."""
     said = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
+    said["before"] = msgspec.json.encode(before).decode()
     if isinstance(workplace, GitWorkplace) and fleet.repository is not None:
         origin = await origin_of(fleet.repository, workplace.branch)
         said |= {
@@ -28,10 +44,16 @@ async def written_of(fleet: Fleet, workplace: Workplace) -> dict[str, str]:
     return {**said, "run": secrets.token_hex(8)}
 
 
+def before_of(store: SqliteStore) -> Before:
+    """Return what was before the run of this log."""
+    said = store.meta("before")
+    return msgspec.json.decode(said, type=Before) if said else NONE_BEFORE
+
+
 async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
     """Raise ``OtherFleetError`` unless the log may be continued with this fleet, here."""
     _must_be_of(fleet, store)
-    await _must_be_in_its_repository(fleet, store)
+    await must_be_in_its_repository(fleet, store)
 
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
@@ -42,12 +64,14 @@ def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
     if json.loads(meaning) != json.loads(fleet.meaning):
         changes = "; ".join(describe_difference(meaning, fleet.meaning))
         message = (
-            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another --db"
+            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another"
+            " --db; when that fleet is over, --again does by the changed file what was not done"
         )
         raise OtherFleetError(message)
 
 
-async def _must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:
+async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:
+    """Raise ``OtherFleetError`` unless this is the repository that the log was begun in."""
     directory, first_commit = store.meta("git_directory"), store.meta("first_commit")
     if fleet.repository is None or directory is None or first_commit is None:
         return

@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Final
 
+from lifefold.interpreters.run.waits import Waits
+
 
 class About(StrEnum):
     """What a notice is about that holds only for a while."""
@@ -16,8 +18,9 @@ class About(StrEnum):
 class Notices:
     """Keeps what people are told; ``told`` is all of it, agent and message, in order."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, waits: Waits | None = None) -> None:
+        """Begin with nothing; ``waits`` is where those look for what is in the way who ask from elsewhere."""
+        self.waits: Final = waits or Waits()
         self.told: Final[list[tuple[str, str]]] = []
         self._standing: Final[dict[tuple[str, About | str, str], str]] = {}
 
@@ -28,6 +31,17 @@ class Notices:
     def tell_while(self, about: About, agent: str, message: str, which: str = "") -> None:
         """Let people know what is so until it is over; this takes the place of what was said about the same."""
         self._keep((agent, about, which), message)
+
+    def in_the_way(self, agent: str, what: str, why: str) -> None:
+        """Let people know why an agent waits to do something: once, however often the same is in the way."""
+        said = f"waits to {what}: {why}"
+        if self.waits.seen(agent, what, said):
+            self.tell_while(About.WAITING, agent, said, what)
+
+    def out_of_the_way(self, agent: str, what: str) -> None:
+        """Nothing is in the way of that any more."""
+        self.waits.over(agent, what)
+        self.over(About.WAITING, agent, what)
 
     def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
         self.told.append((key[0], message))

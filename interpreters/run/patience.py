@@ -25,18 +25,16 @@ async def patiently(
     limit_s: float = math.inf,
     pause: Callable[[], Awaitable[None]] = pause,
 ) -> T:
-    """Do some work again until it raises none of the errors ``passing``; ``tell`` of each that is not the last one's.
+    """Do some work again until it raises none of the errors ``passing``; ``tell`` of each.
 
     Between two tries there is a ``pause``. After ``limit_s`` the error is raised.
     """
-    until_s, told = anyio.current_time() + limit_s, ""
+    until_s = anyio.current_time() + limit_s
     while True:
         try:
             return await work()
         except passing as error:
             if anyio.current_time() >= until_s:
                 raise
-            if str(error) != told:
-                told = str(error)
-                tell(told)
+            tell(str(error))
         await pause()

@@ -16,7 +16,20 @@ from typing import Final
 import anyio
 
 from lifefold.core import process, session, task
-from lifefold.core.fleet import assignment, board, doors, duty, intent, opening, service, status, system, worker
+from lifefold.core.fleet import (
+    assignment,
+    board,
+    departure,
+    doors,
+    duty,
+    intent,
+    opening,
+    service,
+    status,
+    system,
+    worker,
+)
+from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
@@ -26,7 +39,7 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
-from lifefold.interpreters.run.log_owner import OtherFleetError, must_belong, written_of
+from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, OtherFleetError, before_of, must_belong, written_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
@@ -71,15 +84,21 @@ class Runner:
 
     @classmethod
     async def open(
-        cls, fleet: Fleet, log: Path, *, interpreter: Interpreter | None = None, clock: Clock | None = None
+        cls,
+        fleet: Fleet,
+        log: Path,
+        *,
+        interpreter: Interpreter | None = None,
+        clock: Clock | None = None,
+        before: Before = NONE_BEFORE,
     ) -> "Runner":
-        """Open and fold the fleet's log, or begin one.
+        """Open and fold the fleet's log, or begin one that takes up what the runs ``before`` have left.
 
         The handlers of ``interpreter`` go first, then those of the interpreters in the fleet file, then the standard
         ones. Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``,
         ``UnusableInterpreterError``; then nothing has changed.
         """
-        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock())
+        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock(), before)
         try:
             await runner.load()
         except BaseException:
@@ -88,16 +107,16 @@ class Runner:
         return runner
 
     @classmethod
-    async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock) -> "Runner":
+    async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock, before: Before) -> "Runner":
         """Take the log and the repository, or neither; change nothing but that there is a log."""
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
             begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
             if begun is not None:
                 await must_belong(fleet, begun)
-            branch = begun.meta("branch") if begun else None
+            branch = begun.meta("branch") if begun else before.branch
             workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
-            said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace)
+            said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
@@ -116,6 +135,7 @@ class Runner:
         else:
             await self._workplace.take_over(run, self._store.path)
             self.folder.make()
+        self.handlers.people.waits.begin()
 
     def _must_watch_if_it_is_to(self) -> None:
         """Raise ``OtherFleetError`` for a log that was begun to end with the tasks that there were."""
@@ -217,7 +237,9 @@ class Runner:
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
     def _open_or_resume(self) -> None:
-        for name, envelope in opening(self.fleet.plan, self.engine.clock.now_ms()):
+        for name, envelope in opening(
+            remainder(self.fleet.plan, before_of(self._store).ended), self.engine.clock.now_ms()
+        ):
             if name not in self.aggregates:
                 self.engine.offer(name, envelope)
         for name in self._workers():
@@ -238,7 +260,7 @@ class Runner:
             return not self.handlers.live
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
-        return board.finished(engine.aggregates[board.NAME]) and all(_is_settled(each) for each in workers)
+        return is_over(engine.aggregates)
 
     def _only_waits(self, each: Aggregate) -> bool:
         """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
@@ -265,12 +287,7 @@ def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]
 
 def _is_quiet(of: Aggregate) -> bool:
     """Tell whether no session of an agent lives, and none will while it is held."""
-    return service.quiet(of) if of.kind == service.KIND else worker.quiet(of)
-
-
-def _is_settled(of: Aggregate) -> bool:
-    """Tell whether an agent has stopped and has left nothing."""
-    return service.settled(of) if of.kind == service.KIND else worker.settled(of)
+    return service.quiet(of) if of.kind == service.KIND else departure.quiet(of)
 
 
 def _is_let_go_on(reaction: Reaction) -> bool:

@@ -71,9 +71,9 @@ class Attendant:
     def _waits(self, name: str, what: str, why: str) -> None:
         """Tell people why something cannot be done; nothing is in the way any more if there is no reason."""
         if why:
-            self._people.tell_while(About.WAITING, name, f"waits to {what}: {why}", what)
+            self._people.in_the_way(name, what, why)
         else:
-            self._people.over(About.WAITING, name, what)
+            self._people.out_of_the_way(name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
     async def follow(self, effect: Effect, occasion: Occasion) -> None:

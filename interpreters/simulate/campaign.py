@@ -8,7 +8,8 @@ workers there are, nor on which of them is first. What has no name can be tried 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing import active_children, get_context
 from time import perf_counter
 from typing import Final
 
@@ -19,6 +20,7 @@ from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY, Faults
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.stopping import unless_stopped
 from lifefold.interpreters.simulate.targets import Target, named
 
 PORTION: Final = 5
@@ -149,7 +151,7 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     whole = Tally()
     portions = (tuple(seeds[begin : begin + PORTION]) for begin in range(0, len(seeds), PORTION))
     orders = (Order(of.name, each, faults or Faults(), limits or Limits()) for each in portions)
-    for tally in _tallies(of, orders, jobs):
+    for tally in _tallies(of, orders, jobs, is_stopped):
         whole.add(tally)
         if tell is not None:
             tell(whole)
@@ -158,27 +160,35 @@ def campaign(  # noqa: PLR0913 - what may be chosen, each with its name
     return whole
 
 
-def _tallies(of: Target, orders: Iterable[Order], jobs: int) -> Iterator[Tally]:
+def _tallies(of: Target, orders: Iterable[Order], jobs: int, is_stopped: Callable[[], bool] | None) -> Iterator[Tally]:
     if jobs == 1:
-        yield from (_worked(of, order) for order in orders)
+        yield from (_worked(of, order, is_stopped) for order in orders)
         return
+    others = {*active_children()}
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
         try:
-            yield from workers.map(work, orders)
+            tallies = workers.map(work, orders)
+            while (tally := unless_stopped(is_stopped, lambda: next(tallies, None))) is not None:
+                yield tally
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
+            if is_stopped is not None and is_stopped():
+                for each in {*active_children()} - others:
+                    each.terminate()  # what it is at is nobody's any more, and may take long
 
 
-def work(order: Order) -> Tally:
-    """Try the seeds of an order."""
-    return _worked(named(order.target), order)
+def work(order: Order, is_stopped: Callable[[], bool] | None = None) -> Tally:
+    """Try the seeds of an order, or those of the first that there is time for."""
+    return _worked(named(order.target), order, is_stopped)
 
 
-def _worked(of: Target, order: Order) -> Tally:
+def _worked(of: Target, order: Order, is_stopped: Callable[[], bool] | None) -> Tally:
     tally, system = Tally(), of.system
     for seed in order.seeds:
         began = perf_counter()
-        made = run(of, order, seed)
+        made = unless_stopped(is_stopped, partial(run, of, order, seed))
+        if made is None:
+            break
         tally.take(system, seed, made, perf_counter() - began)
     return tally
 

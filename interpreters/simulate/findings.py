@@ -1,6 +1,7 @@
 """What a seed has found, made small: the few deviations with which it is found, and the run that they make."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.shrink import shrunk
 from lifefold.interpreters.simulate.simulation import START_MS, Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.stopping import unless_stopped
 from lifefold.interpreters.simulate.targets import Target, named
 
 SEEDS: Final = 100
@@ -100,9 +102,19 @@ def _what(found: Found) -> tuple[str, ...]:
     return found.owner, found.promise, *error
 
 
-def first_of_each(target: Target, tally: Tally, faults: Faults, limits: Limits) -> list[Finding]:
-    """Make what a campaign has found small: each promise once, by its first seed, and each error of a rule."""
+def first_of_each(
+    target: Target, tally: Tally, faults: Faults, limits: Limits, is_stopped: Callable[[], bool] | None = None
+) -> list[Finding]:
+    """Make what a campaign has found small: each promise once, by its first seed, and each error of a rule.
+
+    What there is no time for is left out.
+    """
     firsts: dict[tuple[str, ...], int] = {}
     for seed, found in tally.found:
         firsts.setdefault(_what(found), seed)
-    return [small(target, seed, _drawn(target, seed, faults, limits), faults, limits) for seed in firsts.values()]
+    made = (unless_stopped(is_stopped, partial(_made_small, target, seed, faults, limits)) for seed in firsts.values())
+    return [each for each in made if each is not None]
+
+
+def _made_small(target: Target, seed: int, faults: Faults, limits: Limits) -> Finding:
+    return small(target, seed, _drawn(target, seed, faults, limits), faults, limits)

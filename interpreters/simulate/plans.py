@@ -69,16 +69,19 @@ _EVERY_FIFTH: Final = range(4, 100_000, 5)
 def limited_plan(agents: int, tasks: int) -> fleet.Plan:
     """Return a plan with budgets for sessions and for time, which are spent before all is done if much goes wrong.
 
-    There is one for all; every second agent has its own, and every second task. Every third task may be split.
+    There is one for all; every second agent has its own, and every second task. Every third task may be split. No
+    session takes longer than its share of the time.
     """
     of = plan(agents, tasks)
     hour_ms = 60 * MINUTE_MS
     own, none = fleet.Caps(time_ms=2 * hour_ms, sessions=4), fleet.Caps()
+    ended = session.Limits(session_timeout_ms=hour_ms - session.Limits().grace_ms)
     return msgspec.structs.replace(
         of,
         name=f"limited-{agents}x{tasks}",
         agents=tuple(
-            msgspec.structs.replace(each, caps=own if place % 2 else none) for place, each in enumerate(of.agents)
+            msgspec.structs.replace(each, caps=own if place % 2 else none, limits=ended)
+            for place, each in enumerate(of.agents)
         ),
         tasks=tuple(
             msgspec.structs.replace(
@@ -219,7 +222,7 @@ def mixed_plan(agents: int, tasks: int) -> fleet.Plan:
     plain = plan(agents, tasks)
     of = plain
     for features in (
-        *(governed_plan, trusted_plan, limited_plan, stalling_plan, restarted_plan, orphans_plan),
+        *(governed_plan, trusted_plan, renewed_plan, stalling_plan, restarted_plan, orphans_plan),
         *(aborts_plan, serving_plan, preempting_plan),
     ):
         of = _with(of, features(agents, tasks), plain)
@@ -238,11 +241,13 @@ def _merged(of: Any, other: Any, plain: Any) -> Any:
     """Return a value with what another one has that a plain one has not."""
     if other == plain:
         return of
-    parts: list[tuple[Any, ...]] = [each for each in (of, other, plain) if isinstance(each, tuple)]
-    sizes = {len(each) for each in parts}
-    if len(parts) < len((of, other, plain)) or len(sizes) != 1 or not isinstance(of[0], msgspec.Struct):
+    if isinstance(of, msgspec.Struct) and type(of) is type(other) is type(plain):
+        return _with(of, other, plain)
+    many: list[tuple[Any, ...]] = [each for each in (of, other, plain) if isinstance(each, tuple)]
+    sizes = {len(each) for each in many}
+    if len(many) < len((of, other, plain)) or len(sizes) != 1 or not isinstance(many[0][0], msgspec.Struct):
         return other
-    return tuple(_with(*each) for each in zip(*parts, strict=True))
+    return tuple(_with(*each) for each in zip(*many, strict=True))
 
 
 KINDS: Final = {

@@ -58,7 +58,7 @@ def trial(  # noqa: PLR0913 - what may be chosen, each with its name
     tally = campaign(
         target, seeds, faults=faults, limits=limits, jobs=jobs, tell=tell, stop_at=stop_at, is_stopped=is_stopped
     )
-    return Report(of, tally, tuple(first_of_each(of, tally, faults, limits)))
+    return Report(of, tally, tuple(first_of_each(of, tally, faults, limits, is_stopped)))
 
 
 def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int = WIDTH) -> Iterator[str]:
@@ -70,7 +70,20 @@ def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int 
     yield ""
     for finding in findings:
         yield from finding_lines(finding, width)
+    yield from _not_small(tally, findings, width)
     yield from wrapped(f"{target.name}: ", conclusion(tally), width)
+
+
+def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterator[str]:
+    """Yield what was found and nobody had the time to make small: each promise, and its first seed."""
+    told = {(each.run.found.owner, each.run.found.promise) for each in findings if each.run.found is not None}
+    for seed, found in tally.found:
+        broken = (found.owner, found.promise)
+        if broken not in told:
+            told.add(broken)
+            yield from wrapped(
+                "", f"{found.owner}: {found.promise}: broken by seed {seed}; it was not made small", width
+            )
 
 
 def tried(tally: Tally) -> str:

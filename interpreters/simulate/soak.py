@@ -10,9 +10,8 @@ import os
 import re
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
@@ -26,6 +25,7 @@ from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.findings import Finding, small
 from lifefold.interpreters.simulate.report import Report
 from lifefold.interpreters.simulate.simulation import Found, Limits
+from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
 from lifefold.interpreters.simulate.targets import Target, named
 
 SMALL_OF_EACH: Final = 3
@@ -104,17 +104,21 @@ class Soak:
             self.tally.forget(REMEMBERED)
             self._portion = max(1, min(MOST, int(PORTION_S * tally.seeds / max(tally.seconds, 1e-6))))
             for seed, found in tally.found:
-                self._keep(seed, found)
+                self._keep(seed, found, is_stopped)
             tell(self.tally)
         return Report(self.target, self.tally, tuple(self.findings))
 
-    def _keep(self, seed: int, found: Found) -> None:
+    def _keep(self, seed: int, found: Found, is_stopped: Callable[[], bool]) -> None:
         order, broken = self._order, (found.owner, found.promise)
         self._folder.keep(seed, found, order.faults, order.limits)
         self._made_small[broken] += 1
-        if self._made_small[broken] <= SMALL_OF_EACH:
-            made = run(self.target, order, seed)
-            finding = small(self.target, seed, made, order.faults, order.limits)
+        if self._made_small[broken] > SMALL_OF_EACH:
+            return
+        finding = unless_stopped(
+            is_stopped,
+            lambda: small(self.target, seed, run(self.target, order, seed), order.faults, order.limits),
+        )
+        if finding is not None:
             self._folder.keep_small(seed, finding)
             if self._made_small[broken] == 1:
                 self.findings.append(finding)
@@ -125,8 +129,9 @@ class Soak:
             begin = self._folder.next_seed
             while not is_stopped():
                 order = self._next(begin)
-                yield work(order)
-                begin = order.seeds[-1] + 1
+                tally = work(order, is_stopped)
+                yield tally
+                begin += tally.seeds
                 self._folder.went(begin)
             return
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=attached) as workers:
@@ -166,26 +171,3 @@ def attached() -> None:
 def _end_with(parent: Any) -> None:
     parent.join()
     os._exit(1)
-
-
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-
-
-@contextmanager
-def until_stopped() -> Generator[Callable[[], bool]]:
-    """Let Ctrl-C and SIGTERM stop it, once: yields whether they have. The second time they end it as ever."""
-    stopped: list[int] = []
-    before = {each: signal.getsignal(each) for each in SIGNALS}
-
-    def stop(number: int, _frame: Any) -> None:
-        stopped.append(number)
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-    for each in SIGNALS:
-        signal.signal(each, stop)
-    try:
-        yield lambda: bool(stopped)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -186,6 +186,14 @@ class SqliteStore:
         """Return entries; see ``EventStore``."""
         return await self._in_turn(partial(self._read, stream, after))
 
+    async def read_on(self, count: int) -> Sequence[Entry]:
+        """Return the entries of all streams, in the order of writing, but the first so many."""
+        query = (
+            "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
+            " ORDER BY position LIMIT -1 OFFSET ?"
+        )
+        return await self._in_turn(lambda: [Entry(*each) for each in self._connection.execute(query, (count,))])
+
     async def performed(self) -> Mapping[str, int]:
         """Return what is known to be performed; see ``EventStore``."""
         return await self._in_turn(lambda: dict(self._connection.execute("SELECT stream, version FROM performed")))

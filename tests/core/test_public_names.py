@@ -14,7 +14,7 @@ KERNEL = (
 FLEET = (
     "AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan aborts assignment board budgets departure"
     " doors duty inbox intent invocation job mailbox meter opening orphans pace permit preemption promises proposal"
-    " pulse purse restarts room seat service status supervision system trigger trusting work worker"
+    " pulse purse remainder restarts room seat service status supervision system trigger trusting work worker"
 ).split()
 
 

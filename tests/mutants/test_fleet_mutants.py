@@ -88,6 +88,16 @@ def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
     assert (ended.fate, ended.differs) == (Fate.SAME, ())
 
 
+def test_a_mistake_shows_only_where_the_function_runs_that_it_is_in(campaign: Campaign) -> None:
+    """So whether a fleet is the same need not be asked anywhere else: for some mistakes both ways are gone."""
+    ground = campaign.grounds[WHERE]
+    some = [each for each in mistakes().values() if each.within][::30]
+    made = [(each, ground.with_rules(each)) for each in some]
+    answers = [(ground.is_same(system), ground.is_same(system, each.within)) for each, system in made]
+    assert all(plain is quick for plain, quick in answers)
+    assert len(set(answers)) > 1
+
+
 @pytest.mark.campaign
 def test_what_is_told_needlessly_changes_nothing(campaign: Campaign) -> None:
     """Who hears twice that a task has failed does nothing the second time; who never hears it is another one."""

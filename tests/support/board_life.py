@@ -15,7 +15,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from aggregate_hand import Hand
 from lifefold.core import approval, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, board, doors, job, opening, proposal, seat, system
+from lifefold.core.fleet import (
+    AgentPlan,
+    Plan,
+    TaskPlan,
+    board_promises,
+    doors,
+    job,
+    opening,
+    proposal,
+    seat,
+    system,
+)
 from lifefold.core.fleet.claiming import KEPT
 from lifefold.core.fleet.plan import job_of
 from lifefold.core.fleet.work import tasks_of
@@ -54,10 +65,12 @@ PICK: Final = st.integers(0, 11)
 CHANCES: Final = st.builds(Chance, PICK, PICK, FILES)
 WORKED_AT: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
 
-ALWAYS: Final = [each for each in board.PROMISES if each.temper is Temper.ALWAYS]
+ALWAYS: Final = [each for each in board_promises.PROMISES if each.temper is Temper.ALWAYS]
 STEPS: Final[dict[str, list[Property[Any]]]] = {
     of.name: [
-        each for each in (*of.properties, *board.PROMISES) if each.temper is Temper.ALWAYS_STEP and each.of is None
+        each
+        for each in (*of.properties, *board_promises.PROMISES)
+        if each.temper is Temper.ALWAYS_STEP and each.of is None
     ]
     for of in (job.machine, seat.machine, proposal.machine, doors.machine)
 }

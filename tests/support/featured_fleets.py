@@ -29,7 +29,7 @@ from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.session import Limits
 from lifefold.core.task import OnDeath
 from lifefold.effects import Every
-from lifefold.interpreters.check.questions import few_uses, little_left, one_message
+from lifefold.interpreters.check.bounded import few_uses, little_left, one_message
 from small_fleets import ONE_LETTER, Small
 
 _NO_CAPS: Final = Caps()

@@ -14,10 +14,9 @@ from typing import Any
 
 import anyio
 
+from commands_run import LIFEFOLD, run_command
 from lifefold.core.kernel import Envelope, Event, encode
 from lifefold.interpreters.store import SqliteStore
-
-LIFEFOLD = (sys.executable, "-m", "lifefold.interpreters.cli")
 
 AGENT = r"""
 import os, pathlib, signal, sys, time
@@ -197,15 +196,7 @@ class Ground:
 
     def call(self, *arguments: str, code: int | None = 0, **env: str) -> subprocess.CompletedProcess[str]:
         """Run the command line to its end; ``env`` is added to the environment."""
-        done = subprocess.run(
-            [*LIFEFOLD, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            env={**os.environ, **env},
-            timeout=HANG_S,
-        )
+        done = run_command(self.folder, *arguments, timeout_s=HANG_S, **env)
         assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return done
 

@@ -18,7 +18,17 @@ from anyio.lowlevel import checkpoint
 from agreement import fold_with_ledger, fold_with_react
 from engine_ground import TappedStore, VirtualClock
 from lifefold.core import session, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, mailbox, opening, system, worker
+from lifefold.core.fleet import (
+    AgentPlan,
+    Plan,
+    TaskPlan,
+    assignment,
+    board,
+    departure,
+    mailbox,
+    opening,
+    system,
+)
 from lifefold.core.kernel import Asked, Envelope, Event, Reaction, Refusal, encode
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import (
@@ -296,7 +306,7 @@ def is_over(engine: Engine) -> bool:
     """Tell whether every task is settled and everybody has gone home."""
     workers = [each for name, each in engine.aggregates.items() if name != board.NAME]
     opened = len(workers) == len(PLAN.agents)
-    return opened and board.finished(engine.aggregates[board.NAME]) and all(map(worker.settled, workers))
+    return opened and board.finished(engine.aggregates[board.NAME]) and all(map(departure.settled, workers))
 
 
 def must_be_sound(entries: Sequence[Entry], performed: Mapping[str, int], world: World, *, crashes: int) -> None:

@@ -1,5 +1,6 @@
 """The ground that workplaces are tested on: a repository of the user's, and a fleet's workplace in it."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,15 @@ def git(folder: Path, *arguments: str) -> str:
     command = ("git", *user, *arguments)
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return done.stdout.decode().removesuffix("\n")
+
+
+def before_git(folder: Path, *lines: str) -> str:
+    """Return a PATH on which every git command does something before; ``$*`` is what git is told."""
+    stand_in, real = folder / "stand-in" / "git", shutil.which("git")
+    stand_in.parent.mkdir()
+    stand_in.write_text("\n".join(["#!/bin/sh", *lines, f'exec {real} "$@"', ""]))
+    stand_in.chmod(0o700)
+    return f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def names(folder: Path) -> set[str]:

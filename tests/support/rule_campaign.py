@@ -6,9 +6,11 @@ one reaches, has the same outcome; there it need not be searched for. It is *nee
 outcome but for messages that are told besides, and these change nothing, wherever they arrive.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import cache, partial
 from typing import Final, NamedTuple
 
 from featured_fleets import FEATURED
@@ -26,6 +28,7 @@ from lifefold.interpreters.check.question import Judge
 from lifefold.interpreters.check.witness import Witness
 from mutation_campaign import Broken, Impatient
 from rule_mutation import Mistake, Source
+from rule_places import watched
 from rule_sources import FEATURES, SOURCES
 from small_fleets import SMALL, Small
 from witnessed_fleet import witnessed
@@ -89,7 +92,12 @@ class Ground:
         self.states: Final = report.states
         self.bounds: Final = replace(bounds, states=2 * report.states + MORE_STATES)
         self._calls: Final = tuple(_calls(self._house))
-        self._said: Final = [self._outcome(part.of, call) for part, call in self._each()]
+        ran = [watched(partial(self._outcome, part.of, call)) for part, call in self._each()]
+        self._said: Final = [said for said, _ in ran]
+        self._where: Final[defaultdict[str, list[int]]] = defaultdict(list)
+        for number, (_, names) in enumerate(ran):
+            for name in names:
+                self._where[name].append(number)
 
     def _judged(self, house: House, graph: Graph | None = None) -> Report:
         """Return what is found of all promises in a fleet."""
@@ -102,14 +110,18 @@ class Ground:
         made = mistake.make()
         return witnessed(self._small.people, {mistake.of: made.rules}, made.fold)
 
-    def is_same(self, system: System) -> bool:
-        """Tell whether another fleet does the same wherever the true one gets."""
+    def is_same(self, system: System, within: str = "") -> bool:
+        """Tell whether another fleet does the same wherever the true one gets.
+
+        ``within``: only where this function runs in the true one it can do anything else.
+        """
+        numbers = self._where[within] if within and within not in called_at_once() else range(len(self._calls))
         with suppress(Exception):  # whatever a rule with a mistake raises, the true one does not
             changed = {part.number for part in self._house.parts if _is_changed(part.of, system.type_of(part.name))}
             return all(self._born(part, system) == self._born(part) for part in self._house.parts) and all(
-                self._outcome(system.type_of(part.name), call) == said
-                for (part, call), said in zip(self._each(), self._said, strict=True)
-                if part.number in changed
+                self._outcome(system.type_of(self._house.parts[call[0]].name), call) == self._said[number]
+                for number, call in ((number, self._calls[number]) for number in numbers)
+                if call[0] in changed
             )
         return False
 
@@ -157,6 +169,12 @@ class Ground:
         if not names:
             names = [each.name for each in self._judged(house, graph).broken()]
         return next((name for name in names if name not in self.idle), "")
+
+
+@cache
+def called_at_once() -> frozenset[str]:
+    """Return the functions that make rules, or tables, when their modules are run."""
+    return frozenset[str]().union(*(each.called_at_once() for each in (*SOURCES, *FEATURES)))
 
 
 def _is_changed(of: AggregateType, other: AggregateType) -> bool:
@@ -234,7 +252,7 @@ class Campaign:
         differs: list[str] = []
         for name, ground in self.grounds.items():
             system = ground.with_rules(mistake)
-            if not ground.is_same(system):
+            if not ground.is_same(system, mistake.within):
                 differs.append(name)
                 by = ground.killer(system)
                 if by:

@@ -19,6 +19,7 @@ from msgspec.structs import fields
 from lifefold.core.kernel import AggregateType, Event, Rule
 from rule_conditions import Variant, conditions, named_class
 from rule_modules import Written, name_of, restored
+from rule_places import watched
 
 NUMBERS: Final = ("epoch",)
 """What identifies a claim: one more or less is another one."""
@@ -35,12 +36,16 @@ class Made(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """A mistake: in which part of which aggregate type's rules, of which kind, what it is, and how to make it."""
+    """A mistake: in which part of which aggregate type's rules, of which kind, what it is, and how to make it.
+
+    It makes a difference only where the function ``within`` runs; without one it may make one anywhere.
+    """
 
     part: str
     of: str
     kind: str
     name: str
+    within: str
     make: Callable[[], Made]
 
 
@@ -83,7 +88,9 @@ class Source:
             left = (*rules[:place], *rules[place + 1 :])
             name = f"{self.name}: {each.name} on {each.on}: is not there"
             if self.has(each):
-                yield Mistake(self.name, kind, "rule lost", name, partial(Made, left))
+                yield Mistake(
+                    self.name, kind, "rule lost", name, each.follow.__qualname__.partition(".")[0], partial(Made, left)
+                )
         for machine in self.of.machines:
             places = [place for place, each in enumerate(rules) if each.on == machine]
             for one, other in pairwise(places):
@@ -91,14 +98,14 @@ class Source:
                 swapped[one], swapped[other] = rules[other], rules[one]
                 name = f"{self.name}: {rules[one].name} on {machine}: comes after {rules[other].name}"
                 if self.has(rules[one]) or self.has(rules[other]):
-                    yield Mistake(self.name, kind, "rules swapped", name, partial(Made, tuple(swapped)))
+                    yield Mistake(self.name, kind, "rules swapped", name, "", partial(Made, tuple(swapped)))
 
     def _of_text(self) -> Iterator[Mistake]:
         for place, written in enumerate(self._written):
             texts = [ast.unparse(each) for each in written.body]
             known = set(texts)
             for top, whole in enumerate(written.body):
-                silent = _unheard(whole)
+                silent, within = _unheard(whole), name_of(whole) if isinstance(whole, ast.FunctionDef) else ""
                 for number, node in enumerate(ast.walk(whole) if self._is_changed(written, whole) else ()):
                     for kind, what, new in () if node in silent else _variants(node, written.module):
                         text = _changed(whole, number, new)
@@ -108,7 +115,12 @@ class Source:
                             name = f"{self.name}: {name_of(whole)}: `{words[:90]}` {what}"
                             module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
                             make = partial(self._run, place, module)
-                            yield Mistake(self.name, self.of.kind, kind, name, make)
+                            yield Mistake(self.name, self.of.kind, kind, name, within, make)
+
+    def called_at_once(self) -> frozenset[str]:
+        """Return the functions that are called when the modules are run: what they make may do anything anywhere."""
+        with restored(each.module.__name__ for each in self._written):
+            return watched(lambda: [each.run() for each in self._written])[1]
 
     def _is_changed(self, written: Written, top: ast.stmt) -> bool:
         return name_of(top) in self._names and written.module.__name__ in self._changed

@@ -205,11 +205,12 @@ _OPAQUE: Final = (
     "it is for whoever does the work: no rule looks at it, and no promise may; the tests of the rules find it"
 )
 _ORDER: Final = "nothing depends on which of the two is asked for first"
-_OPEN: Final = "*not looked into yet*: it may be a hole in what is promised of services"
 _AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
 
+_BY_TESTS: Final = "no promise says it; the tests of the rules find it"
+
 EXPLAINED: Final[Mapping[str, str]] = {
-    "leave: `worker.record('intent').reason or 'its session has stopped'`": _TEXT,
+    "worker: leave: `worker.record('intent').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
     "`before is not assignment.State.WANTING`": _GONE,
@@ -226,21 +227,31 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "next_asked: `if not work.at: return None` is done never": (
         "while nobody is at work nobody need be asked, and whoever makes room then is given what comes first anyway"
     ),
+    "service: leave: ": _ORDER,
+    "service: has_failed: ": "of one that had failed when it was told to stop, either may be said",
+    "service: fire: `yield Dispatch(": "what waits already is run once, and the process hears once more what it knows",
+    "service: obey: `yield Dispatch(PROCESS, process.SuspendRequested())` is asked for twice": (
+        "one that awaits its triggers is suspended at once, and not when it hears of one; it begins nothing either way"
+    ),
     **dict.fromkeys(
         (
-            "service: may_begin: ",
-            "service: come_up: `process.StartSucceeded()` is Orphaned",
-            "service: rest: `process.QueueEmptied()` is Orphaned",
-            "service: drain: `process.Drained()` is Orphaned",
-            "service: leave: ",
-            "service: has_failed: ",
-            "service: fire: `yield Dispatch(",
-            "service: end: ",
-            "service: obey: `yield Dispatch(PROCESS, process.SuspendRequested())` is asked for twice",
-            "service: drained: ",
+            "_introduce: `whole != record.id` is compared otherwise",
+            "_introduce: `if whole != record.id: parts = ",
+            "does not record parts",
+            "is_unmanned: `asked != ('', AccessLevel.UNTRUSTED)",
+            "is_unmanned: `('', AccessLevel.UNTRUSTED)` begins with the other one",
+            "does not ask `metering.is_used_up(worker)`",
+            "go_on: `work.state is assignment.State.WORKING and work.sessions and metering",
+            "decline: `paused and worker.record(",
+            "decline: `worker.record('intent').state is intent.State.PAUSE` is compared otherwise",
+            "abandon: `YieldWanted(within_ms) if within_ms else session.UrgentMessage()` is the other way round",
+            "metering: spent: ",
+            "metering: is_used_up: ",
         ),
-        _OPEN,
+        _BY_TESTS,
     ),
+    "decline: `intent.State.PAUSE` is HOLD": "*not looked into yet*: what is not begun is given back by another wish",
+    "_overlapping: `(path, *folders(path))` begins with the other one": "in another order, which is none",
     "folders: `yield path` is asked for twice": "whoever is found twice counts once",
     "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
     "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"

@@ -18,11 +18,11 @@ from lifefold.core.fleet import (
     proposal,
     pulse,
     restarts,
-    service,
     trusting,
     work,
     worker,
 )
+from lifefold.core.fleet.service import model, rules
 from rule_mutation import Source
 
 SOURCES: Final = (
@@ -46,7 +46,7 @@ SOURCES: Final = (
         worker,
         names=(
             "go_on obey leave_to_others decline interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report"
-            " _given_back next_round deliver close_mailbox leave drained has_begun is_gone _ENDS _ending"
+            " _given_back next_round deliver close_mailbox leave drained has_begun is_gone _ENDS is_ending"
         ).split(),
     ),
 )
@@ -99,7 +99,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(metering, departure, worker),
         name="metering",
         changed=(metering,),
-        names="measuring measure told spent is_counting is_used_up".split(),
+        names="measuring measure _most_ms told spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
     Source(
         *(work, claiming, dependencies, trusting, board),
@@ -111,7 +111,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         ).split(),
     ): featured_fleets.TRUSTED,
     Source(
-        service,
+        *(model, rules),
         name="service",
         names=(
             "is_idle is_down may_begin come_up watch cut_off serve rest drain leave has_failed fire wake end obey"

@@ -9,7 +9,7 @@ from lifefold.core.fleet.plan import job_of
 from lifefold.core.kernel import Envelope, Event, Opened, replace
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session import Limits
-from lifefold.interpreters.check.questions import one_letter
+from lifefold.interpreters.check.bounded import one_letter
 
 ONE_LETTER: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
 """How far every fleet is followed: no more than one letter waits."""

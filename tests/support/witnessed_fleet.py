@@ -15,6 +15,7 @@ from lifefold.core import session, session_profiles, task
 from lifefold.core.fleet import (
     assignment,
     board,
+    board_promises,
     doors,
     intent,
     job,
@@ -27,6 +28,7 @@ from lifefold.core.fleet import (
     supervision,
     system,
     worker,
+    worker_promises,
 )
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import (
@@ -379,7 +381,7 @@ OF_ALL: Final[tuple[Property[Scene], ...]] = (
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     worker.KIND: (
-        *worker.PROMISES,
+        *worker_promises.PROMISES,
         always("no session goes on without the urgent letter that has come", urgency_interrupts),
         always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
@@ -401,7 +403,7 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("the process hears how a run went", lambda s: not s.views["runs"].mistold),
     ),
     board.NAME: (
-        *board.PROMISES,
+        *board_promises.PROMISES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
         always("nothing is tried again at once that nobody has granted", lambda b: not b.views["minutes"].hasty),
         always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),

@@ -8,6 +8,7 @@ from lifefold.core.fleet import assignment, board, budgets, intent, purse, seat,
 from lifefold.core.fleet.why.chain import MISSING, chain, lost, parts, rivals, roots, state_of, unmet, waits_for
 from lifefold.core.fleet.why.phrases import because, brief, count, duration, enumerated, in_brackets, ordinal
 from lifefold.core.fleet.why.scene import Scene
+from lifefold.core.kernel import Entity
 from lifefold.core.session import State as SessionState
 from lifefold.core.task import Stage, State
 
@@ -88,16 +89,36 @@ def _nobody(scene: Scene) -> str:
 
 def _money(scene: Scene) -> str:
     """Say for what a ready task waits if it is money."""
+    found = empty_purse(scene)
+    if found is None:
+        return ""
+    whose = "the fleet's" if found.ref == budgets.FLEET else "its"
+    if found.state is purse.State.HELD:
+        return f"all that is left of {whose} budget is set aside for what is at work"
+    return f"{whose} budget is spent{_anew(scene, found)}"
+
+
+def empty_purse(scene: Scene, agent: str = "") -> Entity[purse.Purse] | None:
+    """Return the purse that has nothing left for the task, of those that it needs or of an agent's own; None if none.
+
+    None, too, for a task that needs no money because it is done.
+    """
     entities = scene.aggregates[board.NAME].entities
-    for ref, whose in ((budgets.FLEET, "the fleet's"), (budgets.of_task(scene.name), "its")):
-        entity = entities.get(ref)
-        if entity is not None and entity.state is purse.State.HELD:
-            return f"all that is left of {whose} budget is set aside for what is at work"
-        if entity is not None and entity.state is purse.State.SPENT:
-            refilled = entity.find(purse.Refilled.__name__)
-            left_ms = refilled.deadline_ms - scene.now_ms if refilled is not None and refilled.deadline_ms else 0
-            return f"{whose} budget is spent, and filled anew in {duration(max(0, left_ms))}"
-    return ""
+    needed = [budgets.of_agent(agent)] if agent else [budgets.FLEET, budgets.of_task(scene.name)]
+    found = (entities.get(ref) for ref in needed if scene.job.state is State.OPEN)
+    return next((each for each in found if each is not None and each.state not in purse.ADMITS), None)
+
+
+def _anew(scene: Scene, spent: Entity[purse.Purse]) -> str:
+    """Say when a purse is filled anew, if it is."""
+    left_ms = refill_ms(scene, spent)
+    return "" if left_ms is None else f", and filled anew in {duration(left_ms)}"
+
+
+def refill_ms(scene: Scene, spent: Entity[purse.Purse]) -> int | None:
+    """Return in how long a purse is filled anew; None if that is never so."""
+    timer = spent.find(purse.Refilled.__name__)
+    return max(0, timer.deadline_ms - scene.now_ms) if timer is not None and timer.deadline_ms else None
 
 
 def whereabouts(scene: Scene, agent: str) -> str:
@@ -113,6 +134,9 @@ def whereabouts(scene: Scene, agent: str) -> str:
     if sits.state is seat.State.WORKING:
         makes_room = scene.work.makes_room.get(agent)
         return f"{agent} makes room for {makes_room}" if makes_room else f"{agent} is at {sits.task}"
+    spent = empty_purse(scene, agent)
+    if spent is not None:
+        return f"{agent}'s own budget is spent{_anew(scene, spent)}"
     doing = _DOING[scene.session(agent).state]
     return f"{agent} {doing}" if sits.state is seat.State.AWAY and doing else f"{agent} waits for work"
 

@@ -38,11 +38,11 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def enumerated(things: Sequence[str]) -> str:
+def enumerated(things: Sequence[str], word: str = "and") -> str:
     """Return ``T1``, ``T1 and T2``, ``T1, T2 and T3``; of very many, some and the number of the others."""
     if len(things) > MOST_NAMED:
         things = (*things[: MOST_NAMED - 1], f"{len(things) - MOST_NAMED + 1} more")
-    return " and ".join(filter(None, (", ".join(things[:-1]), *things[-1:])))
+    return f" {word} ".join(filter(None, (", ".join(things[:-1]), *things[-1:])))
 
 
 def brief(reason: str) -> str:

@@ -9,10 +9,13 @@ from typing import Final
 import msgspec
 
 from lifefold.core import task
-from lifefold.core.fleet import board, intent, job, seat, supervision
+from lifefold.core.budget.amounts import Resource
+from lifefold.core.fleet import board, intent, job, purse, seat, supervision
 from lifefold.core.fleet.why.chain import chain, roots
-from lifefold.core.fleet.why.phrases import duration, enumerated, in_brackets
+from lifefold.core.fleet.why.now import empty_purse, refill_ms
+from lifefold.core.fleet.why.phrases import MOST_NAMED, duration, enumerated, in_brackets
 from lifefold.core.fleet.why.scene import Scene
+from lifefold.core.kernel import Entity
 from lifefold.core.task import Stage, State
 
 
@@ -42,7 +45,7 @@ def ways(scene: Scene) -> tuple[Way, ...]:
     """Return what a person can do, first what helps and then what ends it; each thing once."""
     ends = () if is_over(scene) else roots(chain(scene))
     found = [way for each in ends if each in scene.tasks for way in _ways(scene.about(each))]
-    if scene.job.state in _CANCELLABLE:
+    if scene.job.state in job.CANCELLABLE:
         found.append(Way("cancel", scene.name, "nobody wants it any more; what depends on it is blocked"))
     return tuple(dict.fromkeys(found))
 
@@ -58,7 +61,7 @@ def _nothing(scene: Scene, left: Sequence[str]) -> str:
     why = in_brackets("; ".join(f"{name} is {scene.seats[name].reason}" for name in down))
     home = f"all agents have stopped for good{why}" if scene.work.unsettled else "everybody has gone home"
     them = "it" if len(left) == 1 else "them"
-    anew = f"To have {them} done, put {them} into a fleet file, and run that with another log"
+    anew = f"To have {them} done, run the fleet file that has {them} with --again: that begins a new log"
     return f"Nothing moves {enumerated(left)} on: {home}. {anew}."
 
 
@@ -81,14 +84,51 @@ def _planned(scene: Scene) -> str:
 
 
 def _open(scene: Scene) -> str:
-    able = [each for each in scene.seats.values() if each.may_take(scene.job.role, scene.job.level)]
-    if all(each.state is seat.State.GONE for each in able):
+    if not _left(scene):
         return f"Nothing moves {scene.name} on: no agent is left that may take it"
-    return f"{scene.name} is given to the next agent that is free and may take it"
+    lacking = empty_purse(scene)
+    return (
+        f"{scene.name} goes on when {_when_there_is_more(scene, lacking)}"
+        if lacking is not None
+        else _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free and may take it"
+    )
+
+
+def _left(scene: Scene) -> list[str]:
+    """Return who may take a task, and has not gone home."""
+    seats = scene.seats.items()
+    able = (name for name, each in seats if each.may_take(scene.job.role, scene.job.level))
+    return [name for name in able if scene.seats[name].state is not seat.State.GONE]
+
+
+def _when_somebody_may(scene: Scene) -> str:
+    """Say what it takes if nobody who may take a task begins with anything: a word to them, or more money."""
+    left = _left(scene)
+    paused = [name for name in left if scene.intent(name).state is intent.State.PAUSE]
+    spent = {name: found for name in left if (found := empty_purse(scene, name)) is not None and name not in paused}
+    if not left or len(paused) + len(spent) < len(left):
+        return ""
+    words = [f"a person resumes {enumerated(paused, 'or')}"] if paused else []
+    words += [_when_there_is_more(scene, each) for each in spent.values()]
+    return f"{scene.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
+
+
+def _when_there_is_more(scene: Scene, lacking: Entity[purse.Purse]) -> str:
+    """Say when there is something in a purse again."""
+    kind, _, name = lacking.ref.removeprefix(job.PURSE).partition("/")
+    whose = f"the budget of {name}" if name else f"the {kind}'s budget"
+    by_person = "a person lets more be spent"
+    left_ms = refill_ms(scene, lacking)
+    by_itself = [] if left_ms is None else [f"{whose} is filled anew, in {duration(left_ms)}"]
+    if lacking.state is purse.State.HELD:
+        by_itself.append(f"what is set aside of {whose} is settled, and something is left of it")
+    return ", or when ".join((*by_itself, by_person))
 
 
 def _in_hand(scene: Scene) -> str:
     owner = scene.job.owner
+    if scene.intent(owner).state is intent.State.PAUSE:
+        return f"{scene.name} goes on when a person resumes {owner}"
     limit_ms = scene.assignment(owner).brief.timeout_ms or scene.session(owner).limits.session_timeout_ms
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
@@ -97,7 +137,7 @@ def _in_hand(scene: Scene) -> str:
 def _done(scene: Scene) -> str:
     if not scene.job.owner:
         what = "merge" if scene.job.stage is Stage.MERGE else "verify"
-        return f"{scene.name} is given to the next agent that is free, to {what} it"
+        return _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free, to {what} it"
     return f"{scene.name} goes on by itself when {scene.job.owner} has brought it home"
 
 
@@ -167,9 +207,30 @@ def _decide_work(scene: Scene) -> Iterator[Way]:
 
 
 def _let_go_on(scene: Scene) -> Iterator[Way]:
-    for name, each in scene.seats.items():
-        if each.may_take(scene.job.role, scene.job.level) and scene.intent(name).state is intent.State.PAUSE:
+    for name in _left(scene) if not scene.job.owner else ():
+        if scene.intent(name).state is intent.State.PAUSE:
             yield Way("resume", name, "it goes on with its work, or takes new")
+    for lacking in (empty_purse(scene), *(empty_purse(scene, name) for name in _left(scene))):
+        if lacking is not None:
+            yield _more(lacking.ref, lacking, "more may be spent, at once")
+
+
+def _more(ref: str, lacking: Entity[purse.Purse] | None, about: str) -> Way:
+    """Return how more may be spent, of what there is not enough."""
+    kind, _, name = ref.removeprefix(job.PURSE).partition("/")
+    lines = () if lacking is None else lacking.record.lines
+    short = [each for each in lines if not each.suffices] or lines
+    options = " ".join(f"--add-{_WORDS[each.resource]} ..." for each in short)
+    return Way("budget", " ".join(filter(None, (f"--{kind} {name}" if name else "", options))), about)
+
+
+_WORDS: Final[Mapping[Resource, str]] = {
+    Resource.MONEY: "usd",
+    Resource.TOKENS: "tokens",
+    Resource.TIME: "time",
+    Resource.SESSIONS: "sessions",
+}
+"""How the command that raises a budget calls what is limited."""
 
 
 def _talk(scene: Scene) -> Iterator[Way]:
@@ -186,8 +247,8 @@ def _grant(scene: Scene) -> Iterator[Way]:
 
 def _unblock(scene: Scene) -> Iterator[Way]:
     if scene.job.lacks.startswith(job.PURSE):
-        whose, _, name = scene.job.lacks.removeprefix(job.PURSE).partition("/")
-        yield Way("budget", f"--{whose} {name}" if name else "", "more may be spent, and it goes on")
+        lacking = scene.aggregates[board.NAME].entities.get(scene.job.lacks)
+        yield _more(scene.job.lacks, lacking, "more may be spent, and it goes on")
     elif scene.job.lacks.startswith(job.LEVEL):
         for name, each in scene.seats.items():
             if each.may_take(scene.job.role) and each.state is not seat.State.GONE:
@@ -199,6 +260,7 @@ def _unblock(scene: Scene) -> Iterator[Way]:
 _WAYS: Final[Mapping[str, Callable[[Scene], Iterator[Way]]]] = {
     State.PLANNED: _decide_plan,
     State.OPEN: _let_go_on,
+    State.DONE: _let_go_on,
     State.CLAIMED: _talk,
     State.IN_PROGRESS: _talk,
     State.FAILED: _grant,
@@ -206,8 +268,3 @@ _WAYS: Final[Mapping[str, Callable[[Scene], Iterator[Way]]]] = {
     State.PENDING_APPROVAL: _decide_work,
 }
 """What a person can say where the cause lies, by the state of that task."""
-
-_CANCELLABLE: Final = frozenset(
-    state for each in job.machine.rows if each.event is task.Cancelled for state in each.sources or ()
-)
-"""The states in which a task can be cancelled, by its table."""

@@ -13,25 +13,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from lifefold.core.fleet import Plan, TaskPlan, board, budgets, doors, job, proposal
+from lifefold.core.budget.amounts import Amounts
+from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan, board, budgets, doors, job, proposal
 from lifefold.core.fleet.dependencies import is_unmanned, unmanned
-from lifefold.core.fleet.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of
+from lifefold.core.fleet.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of, purse_of
+from lifefold.core.fleet.remainder import Ended
 from lifefold.core.fleet.work import is_lost, tasks_of
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import State
+from lifefold.core.task import OnDeath, State
 from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 from lifefold.interpreters.fleet import forms
+from lifefold.interpreters.fleet.budget import KEYS, FleetBudgetKeys, problems_of
 from lifefold.interpreters.fleet.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
 from lifefold.interpreters.fleet.forms import Form
 from lifefold.interpreters.fleet.keys import Key
-from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, TaskKeys
+from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
 from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table
+from lifefold.interpreters.run.log_owner import before_of
 
 T = TypeVar("T")
 
@@ -40,16 +45,21 @@ Commands = tuple[tuple[str, ...], ...]
 
 def add(arguments: Namespace) -> int:
     """Put a task on the board."""
-    plan, begun = _task_of(arguments), _begun(arguments.db)
+    plan = _task_of(arguments)
+    begun, before = _begun(arguments.db, plan)
+    waits = tuple(each for each in plan.depends_on if each not in before.closed)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
-        _must_fit(of, plan)
+        _must_fit(of, replace(plan, depends_on=waits), (*before.closed, *before.cancelled))
+        _must_be_payable(plan, _budget_of(of, begun))
         why = nobody_left(of)
         if why:
             yield Refused(plan.id, f"{REFUSED}{why}")
         else:
-            record = _on_board(of, plan, begun)
+            record = _on_board(of, replace(plan, depends_on=waits), begun)
+            for ref, money in purse_of(budgets.of_task(plan.id), plan.caps, _budget_of(of, begun) or Budget()):
+                yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
             yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
 
     return posting.say(arguments.db, judge, "tasks")
@@ -59,6 +69,10 @@ def _task_of(arguments: Namespace) -> TaskPlan:
     """Return the task that the options describe. Raises ``BadInput`` naming the option."""
     verify = _read("--verify", TaskKeys.verify.form, [_split_words(line) for line in arguments.verify])
     _must_run(verify)
+    limits = amounts(arguments, "budget")
+    orphaned = _read("--orphaned", TaskKeys.orphaned.form, arguments.orphaned) if arguments.orphaned else None
+    if orphaned is OnDeath.VERIFY and not verify:
+        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_COMMANDS}')
     return TaskPlan(
         id=_read("--id", TaskKeys.id.form, arguments.id),
         prompt=_prompt("--prompt", arguments.prompt),
@@ -70,7 +84,30 @@ def _task_of(arguments: Namespace) -> TaskPlan:
         files=tuple(dict.fromkeys(_read("--file", TaskKeys.files.form, arguments.file))),
         asks=arguments.approval == "merge",
         trust=_read("--trust", TaskKeys.trust.form, arguments.trust) if arguments.trust else AccessLevel.UNTRUSTED,
+        most_subtasks=_number("--max-subtasks", TaskKeys.max_subtasks, arguments.max_subtasks),
+        subtasks_ms=_number("--subtasks-timeout", TaskKeys.subtasks_timeout, arguments.subtasks_timeout),
+        caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
+        orphaned=orphaned,
     )
+
+
+def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
+    """Raise ``BadInput`` for limits that this fleet cannot keep: what is not metered from the start never is."""
+    if plan.caps != Caps() and budget is None:
+        raise BadInput("--budget-...: this fleet meters nothing, because its file has no budget")
+    for name, problem in problems_of(plan.caps, budget.share) if budget is not None else ():
+        raise BadInput(f"--budget-{name}: {problem}")
+
+
+def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
+    """Return how budgets are kept on this board; None if there are none. What purses limit they give a share of."""
+    purses = [entity.record for ref, entity in of.entities.items() if ref.startswith(job.PURSE)]
+    if not purses:
+        return None
+    share = begun.budget.share
+    for line in (line for each in purses for line in each.lines):
+        share = share.but(line.resource, line.share)
+    return Budget(Caps(), share, purses[0].period_ms, purses[0].charges_the_silent)
 
 
 def _read(option: str, form: Form[T], value: object) -> T:
@@ -82,7 +119,7 @@ def _read(option: str, form: Form[T], value: object) -> T:
         raise BadInput(f"{option}{place}: {refused}") from refused
 
 
-def _number(option: str, key: Key[int], value: int | None) -> int:
+def _number(option: str, key: Key[int], value: object) -> int:
     return key.default if value is None else _read(option, key.form, value)
 
 
@@ -111,10 +148,10 @@ def _must_run(commands: Commands) -> None:
             raise BadInput(f"--verify: found {program!r}, which cannot be run; accepted: {accepted}")
 
 
-def _must_fit(of: Aggregate, plan: TaskPlan) -> None:
-    """Raise ``BadInput`` unless what the task names is there, and itself is not."""
+def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
+    """Raise ``BadInput`` unless what the task names is there, and itself is not, nor was in an earlier run."""
     names = sorted(each.id for each in tasks_of(of))
-    taken = [each for each in names if each.casefold() == plan.id.casefold()]
+    taken = [each for each in (*names, *earlier) if each.casefold() == plan.id.casefold()]
     if taken:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
@@ -126,10 +163,16 @@ def _must_fit(of: Aggregate, plan: TaskPlan) -> None:
     must_be_there("role", [plan.role] if plan.role else [], sorted({role for each in seats for role in each.roles}))
 
 
-def _begun(db: str | None) -> Plan:
-    """Return what the fleet file said of all tasks when the log was begun."""
+def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, Ended]:
+    """Return what the fleet file said of all tasks when the log was begun, and how runs before that have ended.
+
+    Raises ``BadInput`` for a task that asks for a repository where there is none.
+    """
     with logs.peek(db) as store:
         fleet = json.loads(store.meta("meaning") or "{}").get("fleet", {})
+        merges, before = bool(store.meta("branch")), before_of(store).ended
+    if plan.orphaned is OnDeath.VERIFY and not merges:
+        raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     retry = fleet.get("retry", {})
     policy = replace(
         RETRIED_AS_OFTEN_AS_THE_TASK_SAYS,
@@ -137,7 +180,7 @@ def _begun(db: str | None) -> Plan:
         backoff_cap_ms=_meant(retry, RetryKeys.backoff_cap),
         fatal_retries=_meant(retry, RetryKeys.fatal_retries),
     )
-    return Plan(
+    begun = Plan(
         "",
         (),
         (),
@@ -146,7 +189,14 @@ def _begun(db: str | None) -> Plan:
         gates=_meant(fleet, FleetKeys.gates),
         orphaned=_meant(fleet, FleetKeys.orphaned),
         aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
+        budget=Budget(share=_share(fleet.get("budget", {}))),
     )
+    return begun, before
+
+
+def _share(said: Mapping[str, object]) -> Amounts:
+    money, tokens = (_meant(said, key) for key in (FleetBudgetKeys.session_usd, FleetBudgetKeys.session_tokens))
+    return Amounts(money or 0, tokens or 0, 0, 1)
 
 
 def _aborts(said: Mapping[str, object]) -> AbortPolicy:
@@ -190,7 +240,7 @@ def finish(arguments: Namespace) -> int:
             done = "it ends when its tasks are settled"
             yield Said("fleet", board.NAME, doors.REF, doors.LastTaskIn(arguments.reason), done)
         elif doors.REF in of.entities:
-            yield Refused("fleet", "was told so already: it takes no more tasks")
+            yield Refused("fleet", "was told so already: it ends when its tasks are settled")
         else:
             yield Refused("fleet", f"{REFUSED}it was begun without --watch, and ends when its tasks are settled")
 

@@ -1,21 +1,25 @@
 """Commands that ask a log: ``status``, ``tasks``, ``log``. They work while a fleet runs and when it does not."""
 
 import json
+import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from lifefold.core.fleet import board, system
 from lifefold.core.fleet import status as projection
-from lifefold.core.fleet import system
+from lifefold.core.fleet.remainder import is_over
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
 from lifefold.core.session import Usage
 from lifefold.core.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
-from lifefold.interpreters.cli.story import told
+from lifefold.interpreters.cli.chosen import Chosen, since
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.story import Happening, told
 from lifefold.interpreters.cli.words import (
     age,
     asked,
@@ -28,14 +32,16 @@ from lifefold.interpreters.cli.words import (
     spent,
     work_of,
 )
-from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.run.evidence import Evidence, look
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.leavings import Leavings
+from lifefold.interpreters.run.waits import Wait, read_waits
 from lifefold.interpreters.store import SqliteStore
 
 
 class _Seen(msgspec.Struct):
-    """A fleet as its log has it at a moment, and what was found of its processes."""
+    """A fleet as its log has it at a moment, and what was found of its processes and in the way of its agents."""
 
     store: SqliteStore
     agents: list[tuple[AgentStatus, Evidence | None]]
@@ -43,6 +49,9 @@ class _Seen(msgspec.Struct):
     waiting: tuple[Waiting, ...]
     account: Account
     runs: bool
+    is_over: bool
+    in_the_way: tuple[Wait, ...]
+    leavings: Leavings
 
 
 def status(arguments: Namespace) -> None:
@@ -62,7 +71,11 @@ def _look(store: SqliteStore) -> _Seen:
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
     tasks = projection.tasks(there) if there else ()
-    return _Seen(store, found, tasks, projection.waiting(there), account, runs)
+    goes_on = board.NAME in there and not board.finished(there[board.NAME])
+    in_the_way = read_waits(folder.waits) if goes_on else ()
+    return _Seen(
+        store, found, tasks, projection.waiting(there), account, runs, is_over(there), in_the_way, Leavings(store)
+    )
 
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
@@ -82,11 +95,20 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "fleet": seen.store.meta("fleet"),
         "log": str(seen.store.path),
         "runner": "running" if seen.runs else "not running",
+        "is_over": seen.is_over,
         "agents": agents,
         "tasks": counts,
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
+        "unmerged": {task: places for task in _open(seen) if (places := seen.leavings.of(task))},
+        "doubts": seen.leavings.doubts(_open(seen)),
+        "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
         **usage_json(spending.total),
     }
+
+
+def _open(seen: _Seen) -> list[str]:
+    """Return the tasks that are not closed."""
+    return [each.id for each in seen.tasks if each.state != State.CLOSED]
 
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
@@ -95,11 +117,13 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     others = [f"{count} {state}" for state, count in by_state(seen.tasks) if state != State.CLOSED]
     spending = seen.account.spending
     total = spent(spending.total)
-    runner = "a runner is at work" if seen.runs else "no runner"
+    runner = "a runner is at work" if seen.runs else "it is over" if seen.is_over else "no runner"
     far = ", ".join((f"{closed} of {len(seen.tasks)} tasks closed", *others))
     yield f"fleet {seen.store.meta('fleet')}: {runner}; {far}{f'; spent {total}' if total else ''}"
-    yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     now_ms = time.time_ns() // 1_000_000
+    yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
+    yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {line}" for line in seen.leavings.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
         (
@@ -170,15 +194,40 @@ def tasks(arguments: Namespace) -> None:
 
 
 def log(arguments: Namespace) -> None:
-    """Print every transition."""
+    """Print every transition, or those that concern some tasks or agents, or have happened since a time."""
+    since_ms = since(arguments.since, time.time_ns() // 1_000_000) if arguments.since else 0
+    chosen = Chosen(arguments.task, arguments.agent, since_ms)
+    ledger = Ledger(system)
     with logs.peek(arguments.db) as store:
-        happenings = [
-            happening
-            for decision in logs.decisions(store, Ledger(system))
-            for happening in told(decision.entry.stream, decision.reaction)
-        ]
-    if arguments.json:
-        print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
-        return
-    for happening in happenings:
-        print(happening.line())
+        happenings = [each for decision in logs.decisions(store, ledger) for each in _told(chosen, decision)]
+        _warn_or_refuse(chosen.missing(ledger.aggregates), may_come=arguments.follow)
+        if arguments.json and not arguments.follow:
+            print(json.dumps(msgspec.to_builtins([happening.event for happening in happenings]), indent=2))
+            return
+        line = _json_line if arguments.json else Happening.line
+        for happening in happenings:
+            print(line(happening))
+        if arguments.follow:
+            sys.stdout.flush()
+            for decision in logs.decisions_as_they_come(store, ledger, lambda of: is_over(of.aggregates)):
+                for happening in _told(chosen, decision):
+                    print(line(happening), flush=True)
+
+
+def _warn_or_refuse(missing: Iterable[str], *, may_come: bool) -> None:
+    """Raise ``BadInput`` for a name that is not there; only warn of it if it may come yet, as a part of a task does."""
+    for said in missing:
+        if not may_come:
+            raise BadInput(said)
+        print(f"warning: {said}", file=sys.stderr)
+
+
+def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
+    """Yield what is wanted of what an input came to."""
+    name, reaction = decision.entry.stream, decision.reaction
+    every = zip(told(name, reaction), reaction.transitions, strict=True)
+    return (happening for happening, step in every if chosen.takes(name, reaction, step))
+
+
+def _json_line(happening: Happening) -> str:
+    return msgspec.json.encode(happening.event).decode()

@@ -16,15 +16,13 @@ from lifefold.interpreters.cli.commands.deciding import nobody_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 from lifefold.interpreters.cli.words import clock_time, columns
-from lifefold.interpreters.fleet import forms
-from lifefold.interpreters.fleet.budget import MOST
-from lifefold.interpreters.fleet.forms import Form
+from lifefold.interpreters.fleet.budget import KEYS
 from lifefold.interpreters.fleet.values import RefusedError
 
 
 def budget(arguments: Namespace) -> int:
     """Print how budgets stand; or let more be spent."""
-    more = _more(arguments)
+    more = amounts(arguments, "add")
     if more != Amounts():
         return _raise(arguments, more)
     if arguments.reason or arguments.agent or arguments.task:
@@ -53,26 +51,19 @@ def _row(each: Balance) -> tuple[str, ...]:
     )
 
 
-_OPTIONS: Final[Mapping[Resource, tuple[str, Form[int]]]] = {
-    Resource.MONEY: ("usd", forms.MONEY),
-    Resource.TOKENS: ("tokens", forms.integer(1, MOST)),
-    Resource.TIME: ("time", forms.duration(1)),
-    Resource.SESSIONS: ("sessions", forms.integer(1, MOST)),
-}
-"""By what can be limited: what its option is called, and what it accepts."""
-
-
-def _more(arguments: Namespace) -> Amounts:
-    """Return how much more may be spent. Raises ``BadInput`` for what is no such amount."""
-    more = Amounts()
-    for resource, (name, form) in _OPTIONS.items():
-        written = getattr(arguments, f"add_{name}")
+def amounts(arguments: Namespace, beginning: str) -> Amounts:
+    """Return how much the options say that begin so, of everything. Raises ``BadInput`` for what is no such amount."""
+    found = Amounts()
+    for resource, key in KEYS.items():
+        option = f"{beginning}-{key.name}"
+        written = getattr(arguments, option.replace("-", "_"))
         if written is not None:
             try:
-                more = more.but(resource, form.parse(written if resource is Resource.TIME else _number(written)))
+                meaning = key.form.parse(written if resource is Resource.TIME else _number(written))
             except RefusedError as refused:
-                raise BadInput(f"--add-{name}: {refused}") from refused
-    return more
+                raise BadInput(f"--{option}: {refused}") from refused
+            found = found.but(resource, meaning or 0)
+    return found
 
 
 def _number(written: str) -> object:
@@ -109,7 +100,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
             return "nothing is limited in this fleet"
         return f"{_unlimited(of, ref)}; accepted: {known}"
     limited = {line.resource for line in entity.record.lines}
-    unlimited = [name for resource, (name, _) in _OPTIONS.items() if more.of(resource) and resource not in limited]
+    unlimited = [key.name for resource, key in KEYS.items() if more.of(resource) and resource not in limited]
     if unlimited:
         are = "are" if len(unlimited) > 1 or unlimited[0] in {"tokens", "sessions"} else "is"
         return f"its {' and '.join(unlimited)} {are} not limited"

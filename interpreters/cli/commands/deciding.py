@@ -108,7 +108,7 @@ def nobody_left(of: Aggregate) -> str:
     return f"{what}; {_BEGIN_ANEW}"
 
 
-_BEGIN_ANEW: Final = "nobody takes it in this log: put it into a fleet file, and run that with another --db"
+_BEGIN_ANEW: Final = "nobody takes it in this log; lifefold run FLEET.toml --again does what was not done"
 
 
 def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
@@ -135,7 +135,7 @@ def _rejection(each: job.Job, reason: str) -> Verdict:
             return approval.ApprovalRefused(reason), f"rejected: {again}"
         case State.DONE if each.stage is Stage.MERGE:
             return "it was approved, and is being merged; git revert undoes that"
-        case state if state in _CANCELLABLE:
+        case state if state in job.CANCELLABLE:
             return f"{_NOT_YET}; lifefold cancel {each.id} ends it"
         case _:
             return _NOT_ASKED.get(each.state, _NOT_YET)
@@ -148,14 +148,9 @@ _NOT_ASKED: Final[Mapping[State, str]] = {
     State.FAILED: "it waits for nobody's word; lifefold retry has it tried once more",
 }
 
-_CANCELLABLE: Final = frozenset(
-    state for each in job.machine.rows if each.event is task.Cancelled for state in each.sources or ()
-)
-"""The states in which a task can be cancelled, by its table (E16)."""
-
 
 def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
-    if each.state in _CANCELLABLE:
+    if each.state in job.CANCELLABLE:
         dependents = work_of(of).dependents.get(each.id, ())
         blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
         more = f"; blocked by that: {' '.join(blocked)}" if blocked else ""

@@ -1,14 +1,14 @@
 """The command that explains: ``why`` a task is where it is. What is said is a projection, ``core.fleet.why``.
 
-Two things are none, and are looked for here: whether a runner is at work, and whether the process of a session that the
-log believes in is there.
+Three things are none, and are looked for here: whether a runner is at work, whether the process of a session that the
+log believes in is there, and what the runner has found in somebody's way.
 """
 
 import json
 import shlex
 import time
 from argparse import Namespace
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -19,12 +19,14 @@ from lifefold.core.fleet.why.phrases import enumerated
 from lifefold.core.kernel import Recovered, replace
 from lifefold.core.task import State
 from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.words import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.run.evidence import look
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.leavings import Leavings
+from lifefold.interpreters.run.waits import read_waits
 from lifefold.interpreters.store import SqliteStore
 
 MOST_CAUSES: Final = 20
@@ -38,18 +40,26 @@ def why(arguments: Namespace) -> None:
         for decision in logs.decisions(store, ledger):
             story = _told(story, decision)
         if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
-            _explain_service(ledger, arguments, runs=store.is_written())
+            in_the_way = tuple(_in_the_way(store, ledger, {arguments.task}))
+            _explain_service(ledger, arguments, in_the_way, runs=store.is_written())
             return
         _must_be_there(ledger, arguments.task)
         said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
+        in_the_way = tuple(_in_the_way(store, ledger, _owners(ledger, said)))
+        leavings = Leavings(store)
+    open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
     if arguments.json:
         runner = "running" if runs else "not running"
-        print(json.dumps({**msgspec.to_builtins(said), "runner": runner, "doubts": doubts}, indent=2))
+        doubts += leavings.doubts(open_tasks)
+        places = [place for task in open_tasks for place in leavings.of(task)]
+        found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places}
+        print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
-    for line in lines(said, doubts, arguments.db):
+    lies = (f"{line[0].upper()}{line[1:]}." for line in leavings.lines(open_tasks))
+    for line in lines(said, (*in_the_way, *doubts, *lies), arguments.db):
         print(plain(line.encode()))
 
 
@@ -57,14 +67,16 @@ def _tasks(ledger: Ledger) -> Container[str]:
     return ledger.aggregates[board.NAME].entities
 
 
-def _explain_service(ledger: Ledger, arguments: Namespace, *, runs: bool) -> None:
+def _explain_service(ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str], *, runs: bool) -> None:
     now_ms = time.time_ns() // 1_000_000
     said = projection.explain_service(ledger.aggregates[f"{service.KIND}/{arguments.task}"], now_ms)
     if arguments.json:
         runner = "running" if runs else "not running"
-        print(json.dumps({**msgspec.to_builtins(said), "runner": runner}, indent=2))
+        print(json.dumps({**msgspec.to_builtins(said), "runner": runner, "in_the_way": in_the_way}, indent=2))
         return
     print(plain(said.sentence.encode()))
+    for line in in_the_way:
+        print(line)
     if not runs:
         print("No runner is at work, so nothing happens by itself: `lifefold run FLEET.toml` goes on.")
     if said.waits:
@@ -100,8 +112,21 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
             yield f"The log has a session of {said.owner} at work, but no process of it is there."
 
 
+def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
+    """Return who has a task in hand that this one does not go on without."""
+    concerned = {each.task for each in said.causes}
+    return {each.owner for each in status.tasks(ledger.aggregates) if each.id in concerned and each.owner}
+
+
+def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:
+    """Yield what a runner has found in the way of these agents, in a fleet that is not over."""
+    if not board.finished(ledger.aggregates[board.NAME]):
+        found = [each for each in read_waits(FleetFolder(store.path).waits) if each.agent in agents]
+        yield from (f"{line}." for line in awaited.in_the_way(found, time.time_ns() // 1_000_000))
+
+
 def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None) -> Iterator[str]:
-    """Yield what a person reads: the state, what of it is in doubt, the causes, the story, the ways on."""
+    """Yield what a person reads: the state, what is in doubt or in the way, the causes, the story, the ways on."""
     yield said.sentence
     yield from doubts
     causes = said.causes[1:]
@@ -129,7 +154,6 @@ _REMAINS_TO_BE_SAID: Final = {
     "send": ('"..."',),
     "reject": ("--reason", '"..."'),
     "trust": ("--promote", "--reason", '"..."'),
-    "budget": ("--add-...",),
 }
 """What only the person knows, by the command."""
 

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import traceback
 from argparse import Namespace
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,13 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet import status
+from lifefold.core.fleet import board, status
+from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.cli import awaited, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
+from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.recap import Recap
@@ -31,9 +33,11 @@ from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
+from lifefold.interpreters.run.leavings import Leavings
+from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
-from lifefold.interpreters.store import StoreError
+from lifefold.interpreters.store import SqliteStore, StoreError
 
 UNEXPECTED = 3
 
@@ -50,7 +54,10 @@ def run(arguments: Namespace) -> int:
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
-        return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live))
+        before = NONE_BEFORE
+        if arguments.again:
+            before, log = again(fleet, log)
+        return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live), before=before)
 
 
 def demo(arguments: Namespace) -> int:
@@ -100,10 +107,12 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None = None) -> int:
+def _run_and_tell(
+    fleet: Fleet, log: Path, show: Show, prepare: Prepare | None = None, before: Before = NONE_BEFORE
+) -> int:
     _calm_the_collector()
     try:
-        runner, account, verdict = anyio.run(_run, fleet, log, show, prepare)
+        runner, account, verdict = anyio.run(_run, fleet, log, show, prepare, before)
     except BadInput:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: say what is safe and what to do
@@ -112,13 +121,15 @@ def _run_and_tell(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None =
     return verdict
 
 
-async def _run(fleet: Fleet, log: Path, show: Show, prepare: Prepare | None) -> tuple[Runner, Account, Verdict]:
+async def _run(
+    fleet: Fleet, log: Path, show: Show, prepare: Prepare | None, before: Before
+) -> tuple[Runner, Account, Verdict]:
     clock, begins = WallClock(), not log.exists()  # noqa: ASYNC240 - before there is anything to wait for
     wrong = await unloadable(fleet)
     if wrong:
         raise BadInput("\n".join(wrong))
     try:
-        runner = await Runner.open(fleet, log, clock=clock)
+        runner = await Runner.open(fleet, log, clock=clock, before=before)
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
     except (StoreError, OtherFleetError, LogMismatchError, UnusableInterpreterError) as error:
@@ -201,24 +212,39 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
     print(f"\n{closed} of {len(tasks)} tasks closed; {f'spent {total}; ' if total else ''}the log is {log}")
-    for task in tasks:
-        if task.state != "CLOSED":
-            print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
+    with SqliteStore.peek(log) as store:
+        leavings, before = Leavings(store), before_of(store).ended
+    left = [task for task in tasks if task.state != "CLOSED"]
+    for task in left:
+        print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     for agent in status.agents(runner.aggregates):
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
     for name, message in runner.standing():
         print(f"  {name}: {message}")
-    for line in awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log)):
+    waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
+    for line in (*leavings.lines([task.id for task in left]), *waiting):
         print(f"  {line}")
     if runner.refused:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))
         print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")
+    for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
+        print(line)
+
+
+def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> Iterator[str]:
+    """Say how what is not done is gone on with."""
     if verdict is Verdict.LEFT:
-        fleet = runner.fleet
-        usual = logs.default_log(fleet.source, fleet.name)
-        elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
-        print(f"left before the end; to go on:  {this_command()} run {shlex.join((str(fleet.source), *elsewhere))}")
+        yield f"left before the end; to go on:  {command}"
+    elif remainder(runner.fleet.plan, ended(runner.aggregates[board.NAME], before)).tasks:
+        yield f"to do in a new log what was not done:  {command} --again"
+
+
+def _this_run(fleet: Fleet, log: Path) -> str:
+    """Return the command that runs this fleet with this log."""
+    usual = logs.default_log(fleet.source, fleet.name)
+    elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
+    return f"{this_command()} run {shlex.join((str(fleet.source), *elsewhere))}"
 
 
 def _of_the_store(error: BaseException) -> StoreError | None:

@@ -31,7 +31,7 @@ def simulate(arguments: Namespace) -> int:
     """Simulate a target with many seeds; return 0 if no promise is broken, else 1. Raises ``BadInput``."""
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
-    from lifefold.interpreters.simulate.soak import until_stopped  # noqa: PLC0415 - as above
+    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
     target = _named(arguments.target)
     faults, limits = _faults(arguments), Limits(until_ms=hours(arguments.hours))
@@ -71,7 +71,8 @@ def _tried(
 
 def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
     """Try seeds until stopped; return 1 if anything was found. Raises ``BadInput``."""
-    from lifefold.interpreters.simulate.soak import Folder, Soak, until_stopped  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.simulate.soak import Folder, Soak  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above
 
     if arguments.seeds or arguments.emit_test:
         raise BadInput(

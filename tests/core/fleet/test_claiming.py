@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from board_hand import ask, assigned, brief, close, fail, go, happened, make, opened, park, rest, say, split, states
 from lifefold.core import approval, task
 from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import board, seat
+from lifefold.core.fleet import board_promises, seat
 from lifefold.core.fleet.claiming import brief_of
 from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Created
@@ -83,7 +83,7 @@ def test_however_a_task_is_put_out_of_hand_its_rival_goes_on(end: str) -> None:
         assert assigned(of) == [("worker/bob", "T1")]
     else:
         assert of.record("task:T2").owner == "bob" or of.record("task:T1+1").owner == "bob"
-    assert board.rivals_take_turns(of.aggregate)
+    assert board_promises.rivals_take_turns(of.aggregate)
 
 
 def test_a_task_whose_rival_rests_is_not_kept_from_work() -> None:
@@ -120,7 +120,7 @@ def test_the_rivals_that_are_looked_up_are_the_tasks_that_overlap(files: list[tu
     found = {name: set(others) for name, others in work_of(of.aggregate).rivals.items()}
     for one in tasks:
         assert found.get(one.id, set()) == {
-            other.id for other in tasks if other is not one and board.overlap(one, other)
+            other.id for other in tasks if other is not one and board_promises.overlap(one, other)
         }
 
 
@@ -134,7 +134,7 @@ def test_the_rivals_that_are_looked_up_are_the_tasks_that_overlap(files: list[tu
 def test_a_folder_is_all_that_is_in_it_and_no_more(one: str, other: str, same: bool) -> None:  # noqa: FBT001 - drawn
     """A name that only begins alike is another one."""
     pair = make("T1", files=(one,)), make("T2", files=(other,))
-    assert board.overlap(*pair) is board.overlap(*reversed(pair)) is same
+    assert board_promises.overlap(*pair) is board_promises.overlap(*reversed(pair)) is same
 
 
 # One claim each

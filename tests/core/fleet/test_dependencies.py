@@ -23,7 +23,7 @@ from board_hand import (
     states,
 )
 from lifefold.core import task
-from lifefold.core.fleet import assignment, board, job, seat
+from lifefold.core.fleet import assignment, board_promises, job, seat
 from lifefold.core.kernel import Created, Reaction
 from lifefold.core.task import Stage
 from lifefold.effects import CancelTimer, StartTimer
@@ -216,7 +216,7 @@ def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> N
     assert [happened(of, name) for name in ("T1+1", "T1+1+2", "T1+3")] == [["Cancelled"]] * 3
     assert recalled(of) == [("worker/ann", assignment.Recalled("T1+1+2", 1, "T1+1 is cancelled"))]
     assert of.record("task:T1+3").reason == "T1 is cancelled"
-    assert board.view_agrees(of.aggregate)
+    assert board_promises.view_agrees(of.aggregate)
 
 
 def test_parts_that_take_turns_are_cancelled_before_anybody_gets_one() -> None:

@@ -115,6 +115,12 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(state: State) -> None:
             assert reached == ({target} if target else set()), (state, kind)
 
 
+def test_what_is_said_to_be_cancellable_is_what_the_table_has_cancelled() -> None:
+    """So whoever asks before he says it is told the same (E16)."""
+    cancelled = [line.split()[0] for line in TABLE.strip().splitlines() if line.split()[1] == "Cancelled"]
+    assert sorted(cancelled) == sorted(job.CANCELLABLE)
+
+
 def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     """In their order; what a board adds comes behind them. Some do a little more, none anything else."""
     document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]

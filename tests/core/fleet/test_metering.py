@@ -5,11 +5,15 @@ from fleet_worker import NAME, start, states
 from lifefold.core import session, session_profiles, task
 from lifefold.core.budget.amounts import Amounts, Caps
 from lifefold.core.fleet import assignment, intent, mailbox, meter, metering, seat
+from lifefold.core.kernel import replace
 
 SHARE = Amounts(microusd=100, tokens=1_000, time_ms=60_000, sessions=1)
 
 
-def working(share: Amounts = SHARE, *, keeps_time: bool = False) -> Hand:
+NO_LIMITS = session.Limits()
+
+
+def working(share: Amounts = SHARE, *, keeps_time: bool = False, limits: session.Limits = NO_LIMITS) -> Hand:
     """Return a worker that is spawning a session for a task, of which costs are counted."""
     of = Hand(
         NAME,
@@ -17,7 +21,7 @@ def working(share: Amounts = SHARE, *, keeps_time: bool = False) -> Hand:
             "intent": intent.Intent(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
-            "session": session_profiles.SupervisedSession(name="ann"),
+            "session": session_profiles.SupervisedSession(name="ann", limits=limits),
             meter.REF: meter.Meter(keeps_time=keeps_time),
         },
     )
@@ -73,6 +77,32 @@ def test_how_long_sessions_take_is_counted_where_time_is_limited() -> None:
         of.now_ms += 5_000
         end(of, session.Error("no")).elapse("session", "BackoffElapsed")
         assert told(of) == [(Amounts(time_ms=took_ms, sessions=1), True)]
+
+
+def test_no_session_is_charged_more_time_than_it_may_take() -> None:
+    """When the clock has jumped, or nobody was there when it ended, it has taken its time-out and its grace at most."""
+    limits = session.Limits(session_timeout_ms=60_000, grace_ms=5_000)
+    for later_ms, took_ms in ((64_000, 64_000), (86_400_000, 65_000), (-1, 0)):
+        of = start(working(keeps_time=True, limits=limits))
+        of.now_ms += later_ms
+        end(of, session.Error("no")).elapse("session", "BackoffElapsed")
+        assert told(of) == [(Amounts(time_ms=took_ms, sessions=1), True)]
+
+
+def test_a_session_that_begins_with_nothing_left_of_its_share_breaks_a_promise() -> None:
+    """Of whichever resource; what is not limited, and how many sessions there are, does not count."""
+    for spent, is_kept in (
+        (Amounts(), True),
+        (Amounts(99, 999, 59_999, 7), True),
+        (Amounts(microusd=100), False),
+        (Amounts(tokens=1_001), False),
+        (Amounts(time_ms=60_000), False),
+    ):
+        of = working().aggregate
+        known = of.entities[meter.REF]
+        having_spent = replace(known, record=replace(known.record, spent=spent))
+        begins = replace(of, entities=of.entities.set(meter.REF, having_spent))
+        assert metering.goes_on_with_something(begins) is is_kept, spent
 
 
 def test_no_other_session_of_a_claim_begins_when_its_share_is_used_up() -> None:

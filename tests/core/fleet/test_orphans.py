@@ -348,6 +348,13 @@ def small(policy: OnDeath) -> Any:
     return list(opening(Plan("orphans", (AgentPlan("ann", limits),), (it,)), 0))
 
 
+def test_of_a_fleet_that_may_have_orphans_it_is_asked_whether_they_stay_so() -> None:
+    """Of others there is nothing to be said."""
+    asked = {name: named(name).subject.properties for name in ("fleet", "fleet-orphans")}
+    assert asked["fleet"] == system.properties
+    assert asked["fleet-orphans"] == (*system.properties, *orphans.AT_LAST)
+
+
 @pytest.mark.parametrize("policy", [OnDeath.VERIFY, OnDeath.REQUEUE])
 def test_a_fleet_with_orphans_keeps_all_its_promises(policy: OnDeath) -> None:
     """Those of every fleet, and that no task stays an orphan; `lifefold check fleet-orphans` looks at a larger one."""

@@ -20,6 +20,7 @@ from lifefold.core.fleet import (
     TaskPlan,
     assignment,
     budgets,
+    departure,
     job,
     mailbox,
     opening,
@@ -27,7 +28,6 @@ from lifefold.core.fleet import (
     room,
     seat,
     why,
-    worker,
 )
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet.plan import purse_of
@@ -35,7 +35,7 @@ from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Created, Machine, Opened, Record, replace
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.effects import CancelSession, ForceStopSession
-from lifefold.interpreters.check import check
+from lifefold.interpreters.check import Report, check
 from lifefold.interpreters.check.targets import named
 from lost_rules import without
 
@@ -336,7 +336,7 @@ def test_a_recall_of_what_is_not_in_hand_is_harmless() -> None:
     """Late, or for another claim."""
     of = wanting()
     of.dismiss("board", "assignment", assignment.Recalled("T1", 2, "it makes room for X", DEADLINE_MS))
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
 
 
 def test_a_deadline_is_said_by_the_example_events() -> None:
@@ -390,22 +390,26 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     ("rule", "promise"),
     [
         ("make_room", "nobody works at what comes later while a task waits that he may take"),
-        pytest.param(
-            "take_away",
-            "who is asked to make room was at what it had to let go, and works at nothing",
-        ),
-        pytest.param(
-            "use_room",
-            "who is asked to make room was at what it had to let go, and works at nothing",
-        ),
-        pytest.param("leave_room", "whoever makes room is there"),
-        pytest.param(
-            "abandon",
-            "whoever has lost his task is free at last, or gone, however long his session would run",
-        ),
+        ("take_away", "who is asked to make room was at what it had to let go, and works at nothing"),
+        ("use_room", "who is asked to make room was at what it had to let go, and works at nothing"),
+        ("leave_room", "whoever makes room is there"),
     ],
 )
 def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
+    """Soon: not all states that there are need be looked at."""
+    assert promise in [each.name for each in lost(rule, states=3_000).broken()]
+
+
+def test_who_is_not_told_to_end_his_session_would_be_at_lost_work_for_ever() -> None:
+    """What never comes is known when all is looked at; people need say nothing for that."""
+    report = lost("abandon", commands=0)
+    assert not report.truncated
+    assert "whoever has lost his task is free at last, or gone, however long his session would run" in [
+        each.name for each in report.broken()
+    ]
+
+
+def lost(rule: str, **bounds: int) -> Report:
+    """Check the shipped question without a rule, within narrower bounds."""
     target = named("fleet-preempting")
-    bounds = replace(target.bounds, compared=0)
-    assert promise in [each.name for each in check(without(rule), opening=target.opening, bounds=bounds).broken()]
+    return check(without(rule), opening=target.opening, bounds=replace(target.bounds, compared=0, **bounds))

@@ -13,6 +13,7 @@ from lifefold.core.fleet import (
     Plan,
     TaskPlan,
     assignment,
+    departure,
     intent,
     mailbox,
     opening,
@@ -20,7 +21,6 @@ from lifefold.core.fleet import (
     restarts,
     seat,
     supervision,
-    worker,
 )
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet.supervision import State
@@ -79,7 +79,7 @@ def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
     assert (of.state("session"), of.state("supervision"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
     assert told(of) == [seat.RestartWanted()]
     of.give("mailbox", mailbox.LetterArrived("look"))
-    assert not worker.settled(of.aggregate)
+    assert not departure.settled(of.aggregate)
 
 
 def test_it_is_begun_anew_when_it_has_rested_without_errors_and_with_its_numbers() -> None:
@@ -112,7 +112,7 @@ def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
     assert of.effects(LogFatal) == [LogFatal(f"quarantined: {reason}")]
     assert told(of) == [seat.WorkerGone(f"quarantined: {reason}")]
     assert of.state("mailbox") == "Closed"
-    assert worker.settled(of.aggregate)
+    assert departure.settled(of.aggregate)
     seen = projection.agent_status(of.aggregate)
     assert (seen.supervision, seen.reason) == ("Quarantined", reason)
 
@@ -294,5 +294,5 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
 def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
     """What simulations hardly ever come to, the check does: a stop in the moment in which an agent is down."""
     target = named("fleet-restarts")
-    bounds = replace(target.bounds, states=20_000, compared=0)
+    bounds = replace(target.bounds, states=3_000, compared=0)
     assert promise in [each.name for each in check(without(rule), opening=target.opening, bounds=bounds).broken()]

@@ -7,10 +7,11 @@ import pytest
 from aggregate_hand import Hand
 from lifefold.core import process, session
 from lifefold.core.fleet import Plan, ServicePlan, duty, inbox, intent, invocation, opening, service, status, trigger
+from lifefold.core.fleet.service import rules
 from lifefold.core.kernel import Dispatch, Entity, InvalidMachine, Machine, Transition
 from lifefold.effects import AwaitTrigger, Begin, End, Every, LogFatal, NotifyProcess, RunSession, Tell
 from lifefold.interpreters.check import Bounds, check
-from lifefold.interpreters.check.questions import no_kill, one_message
+from lifefold.interpreters.check.bounded import one_message
 from lifefold.interpreters.check.targets import named
 from lost_rules import SERVICE, without
 from promised import proven, rebuilt
@@ -55,15 +56,22 @@ def test_a_row_that_is_lost_breaks_a_promise(name: str, place: int) -> None:
     assert report.broken() or report.missing, report
 
 
+NEVER_HERE: Final = {
+    "whoever works at what was taken from him hears of it, if what is begun is merged",
+    "whoever has lost his task is free at last, or gone, however long his session would run",
+}
+"""Promises about what is taken from somebody: never due in a fleet of one service."""
+
+
 @pytest.mark.parametrize("name", SERVICE)
 def test_a_rule_that_is_lost_breaks_a_promise_of_a_fleet_that_serves(name: str) -> None:
     """What waits is run, wishes bind, and whoever is down says so, because every rule is there."""
     life = process.Limits(restart_policy="on_failure", max_restarts=1, max_consecutive_failures=2)
     served = ServicePlan("web", life, triggers=(Every(1),), takes_messages=True)
     plan = Plan("serving", (), (), watch=True, services=(served,))
-    bounds = Bounds(within={"inbox": one_message, "intent": no_kill}, commands=2, states=6_000, compared=0)
+    bounds = Bounds(within={"inbox": one_message}, commands=2, states=1_500, compared=0)
     report = check(without(name), opening=tuple(opening(plan, 0)), bounds=bounds)
-    assert report.broken(), report
+    assert {each.name for each in report.broken()} - NEVER_HERE, report
 
 
 # What waits
@@ -304,4 +312,4 @@ def test_a_run_that_ends_when_its_service_is_down_counts_no_more() -> None:
         for state in (invocation.State.RUNNING, invocation.State.IDLE)
     )
     ended = Transition("invocation", before, after, session.SessionExited(session.Error("no")), 0, "runner", ())
-    assert list(service.end.follow(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]
+    assert list(rules.end.follow(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]

@@ -32,6 +32,7 @@ from lifefold.core.fleet import (
     Plan,
     TaskPlan,
     board,
+    board_promises,
     job,
     opening,
     promises,
@@ -334,4 +335,4 @@ def test_what_is_looked_up_of_trust_is_what_the_seats_and_tasks_are() -> None:
     ask(of, "bob")
     for event in (seat.Promoted(), seat.Demoted(), seat.Promoted(), seat.Violated()):
         of.give("seat:bob", event)
-        assert board.view_agrees(of.aggregate)
+        assert board_promises.view_agrees(of.aggregate)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fleet_driver import CODEC, Driver, effects_of
 from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, seat, system, worker
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, board, board_promises, departure, seat, system
 from lifefold.core.fleet.work import work_of
 from lifefold.core.kernel import Aggregate, Overview, Property, Reaction, Scene, digest, react, replace
 from lifefold.core.kernel.property import Temper
@@ -61,7 +61,7 @@ def check_view(name: str, reaction: Reaction) -> None:
     """Hold the board's view against what is found again without it, after every input."""
     if name == "board":
         of = reaction.aggregate
-        assert board.view_agrees(of)
+        assert board_promises.view_agrees(of)
         waiting = work_of(of).waiting
         since = [of.entities[ref].entered_ms for ref in waiting]
         assert since == sorted(since), "the seats wait in their order"
@@ -90,7 +90,7 @@ def check_promises(aggregates: Mapping[str, Aggregate], name: str, reaction: Rea
 def check_claims(name: str, reaction: Reaction) -> None:
     """Nobody waits while there is something ready: claims are made at once."""
     if name == "board":
-        assert board.nobody_waits_beside_work(reaction.aggregate)
+        assert board_promises.nobody_waits_beside_work(reaction.aggregate)
 
 
 def finished(driver: Driver) -> None:
@@ -105,8 +105,8 @@ def finished(driver: Driver) -> None:
     assert not present
     for agent in driver.plan.agents:
         mine = driver.aggregates[f"worker/{agent.name}"]
-        assert worker.settled(mine)
-        assert worker.quiet(mine)
+        assert departure.settled(mine)
+        assert departure.quiet(mine)
     owned = [record for record in tasks if record.owner and record.state is not task.State.CLOSED]
     assert owned == []
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 import pytest
 from pyrsistent import pmap
 
+from lifefold.core.budget.account import Account
+from lifefold.core.budget.amounts import Resource
 from lifefold.core.fleet import assignment, budgets, intent, job, purse, seat, why
 from lifefold.core.fleet.why import phrases
 from lifefold.core.fleet.why.now import SENTENCES
@@ -79,6 +81,7 @@ def said(of: why.Scene, told: why.Story | None = None) -> str:
 
 
 OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
+SHORT = (purse.Line(Resource.MONEY, 10, Account(cap=5)), purse.Line(Resource.SESSIONS, 1, Account(cap=2)))
 PAUSED = intent.Intent(intent.State.PAUSE, "lunch")
 
 
@@ -461,6 +464,68 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         "T1 is given to the next agent that is free and may take it.",
         [("resume", "bob"), ("cancel", "T1")],
     ),
+    "open, all paused": (
+        scene(
+            make(),
+            seats={"ann": seat.Seat(), "bob": seat.Seat()},
+            workers=(worker("ann", intent=PAUSED), worker("bob", intent=PAUSED)),
+        ),
+        "T1 goes on when a person resumes ann or bob.",
+        [("resume", "ann"), ("resume", "bob"), ("cancel", "T1")],
+    ),
+    "open, the fleet's budget spent": (
+        scene(make(), purses={budgets.FLEET: purse.Purse(purse.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        "T1 goes on when the fleet's budget is filled anew, in 2 h, or when a person lets more be spent.",
+        [("budget", "--add-sessions ..."), ("cancel", "T1")],
+    ),
+    "open, its budget set aside": (
+        scene(make(), purses={budgets.of_task("T1"): purse.Purse(purse.State.HELD, lines=SHORT)}),
+        (
+            "T1 goes on when what is set aside of the budget of T1 is settled, and something is left of it,"
+            " or when a person lets more be spent."
+        ),
+        [("budget", "--task T1 --add-usd ..."), ("cancel", "T1")],
+    ),
+    "open, one paused and one without money": (
+        scene(
+            make(),
+            seats={"ann": seat.Seat(), "bob": seat.Seat()},
+            workers=(worker("ann", intent=PAUSED),),
+            purses={budgets.of_agent("bob"): purse.Purse(purse.State.SPENT, period_ms=NOW_MS + 60_000)},
+        ),
+        (
+            "T1 goes on when a person resumes ann, or when the budget of bob is filled anew, in 1 min,"
+            " or when a person lets more be spent."
+        ),
+        [("resume", "ann"), ("budget", "--agent bob --add-sessions ..."), ("cancel", "T1")],
+    ),
+    "done, and all paused": (
+        scene(make(State.DONE, stage=Stage.MERGE), seats={"ann": seat.Seat()}, workers=(worker("ann", intent=PAUSED),)),
+        "T1 goes on when a person resumes ann.",
+        [("resume", "ann")],
+    ),
+    "done, and the budget spent": (
+        scene(make(State.DONE, stage=Stage.MERGE), purses={budgets.FLEET: purse.Purse(purse.State.SPENT)}),
+        "T1 is given to the next agent that is free, to merge it.",
+        [],
+    ),
+    "worked at, within a time": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", session=Session(limits=Limits(session_timeout_ms=60_000))),),
+        ),
+        "T1 goes on when a session of ann has ended; each is ended after 1 min at the latest.",
+        [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "blocked, the fleet's budget spent": (
+        scene(
+            make(State.BLOCKED, lacks=budgets.FLEET),
+            make(State.OPEN, "T0"),
+            purses={budgets.FLEET: purse.Purse(purse.State.SPENT, lines=SHORT)},
+        ),
+        "T1 goes on when a person lets more be spent.",
+        [("budget", "--add-usd ..."), ("cancel", "T1")],
+    ),
     "open, nobody left that may take it": (
         scene(make(role="cook"), seats={"ann": ANN_IS_AT_T0, "bob": seat.Seat(seat.State.GONE, roles=("cook",))}),
         "Nothing moves T1 on: no agent is left that may take it.",
@@ -488,7 +553,7 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
             make(State.IN_PROGRESS, **OWNED),
             workers=(worker("ann", intent=PAUSED, session=Session(limits=Limits(session_timeout_ms=60_000))),),
         ),
-        "T1 goes on when a session of ann has ended; each is ended after 1 min at the latest.",
+        "T1 goes on when a person resumes ann.",
         [("resume", "ann"), ("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
     ),
     "done": (scene(make(State.DONE, **OWNED)), "T1 goes on by itself when ann has brought it home.", []),
@@ -537,6 +602,12 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
 }
 
 
+def test_an_agent_that_has_spent_its_budget_is_not_said_to_wait_for_work() -> None:
+    """It waits for money."""
+    of, _, _ = ONWARD["open, one paused and one without money"]
+    assert said(of).endswith("ann is paused (lunch) and bob's own budget is spent, and filled anew in 1 min.")
+
+
 @pytest.mark.parametrize("name", ONWARD)
 def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> None:
     """By itself, and by what a person can say: nobody is told to retry what only waits."""
@@ -546,7 +617,7 @@ def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> Non
     assert [(way.command, way.to) for way in told.ways] == commands
 
 
-ANEW = "To have it done, put it into a fleet file, and run that with another log."
+ANEW = "To have it done, run the fleet file that has it with --again: that begins a new log."
 HOME = {"ann": seat.Seat(seat.State.GONE, reason="no work is left")}
 
 OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
@@ -574,7 +645,7 @@ OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         ),
         (
             "Nothing moves T2 and T3 on: all agents have stopped for good. "
-            "To have them done, put them into a fleet file, and run that with another log."
+            "To have them done, run the fleet file that has them with --again: that begins a new log."
         ),
         [("cancel", "T1")],
     ),

@@ -17,7 +17,7 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
+from lifefold.core.fleet import assignment, departure, intent, mailbox, seat
 from lifefold.core.kernel import Phase
 from lifefold.effects import LogFatal
 
@@ -114,7 +114,7 @@ def test_an_agent_that_never_can_make_a_place_stops_and_says_why() -> None:
     assert of.effects(LogFatal) == [
         LogFatal("consecutive_errors 1 of 1; the last was Error(no place for T1: no branch)")
     ]
-    assert worker.settled(of.aggregate)
+    assert departure.settled(of.aggregate)
 
 
 def test_a_session_that_starts_forgets_the_places_that_could_not_be_made() -> None:
@@ -194,7 +194,7 @@ def test_an_agent_that_suspends_itself_for_ever_comes_to_an_end() -> None:
 def test_a_hold_meets_a_suspended_session_at_rest() -> None:
     """Nothing has to end any more; the next run goes on with the claim."""
     of = exit_with(running(), session.Suspended(asked=True)).give("intent", intent.HoldWanted())
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     of.elapse("session", "BackoffElapsed")
     assert of.begun() == []
     assert of.give("intent", intent.RunWanted()).begun() == ["RunSession"]

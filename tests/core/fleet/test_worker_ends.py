@@ -7,7 +7,7 @@ import pytest
 from aggregate_hand import Hand
 from fleet_worker import cooling, merging, preparing, running, spawning, states, verifying, wanting
 from lifefold.core import session
-from lifefold.core.fleet import assignment, intent, seat, worker
+from lifefold.core.fleet import assignment, departure, intent, seat
 from lifefold.core.kernel import IllegalTransition, Step
 from lifefold.effects import ForceStopSession, Tell
 
@@ -83,7 +83,7 @@ def test_a_runner_that_leaves_holds_who_drains_and_the_next_one_lets_it_drain() 
     of = running().give("intent", DRAIN).give("intent", intent.HoldWanted())
     of.report("session", "RunSession", session.SessionExited(session.Error("interrupted")))
     assert (of.state("session"), of.state("intent")) == ("BuildingPrompt", "Hold")
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     of.give("intent", intent.RunWanted())
     assert (of.state("session"), of.state("intent"), of.record("intent").reason) == ("Spawning", "Drain", "enough")
 

@@ -22,7 +22,7 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, mailbox, seat, worker
+from lifefold.core.fleet import assignment, departure, intent, mailbox, seat
 from lifefold.core.kernel import Event, Phase
 from lifefold.effects import End
 
@@ -35,7 +35,7 @@ def test_a_hold_interrupts_what_runs_and_starts_nothing_new() -> None:
     assert states(of) == ("Interrupting", "Working")
     exit_with(of, session.Error("cancelled"))
     assert states(of) == ("BuildingPrompt", "Working")
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     assert of.record("session").total_errors == 0
     of.give("intent", intent.RunWanted())
     assert states(of) == ("Spawning", "Working")
@@ -67,7 +67,7 @@ def test_a_hold_where_nothing_runs_changes_nothing_but_the_intent(
 ) -> None:
     """What was under way stays under way; nothing is asked for twice."""
     of = make().give("intent", intent.HoldWanted())
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     of.give("intent", intent.RunWanted())
     assert (states(of), of.told(), of.begun()) == (resumed, [], [])
 
@@ -103,10 +103,10 @@ def test_a_worker_that_is_paused_before_it_has_begun_gives_its_task_back_and_wan
 def test_a_held_worker_that_is_done_asks_for_nothing_until_it_is_resumed() -> None:
     """The merge goes on, and then it is quiet."""
     of = merging().give("intent", intent.HoldWanted())
-    assert not worker.quiet(of.aggregate)
+    assert not departure.quiet(of.aggregate)
     of.report("assignment", "MergeWork", assignment.Merged())
     assert states(of) == ("BuildingPrompt", "Idle")
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     of.give("intent", intent.RunWanted())
     assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
 
@@ -142,13 +142,13 @@ def test_a_stop_at_any_moment_leaves_nothing_running(name: str) -> None:
     assert of.told()[-1] == ("board", "seat:ann", seat.WorkerGone("enough"))
     for ref, entity in of.aggregate.entities.items():
         for part in entity.running:
-            assert not worker.settled(of.aggregate)
-            assert not worker.quiet(of.aggregate)
+            assert not departure.settled(of.aggregate)
+            assert not departure.quiet(of.aggregate)
             assert part.phase is Phase.ENDING
             of.confirm(ref, part.slot)
             assert of.told() == []
-    assert worker.settled(of.aggregate)
-    assert worker.quiet(of.aggregate)
+    assert departure.settled(of.aggregate)
+    assert departure.quiet(of.aggregate)
 
 
 @pytest.mark.parametrize("end", [intent.StopWanted("enough"), session.FatalError("the disk is gone")])
@@ -156,14 +156,14 @@ def test_a_stop_during_a_verification_waits_for_its_outcome_and_for_the_merge(en
     """Work that is done is brought home, and its result counts; only then is the worker gone."""
     of = verifying().give("intent" if isinstance(end, intent.StopWanted) else "session", end)
     assert (states(of), of.told(), of.effects(End)) == (("Stopped", "Verifying"), [], [])
-    assert not worker.settled(of.aggregate)
-    assert not worker.quiet(of.aggregate)
+    assert not departure.settled(of.aggregate)
+    assert not departure.quiet(of.aggregate)
     of.report("assignment", "VerifyWork", assignment.Verified())
     assert (states(of), of.begun()) == (("Stopped", "Merging"), ["MergeWork"])
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
     assert [event for _, _, event in of.told()][:1] == [task.Verified(2, "c0ffee")]
     assert [type(event) for _, _, event in of.told()] == [task.Verified, seat.WorkerGone]
-    assert worker.settled(of.aggregate)
+    assert departure.settled(of.aggregate)
 
 
 def test_work_that_a_stopped_worker_s_verification_refuses_has_failed() -> None:
@@ -182,13 +182,13 @@ def test_a_stop_during_a_merge_waits_for_its_outcome(outcome: str) -> None:
     of = merging().give("intent", intent.StopWanted("enough"))
     assert (states(of), of.told()) == (("Stopped", "Merging"), [])
     assert of.effects(End) == []
-    assert not worker.settled(of.aggregate)
-    assert not worker.quiet(of.aggregate)
+    assert not departure.settled(of.aggregate)
+    assert not departure.quiet(of.aggregate)
     merged = outcome == "merged"
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee") if merged else assignment.Conflicted("x"))
     told = task.Verified(2, "c0ffee") if merged else task.Rejected(2, "x")
     assert of.told() == [("board", "task:T1", told), ("board", "seat:ann", seat.WorkerGone("enough"))]
-    assert worker.settled(of.aggregate)
+    assert departure.settled(of.aggregate)
 
 
 def test_a_stop_is_for_good() -> None:

@@ -18,7 +18,7 @@ from fleet_worker import (
     verifying,
 )
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, seat, worker
+from lifefold.core.fleet import assignment, departure, intent, seat
 from lifefold.effects import CancelSession, End
 
 RECALL = assignment.Recalled("T1", 2, "not any more")
@@ -104,4 +104,4 @@ def test_a_stopped_worker_whose_task_is_recalled_while_it_is_verified_is_gone() 
     assert (states(of), of.told()) == (("Stopped", "Idle"), [("board", "seat:ann", seat.WorkerGone("enough"))])
     of.confirm("assignment", "VerifyWork")
     assert of.told() == []
-    assert worker.settled(of.aggregate)
+    assert departure.settled(of.aggregate)

@@ -7,7 +7,7 @@ import pytest
 from aggregate_hand import Hand
 from fleet_worker import BRIEF, exit_with, interrupting, opened, preparing, running, start, states, verifying, wanting
 from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, job, seat, worker
+from lifefold.core.fleet import assignment, departure, intent, job, seat, worker_promises
 from lifefold.core.kernel import replace
 from lifefold.core.task import Stage
 from lifefold.effects import Begin, MergeWork, ParkWork
@@ -42,7 +42,7 @@ def test_verified_work_that_a_person_has_to_agree_to_is_parked_and_the_worker_wa
     of = parking()
     assert [each.activity for each in of.effects(Begin) if isinstance(each, Begin)] == [ParkWork("T1", 2, "do it")]
     assert states(of) == ("SessionComplete", "Parking")
-    assert not worker.quiet(of.aggregate)
+    assert not departure.quiet(of.aggregate)
     of.report("assignment", "ParkWork", assignment.Parked())
     assert of.told()[0] == ("board", "task:T1", job.Parked(2))
     assert of.told()[-1] == ("board", "seat:ann", seat.WorkWanted())
@@ -113,7 +113,7 @@ def test_no_session_begins_while_what_is_left_of_a_task_is_brought_home() -> Non
     for of in (whole_verifying(), given(MERGE)):
         of.give("intent", intent.PauseWanted()).give("intent", intent.ResumeWanted())
         assert (of.state("session"), of.begun(), of.told()) == ("BuildingPrompt", [], [])
-        assert worker.goes_on_when_home(of.aggregate)
+        assert worker_promises.goes_on_when_home(of.aggregate)
 
 
 # Pauses
@@ -125,7 +125,7 @@ def test_a_pause_interrupts_what_runs_and_lasts_until_people_end_it() -> None:
     assert states(of) == ("Interrupting", "Working")
     exit_with(of, session.Error("cancelled"))
     assert (states(of), of.record("session").total_errors) == (("BuildingPrompt", "Working"), 0)
-    assert worker.quiet(of.aggregate)
+    assert departure.quiet(of.aggregate)
     assert of.refuse("intent", intent.RunWanted()).kind == "illegal"
     assert of.give("intent", intent.ResumeWanted()).begun() == ["RunSession"]
 
@@ -146,7 +146,7 @@ def test_whoever_rests_brings_home_what_is_done_and_begins_nothing(rest: type[in
     of.report("assignment", "VerifyWork", assignment.Verified())
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
     assert of.told() == [("board", "task:T1", task.Verified(2, "c0ffee"))]
-    assert (states(of), worker.quiet(of.aggregate)) == (("BuildingPrompt", "Idle"), True)
+    assert (states(of), departure.quiet(of.aggregate)) == (("BuildingPrompt", "Idle"), True)
 
 
 @pytest.mark.parametrize("rest", [intent.PauseWanted, intent.HoldWanted])

@@ -17,11 +17,14 @@ from lifefold.core.kernel import (
     Event,
     Opened,
     Phase,
+    Property,
     Recovered,
+    Scene,
     State,
     System,
     Transition,
     View,
+    always,
     rule,
 )
 from lifefold.core.kernel.reaction import MACROSTEP_LIMIT
@@ -393,6 +396,18 @@ def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> 
     seen.clear()
     assert taken(of, aggregate, PULL).aggregate.views["rings"] == 3
     assert seen == [1, 2, 3]
+
+
+def test_a_system_that_promises_more_is_the_same_in_all_else() -> None:
+    """And the one that it was made of promises no more than before."""
+    of, _ = tower(fade)
+    quiet: Property[Scene] = always("nothing is under way", lambda scene: not scene.in_flight)
+    small: Property[Scene] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
+    system = System("country", of, properties=(quiet,))
+    more = system.promising(small)
+    assert (more.name, more.properties) == ("country", (quiet, small))
+    assert system.properties == (quiet,)
+    assert more.type_of("tower").rules == of.rules
 
 
 def test_a_system_finds_the_type_of_an_aggregate_by_its_kind() -> None:

@@ -132,6 +132,17 @@ def test_what_is_written_is_said(arguments: tuple[str, ...], capsys: pytest.Capt
     assert err.splitlines() == ["written: of/x.out"]
 
 
+def test_a_certificate_makes_the_folders_on_the_way_to_it_and_a_test_does_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What hours have proven is not lost for want of a folder, and that is documented."""
+    assert main(["check", "doors:machine", "--certificate", "new/deep/"]) == 0
+    (written,) = Path("new/deep").iterdir()
+    assert f"written: {written}" in capsys.readouterr().out
+    assert main(["check", *EMIT[:-1], "other/x.out"]) == 2
+    assert not Path("other").exists()
+
+
 def test_two_targets_do_not_share_a_certificate(capsys: pytest.CaptureFixture[str]) -> None:
     """Also where a folder would give both the same name."""
     Path("of").mkdir()

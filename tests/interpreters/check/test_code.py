@@ -34,6 +34,11 @@ def test_the_module_that_a_table_stands_in_is_always_among_them(name: str) -> No
     assert found <= code_of(named(name)).keys()
 
 
+def test_the_module_of_a_system_is_among_them_also_if_more_is_promised_of_it() -> None:
+    """A question may have promises of its own."""
+    assert "lifefold.core.fleet" in code_of(named("fleet-orphans"))
+
+
 def test_who_only_imports_a_machine_may_change_without_its_certificate() -> None:
     """The profiles of a session have names for it, and are none of its code."""
     assert "lifefold.core.session_profiles" not in code_of(named("session"))

@@ -389,6 +389,28 @@ def test_promises_that_a_question_adds_are_in_the_test_that_is_written(monkeypat
     assert _tested()[0] == "failed"
 
 
+@pytest.mark.usefixtures("folder")
+def test_promises_that_a_question_adds_to_a_system_are_in_the_test_that_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As those of a machine are."""
+    promised = 'always("nobody hears anything", lambda scene: not scene.in_flight)'
+    Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({promised},)\n")
+    monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
+    shipped = named("fleet")
+    bounds = Bounds(commands=0, states=100, compared=0)
+    questions = {"fleet": Question(opening=shipped.opening, bounds=bounds, promises=(("kilns", "MORE"),))}
+    monkeypatch.setattr("lifefold.interpreters.check.targets.QUESTIONS", questions)
+    target = named("fleet")
+    report = check(target.subject, opening=target.opening, bounds=bounds)
+    (broken,) = (each for each in report.verdicts if each.name == "nobody hears anything")
+    written, without = emitted([(target, msgspec.structs.replace(report, verdicts=(broken,)))])
+    assert without == ()
+    assert 'Retrace(systems()["fleet"].promising(*MORE), [' in written
+    Path("test_found.py").write_text(written)
+    assert _tested()[0] == "failed"
+
+
 class Colour(Enum):
     RED = "red"
 

@@ -35,12 +35,12 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import Tell
 from lifefold.interpreters.check import Bounds, Outcome, check
+from lifefold.interpreters.check.bounded import one_letter
 from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.graph import Graph, explore
 from lifefold.interpreters.check.house import House
 from lifefold.interpreters.check.plain import Plain
 from lifefold.interpreters.check.question import Judge
-from lifefold.interpreters.check.questions import one_letter
 from lifefold.interpreters.check.symmetry import NotAlike, Renaming, Symmetry
 from lifefold.interpreters.cli.app import main
 from random_machines import RINGS, Go, Push, Ring, machines

@@ -8,10 +8,14 @@ import pytest
 
 from fleet_log import ME, FleetLog, folded, said
 from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, TaskPlan, doors, job, seat
+from lifefold.core.budget.amounts import Amounts, Resource
+from lifefold.core.fleet import AgentPlan, Budget, Caps, TaskPlan, doors, job, purse, seat
 from lifefold.core.kernel import Created
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.cli.app import main
+from lifefold.interpreters.fleet.budget import TaskBudgetKeys
+from lifefold.interpreters.fleet.keys import keys_of
+from lifefold.interpreters.fleet.tasks import TaskKeys
 
 T1 = TaskPlan("T1", "do it", max_retries=0, most_subtasks=3)
 T2 = TaskPlan("T2", "do that")
@@ -208,3 +212,70 @@ def test_a_document_that_describes_no_parts_is_bad_input(
     file = log.with_name("parts.json")
     file.write_text(text)
     assert complaint in tell(log, capsys, "split", "T1", "--claim", "1", "--json", str(file), code=2)
+
+
+def test_every_key_that_a_fleet_file_has_for_a_task_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:
+    """A prompt's file is the shell's business; what several are written with is an option for one."""
+    with pytest.raises(SystemExit):
+        main(["task", "add", "--help"])
+    said_there = capsys.readouterr().out
+    keys = set(keys_of(TaskKeys)) - {"prompt_file", "files"} | {"file"}
+    keys |= {f"budget_{name}" for name in keys_of(TaskBudgetKeys)}
+    assert {key for key in keys if f"--{key.replace('_', '-')} " not in said_there} == set()
+
+
+BUDGET = Budget(Caps(microusd=9_000_000), Amounts(microusd=1_000_000, sessions=1), 60_000, charges_the_silent=True)
+MEANING = json.dumps({"fleet": {"budget": {"session_tokens": 50}}})
+
+
+def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A purse is on the board before the task is; what a claim is given, and when it is filled anew, is the fleet's."""
+    FleetLog(log, T1, budget=BUDGET, meaning=MEANING)
+    words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue"
+    printed = tell(log, capsys, *words.split(), "--budget-usd", "2.5", "--budget-tokens", "100")
+    assert printed.splitlines()[0].startswith("budget of T3: limited;")
+    assert printed.splitlines()[1].startswith("T3: added;")
+    of = folded(log)
+    record: job.Job = of.record("board", "task:T3")
+    assert (record.most_subtasks, record.subtasks_ms, record.orphaned) == (4, 7_200_000, task.OnDeath.REQUEUE)
+    money: purse.Purse = of.record("board", "purse:task/T3")
+    assert [(line.resource, line.share, line.account.cap) for line in money.lines] == [
+        (Resource.MONEY, 1_000_000, 2_500_000),
+        (Resource.TOKENS, 50, 100),
+    ]
+    assert (money.period_ms, money.charges_the_silent) == (60_000, True)
+    assert [told.entity for told in said(log)] == ["purse:task/T3", "task:T3"]
+    assert "task T3" in tell(log, capsys, "budget")
+
+
+BAD_LIMITS = {
+    "money": (["--budget-usd", "much"], '--budget-usd: found "much"'),
+    "less than a share": (["--budget-usd", "0.5"], "--budget-usd: found 0.5; accepted: at least what a session"),
+    "not metered": (["--budget-time", "2h"], "--budget-time: it is not said how much"),
+    "subtasks": (["--max-subtasks", "-1"], "--max-subtasks: found -1"),
+    "subtasks time": (["--subtasks-timeout", "long"], '--subtasks-timeout: found "long"'),
+    "orphaned": (["--orphaned", "bury"], '--orphaned: found "bury"'),
+    "nothing to verify": (["--orphaned", "verify"], "for a task with commands in verify"),
+    "no repository": (["--orphaned", "verify", "--verify", "true"], "in a fleet with a repository"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LIMITS)
+def test_limits_that_no_fleet_file_could_have_are_refused(
+    log: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """By the words in which a fleet file is refused."""
+    FleetLog(log, T1, budget=BUDGET)
+    words, complaint = BAD_LIMITS[name]
+    assert complaint in tell(log, capsys, "task", "add", "--id", "N", "--prompt", "x", *words, code=2)
+    assert said(log) == []
+
+
+def test_a_fleet_that_meters_nothing_takes_no_limits(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody would ever learn what was spent."""
+    FleetLog(log, T1)
+    words = ["task", "add", "--id", "N", "--prompt", "x", "--budget-sessions", "2"]
+    assert "this fleet meters nothing, because its file has no budget" in tell(log, capsys, *words, code=2)
+    assert said(log) == []

@@ -148,9 +148,10 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
     ground.run()
     status = ground.json("status")
     assert list(status) == [
-        "fleet", "log", "runner", "agents", "tasks", "waiting", "cost_usd", "input_tokens", "output_tokens",
+        "fleet", "log", "runner", "is_over", "agents", "tasks", "waiting", "unmerged", "doubts", "in_the_way",
+        "cost_usd", "input_tokens", "output_tokens",
     ]  # fmt: skip
-    assert (status["waiting"], status["cost_usd"]) == ([], None)
+    assert (status["waiting"], status["cost_usd"], status["is_over"]) == ([], None, True)
     assert (status["fleet"], status["runner"], status["tasks"]) == ("ground", "not running", {"CLOSED": 1})
     agent = status["agents"][0]
     assert {"name", "intent", "state", "since_ms", "task", "session_seq", "attempt", "timer", "process"} <= agent.keys()

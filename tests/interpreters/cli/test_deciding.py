@@ -240,7 +240,7 @@ def test_when_everybody_has_gone_home_nothing_is_promised_that_nobody_will_do(lo
     FleetLog(log, T1).failed("T1")
     printed = tell("retry T1", 2)
     assert "all tasks were settled, and everybody has gone home" in printed
-    assert "another --db" in printed
+    assert "lifefold run FLEET.toml --again" in printed
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
     gone.happens("board", "seat:bob", seat.WorkerGone("enough"))
     assert main(["approve", "--db", str(gone.path)]) == 2

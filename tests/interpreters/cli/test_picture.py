@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from fleet_ground import Ground
 from lifefold.core import session
 from lifefold.core.fleet import inbox, intent, status
-from lifefold.core.kernel import Envelope, Reaction, Refusal
+from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
@@ -272,3 +272,51 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
         """Say nothing."""
 
     anyio.run(drawing_when, ground, is_so, act, ignore)
+
+
+@pytest.mark.parametrize(("width", "height"), [(100, 40), (60, 20), (50, 20)])
+def test_two_long_names_that_begin_alike_are_told_apart(tmp_path: Path, width: int, height: int) -> None:
+    """They are cut in their middle, agents' names last of all."""
+    tasks = [f"plain-{'x' * 50}-{n}" for n in (1, 2)]
+    ground = Ground(tmp_path).prepare(*tasks, agents=2, repository=False)
+    ground.fleet.write_text(ground.fleet.read_text().replace('name = "agent"', f'name = "{"agent-" * 8}"'))
+
+    def act(draw: Draw, _runner: Runner) -> None:
+        drawn = draw(width, height)
+        head = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
+        first, second = (line.split() for line in drawn[head + 1 : head + 3])
+        place = 3
+        assert (first[0][:5], first[0][-2:], second[0][-2:]) == ("agent", "-1", "-2")
+        assert (first[place][:5], first[place][-2:], second[place][-2:]) == ("plain", "-1", "-2")
+        assert all(len(line) <= width for line in drawn)
+
+    anyio.run(drawing, ground, act)
+
+
+def test_how_things_stand_is_computed_when_something_has_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not with every picture; what has happened is in the next one."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    asked = list[int]()
+    tasks_of = status.tasks
+
+    def counted(aggregates: Mapping[str, Aggregate]) -> tuple[status.TaskStatus, ...]:
+        asked.append(1)
+        return tasks_of(aggregates)
+
+    monkeypatch.setattr(status, "tasks", counted)
+
+    def act(draw: Draw, runner: Runner) -> None:
+        first = draw(120, 40)
+        known = len(asked)
+        assert draw(120, 40) == first
+        assert len(asked) == known
+        said = intent.PauseWanted("lunch")
+        runner.engine.ledger.decide(
+            "worker/agent", Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo")
+        )
+        assert any("paused" in line for line in draw(120, 40))
+        assert len(asked) > known
+
+    anyio.run(drawing, ground, act)

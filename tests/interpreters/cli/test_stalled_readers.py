@@ -12,7 +12,8 @@ from typing import IO
 
 import pytest
 
-from fleet_ground import HANG_S, LIFEFOLD, Ground
+from commands_run import LIFEFOLD
+from fleet_ground import HANG_S, Ground
 from lifefold.interpreters.run import Verdict
 from stuck_pipe import StuckPipe
 

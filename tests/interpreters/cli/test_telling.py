@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from fleet_ground import HANG_S, LIFEFOLD, Ground
+from commands_run import LIFEFOLD
+from fleet_ground import HANG_S, Ground
 from fleet_log import ME, FleetLog, folded, said
 from lifefold.core import session
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan, inbox, intent, mailbox

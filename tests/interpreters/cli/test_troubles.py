@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 import kiln
-from fleet_ground import HANG_S, LIFEFOLD, Ground
+from commands_run import LIFEFOLD
+from fleet_ground import HANG_S, Ground
 from fleet_log import FleetLog
 from lifefold.core import session
 from lifefold.core.fleet import TaskPlan

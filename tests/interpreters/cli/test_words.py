@@ -2,8 +2,10 @@
 
 from datetime import datetime
 
+import pytest
+
 from lifefold.core.fleet.status import Timer
-from lifefold.interpreters.cli.words import by_number, clock_time, coming
+from lifefold.interpreters.cli.words import by_number, clock_time, coming, cut_in_the_middle
 
 
 def test_a_time_of_another_day_has_its_date() -> None:
@@ -26,3 +28,11 @@ def test_what_comes_next_is_said_in_words() -> None:
     assert coming(Timer("BackoffElapsed", 1_500), 1_000) == "next try now"
     assert coming(Timer("GraceExceeded", 3_000), 1_000) == "killed in 2s"
     assert coming(None, 1_000) == "-"
+
+
+@pytest.mark.parametrize(
+    ("room", "words"), [(9, "abcdefghi"), (8, "abcd…ghi"), (7, "abc…ghi"), (2, "a…"), (1, "…"), (0, "")]
+)
+def test_a_name_is_cut_in_its_middle(room: int, words: str) -> None:
+    """So that its end is there, too."""
+    assert cut_in_the_middle("abcdefghi", room) == words

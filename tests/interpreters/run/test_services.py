@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from fleet_ground import HANG_S, Ground
+from lifefold.interpreters.run import Verdict
 
 SERVICE: Final = r"""
 import os, pathlib, sys, time
@@ -217,6 +220,27 @@ def test_a_runner_that_leaves_lets_the_run_end_and_the_next_one_goes_on(tmp_path
         of.call("finish", "--db", str(of.log))
         run.rest()
     assert runs(of, "ends") == ["slow one", "two"]
+
+
+@pytest.mark.parametrize("again", [signal.SIGHUP, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_closed_terminal_is_a_wish_to_leave_and_another_signal_ends_the_run(
+    tmp_path: Path, again: signal.Signals
+) -> None:
+    """The run is waited for, although nobody reads what is printed any more, until somebody does not want to wait."""
+    of = ground(tmp_path)
+    os.mkfifo(tmp_path / "out" / "gate")
+    with of.running("--watch") as run:
+        assert run.process.stdout is not None
+        run.until("more may come")
+        send(of, "slow one")
+        run.until("Spawning -> Running")
+        run.signal(signal.SIGHUP)
+        run.until("leaving: what runs is asked to end")
+        run.process.stdout.close()
+        run.signal_again(again)
+        assert run.process.wait(HANG_S) == Verdict.LEFT
+    assert of.processes() == []
+    assert runs(of, "ends") == []
 
 
 def test_a_service_that_fails_too_often_stays_down_and_says_why(tmp_path: Path) -> None:

@@ -235,8 +235,11 @@ async def test_files_that_change_are_reported_with_what_is_there_then(tmp_path: 
 
 
 @pytest.mark.anyio
-async def test_files_that_changed_while_nobody_looked_are_reported_once(tmp_path: Path) -> None:
+async def test_files_that_changed_while_nobody_looked_are_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was there is what the log says."""
+    monkeypatch.setattr(changes, "LOOK_MS", 1)
     (tmp_path / "a.txt").write_text("a")
     source, before = Changed("*.txt"), mark_of(tmp_path, "*.txt")
     for n in range(5):

@@ -11,7 +11,8 @@ import pytest
 
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.simulate import Faults, Limits, Tally
-from lifefold.interpreters.simulate.soak import SIGNALS, SMALL_OF_EACH, Folder, Soak, until_stopped
+from lifefold.interpreters.simulate.soak import SMALL_OF_EACH, Folder, Soak
+from lifefold.interpreters.simulate.stopping import SIGNALS, until_stopped
 
 DOORS = '''
 from lifefold.core.kernel import Event, Machine, Record, State, after, leads_to, row

@@ -1,0 +1,175 @@
+"""What follows for a service when something has happened: when it begins a run, rests, drains and is down."""
+
+from collections.abc import Iterator
+
+from lifefold.core import process, session
+from lifefold.core.fleet import duty, inbox, intent, invocation, trigger
+from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, is_idle, life, may_begin, reason_of
+from lifefold.core.fleet.service.promises import PROMISES
+from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.effects import Tell
+
+# The life
+
+
+@rule(on=life)
+def come_up(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A service begins with its fleet, and there is nothing to be built before it can wait for triggers."""
+    if transition.before is None:
+        yield Dispatch(PROCESS, process.StartRequested("the fleet begins"))
+    elif transition.entered is process.State.STARTING:
+        yield Dispatch(PROCESS, process.StartSucceeded())
+
+
+@rule(on=life)
+def watch(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Triggers are waited for as long as the process is up, also while it is suspended."""
+    if transition.entered is None:
+        return
+    up = transition.entered in process.SERVING
+    for ref in sorted(each for each in service.entities if each.startswith(f"{trigger.REF}:")):
+        watched = service.record(ref).state is trigger.State.WATCHING
+        if up is not watched:
+            yield Dispatch(ref, trigger.Armed() if up else trigger.Disarmed())
+
+
+@rule(on=life)
+def cut_off(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What is still being run when the process is down is ended."""
+    if transition.entered in process.DOWN and not is_idle(service):
+        yield Dispatch(invocation.REF, invocation.Cancelled("the service is down"))
+
+
+def serve(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """What has waited longest is run, as soon as nothing else is."""
+    waiting: inbox.Inbox = service.record(inbox.REF)
+    if waiting.items and may_begin(service):
+        yield Dispatch(inbox.REF, inbox.Taken())
+        yield Dispatch(invocation.REF, invocation.Invoked(waiting.items[0].text))
+
+
+@rule(on=life)
+def rest(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """A process that has nothing to run and nothing waiting awaits its triggers."""
+    p: process.Process = service.record(PROCESS)
+    free = is_idle(service) and not service.record(inbox.REF).items
+    if p.state is process.State.RUNNING and p.suspended_for is None and free:
+        yield Dispatch(PROCESS, process.QueueEmptied())
+
+
+@rule(on=life)
+def drain(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """A process that stops is down when its run has ended."""
+    if service.record(PROCESS).state is process.State.STOPPING and is_idle(service):
+        yield Dispatch(PROCESS, process.Drained())
+
+
+@rule(on=life)
+def leave(service: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Who is down for good takes nothing more, and the board hears why."""
+    if not is_down(service) or service.record(inbox.REF).state is inbox.State.CLOSED:
+        return
+    p: process.Process = service.record(PROCESS)
+    yield Dispatch(inbox.REF, inbox.InboxClosed(reason_of(p)))
+    yield Tell("board", f"{duty.REF}:{service.key}", duty.ServiceGone(reason_of(p), failed=has_failed(p)))
+
+
+# What comes, and what becomes of it
+
+
+@rule(on=trigger.machine)
+def fire(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A trigger that has come waits to be run."""
+    if isinstance(transition.event, trigger.Triggered):
+        yield Dispatch(inbox.REF, inbox.Fired(transition.entity, transition.event.what))
+
+
+@rule(on=inbox.machine)
+def wake(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """The process hears of what has come."""
+    came = isinstance(transition.event, inbox.MessageArrived | inbox.Fired)
+    if came and service.record(PROCESS).state in process.SERVING:
+        yield Dispatch(PROCESS, process.TriggerArrived())
+
+
+@rule(on=invocation.machine)
+def end(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A run that is over is done with, however it went; the process hears how."""
+    match transition.event:
+        case session.SessionExited(outcome=session.Success()):
+            event: process.RunSucceeded | process.RunFailed = process.RunSucceeded()
+        case session.SessionExited(outcome=outcome):
+            event = process.RunFailed(session.describe(outcome))
+        case invocation.Cancelled():
+            yield Dispatch(inbox.REF, inbox.Finished())
+            return
+        case _:
+            return
+    yield Dispatch(inbox.REF, inbox.Finished())
+    if service.record(PROCESS).state in {*process.SERVING, process.State.STOPPING}:
+        yield Dispatch(PROCESS, event)
+
+
+# What people want
+
+
+@rule(on=intent.machine)
+def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A pause suspends, and binds also who will come back; a stop ends what is being run, and the process."""
+    p: process.Process = service.record(PROCESS)
+    if transition.entered is intent.State.PAUSE and not is_down(service):
+        yield Dispatch(PROCESS, process.SuspendRequested())
+    elif isinstance(transition.event, intent.ResumeWanted) and p.suspended_for is not None and not is_down(service):
+        yield Dispatch(PROCESS, process.ResumeRequested())
+    elif transition.entered is intent.State.STOP:
+        reason = service.record("intent").reason
+        if not is_idle(service):
+            yield Dispatch(invocation.REF, invocation.Cancelled(reason))
+        yield Dispatch(PROCESS, process.StopRequested(reason))
+
+
+def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Who is to drain stops as soon as nothing is being run, also while it is held."""
+    wanted: intent.Intent = service.record("intent")
+    if wanted.state is intent.State.STOP or not is_idle(service):
+        return
+    if wanted.state is intent.State.DRAIN:
+        yield Dispatch("intent", intent.Drained())
+    elif wanted.drains:
+        yield Dispatch("intent", intent.StopWanted(wanted.reason))
+
+
+aggregate = AggregateType(
+    KIND,
+    machines=(life, invocation.machine, inbox.machine, trigger.machine, intent.machine),
+    rules=(
+        come_up,
+        watch,
+        cut_off,
+        *(rule(on=each)(serve) for each in (life, intent.machine)),
+        rest,
+        drain,
+        leave,
+        fire,
+        wake,
+        end,
+        obey,
+        *(rule(on=each)(drained) for each in (invocation.machine, intent.machine)),
+    ),
+    commands={
+        life.name: (),
+        invocation.REF: (),
+        trigger.REF: (),
+        inbox.REF: (inbox.MessageArrived,),
+        "intent": (
+            intent.StopWanted,
+            intent.DrainWanted,
+            intent.KillWanted,
+            intent.PauseWanted,
+            intent.ResumeWanted,
+            intent.HoldWanted,
+            intent.RunWanted,
+        ),
+    },
+    properties=PROMISES,
+)

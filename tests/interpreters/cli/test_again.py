@@ -1,0 +1,118 @@
+"""What a fleet that is over has left undone is done in a new log, and nothing that is closed is done twice."""
+
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def _again(ground: Ground, code: int = 0) -> str:
+    """Run the fleet file with --again, and return what it says."""
+    done = ground.call("run", str(ground.fleet), "--no-live", "--again", code=code)
+    return done.stdout + done.stderr
+
+
+def test_what_was_not_closed_is_done_in_a_new_log_with_what_it_has_failed_by(ground: Ground) -> None:
+    """What depends on it, too; the fleet file may be another one, the old log stays, and commands find the new one.
+
+    The agent crashes unless its prompt says that it has failed.
+    """
+    ground.prepare("plain-1", "crash-1", "plain-2")
+    ground.demand("crash-1", "max_retries = 0").demand("plain-2", 'depends_on = ["plain-1", "crash-1"]')
+    assert "--again" in ground.run(code=1)
+    before = ground.log.read_bytes()
+    ground.fleet.write_text(ground.fleet.read_text().replace("300ms", "400ms"))
+    told = _again(ground)
+    assert "2 of 2 tasks closed" in told
+    assert f"the log is {ground.log.with_name('ground.run-2.db')}" in told
+    assert [ground.sessions(task) for task in ("plain-1", "crash-1", "plain-2")] == [1, 2, 1]
+    assert len(ground.merges()) == 3
+    assert ground.log.read_bytes() == before
+    assert [task["id"] for task in ground.json("tasks")] == ["crash-1", "plain-2"]
+    assert "2 of 2 tasks closed" in ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert "nothing is left to be done" in _again(ground, code=2)
+
+
+def test_nothing_is_taken_up_from_a_log_that_is_not_over_or_was_taken_up_before(ground: Ground) -> None:
+    """It is said what to do instead, and nothing has changed."""
+    ground.prepare("crash-1", "plain-1", repository=False)
+    ground.demand("crash-1", "max_retries = 0")
+    assert "without --again this fleet begins" in _again(ground, code=2)
+    assert not ground.log.exists()
+    assert "crash-1: FAILED" in ground.run(code=1)
+    _again(ground)
+    old = ground.call("run", str(ground.fleet), "--again", "--db", str(ground.log), code=2).stderr
+    assert "was taken up already" in old
+    assert sorted(ground.log.parent.glob("*.db")) == [ground.log, ground.log.with_name("ground.run-2.db")]
+
+
+def test_what_is_closed_is_closed_on_the_branch_that_it_was_merged_into(ground: Ground) -> None:
+    """So the next run goes on there, whatever is checked out; and not in another repository, or in none."""
+    ground.prepare("plain-1", "crash-1")
+    ground.demand("crash-1", "max_retries = 0")
+    ground.run(code=1)
+    ground.git("checkout", "--quiet", "-b", "other", "main~1")
+    assert "the branch main" in _again(ground)
+    assert {"plain-1.txt", "crash-1.txt"} <= set(ground.git("ls-tree", "--name-only", "main").split())
+
+
+def test_what_is_closed_is_nothing_in_another_repository_or_in_none(ground: Ground) -> None:
+    """It is refused to go on there."""
+    ground.prepare("plain-1", "crash-1")
+    ground.demand("crash-1", "max_retries = 0")
+    ground.run(code=1)
+    (ground.folder / "repo").rename(ground.folder / "gone")
+    (ground.folder / "repo").mkdir()
+    ground.git("init", "--quiet", "--initial-branch=main")
+    ground.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "--allow-empty", "-m", "x")
+    assert "another repository" in _again(ground, code=2)
+    ground.fleet.write_text(ground.fleet.read_text().replace('repository = "repo"', ""))
+    assert "had a repository" in _again(ground, code=2)
+
+
+def test_what_the_first_run_has_left_uncommitted_is_kept_as_salvage(ground: Ground) -> None:
+    """When the next one takes the fleet's name over."""
+    ground.prepare("crash-1")
+    ground.demand("crash-1", "max_retries = 0")
+    agent = ground.folder / "agent.py"
+    agent.write_text("import pathlib\npathlib.Path('half.txt').write_text('half')\n" + agent.read_text())
+    ground.run(code=1)
+    _again(ground)
+    kept = ground.git("for-each-ref", "--format=%(refname)", "refs/lifefold/ground/salvage").split()
+    assert any("half.txt" in ground.git("ls-tree", "--name-only", each).split() for each in kept), kept
+
+
+def test_a_task_that_is_added_to_the_next_run_knows_what_was_closed_before(ground: Ground) -> None:
+    """It has another name, and need not wait for it."""
+    ground.prepare("plain-1", "crash-1", repository=False, gates=["plain-2"])
+    ground.demand("crash-1", "max_retries = 0")
+    ground.run(code=1)
+    ground.fleet.write_text(ground.fleet.read_text() + '[[tasks]]\nid = "plain-2"\nprompt = "x"\n')
+    with ground.running("--again") as run:
+        with ground.at_gate("plain-2"):
+            same = ("task", "add", "--prompt", "x", "--id")
+            assert "there is a task plain-1 already" in ground.call(*same, "plain-1", code=2).stderr
+            assert "plain-3: added" in ground.call(*same, "plain-3", "--depends-on", "plain-1").stdout
+        assert "3 of 3 tasks closed" in run.rest()
+
+
+def test_what_somebody_has_cancelled_is_not_done_again(ground: Ground) -> None:
+    """Nor is what needs it: that is said."""
+    ground.prepare("crash-1", "plain-1", "plain-2", repository=False, gates=["plain-2"])
+    ground.demand("crash-1", "max_retries = 0").demand("plain-1", 'depends_on = ["plain-2"]')
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            run.until("task crash-1", "FAILED")
+            assert "the fleet of" in _again(ground, code=2)
+            assert ground.call("cancel", "plain-2").stdout.startswith("plain-2: cancelled")
+            run.until("task plain-2", "CANCELLED")
+        run.rest()
+    told = _again(ground)
+    assert "left out: plain-1: it needs what was cancelled" in told
+    assert "1 of 1 tasks closed" in told
