@@ -123,6 +123,7 @@ def view_agrees(board: Aggregate) -> bool:
         and work.unsettled == sum(not task.settled(each) for each in tasks)
         and work.present == sum(each.state is not seat.State.GONE for each in seats)
         and set(work.dry) == _dry(board)
+        and {name: sorted(found) for name, found in work.parts.items()} == _parts(tasks)
         and {asked: count for asked, count in work.able.items() if count} == _able(seats)
         and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
         and preemption.view_agrees(board)
@@ -133,6 +134,15 @@ def _dry(board: Aggregate) -> set[str]:
     """Return the tasks whose purse has no share left."""
     purses = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
     return {name for name, entity in purses if name and entity.state not in purse.ADMITS}
+
+
+def _parts(tasks: list[job.Job]) -> dict[str, list[str]]:
+    """Return by task all its parts and theirs, in order."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(each.id for each in tasks):
+        if (whole := whole_of(name)) != name:
+            found.setdefault(whole, []).append(name)
+    return found
 
 
 def _able(seats: list[Entity[seat.Seat]]) -> dict[Asked, int]:

@@ -206,6 +206,9 @@ def tells_apart(i: Intent) -> bool:
     return (i.state is State.STOP or not i.at_once) and (i.state is not State.DRAIN or i.drains)
 
 
+COMMANDS: Final = (StopWanted, DrainWanted, KillWanted, PauseWanted, ResumeWanted, HoldWanted, RunWanted)
+"""What people may say; that nothing is left to do (``Drained``) is for rules to say."""
+
 WORKS: Final = frozenset({State.RUN, State.DRAIN})
 """In these what is in hand is gone on with."""
 

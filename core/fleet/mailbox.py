@@ -2,7 +2,8 @@
 
 A prompt is no delivery. Its session may be interrupted, may fail, may never start, and the next one remembers nothing
 of it. So a prompt *takes* all letters along, and they stay; they are *delivered* when that very session completes. What
-comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all.
+comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all while it
+works. What it has not been told when it stops for good stays in its *closed* mailbox, where people see it.
 """
 
 from typing import Any, Final, Never
@@ -71,7 +72,10 @@ class MailboxClosed(Event, frozen=True):
 
 
 class Mailbox(Record, frozen=True):
-    """The letters that are not delivered, oldest first; the last prompt took along as many of them as ``taken``."""
+    """The letters that are not delivered, oldest first; the last prompt took along as many of them as ``taken``.
+
+    In a closed mailbox they are those that nobody will read, and no prompt is of interest.
+    """
 
     state: State = State.EMPTY
     letters: tuple[str, ...] = ()
@@ -104,14 +108,14 @@ def deliver(m: Mailbox, _e: LettersDelivered) -> Step[Mailbox, Never]:
     return Step(replace(m, letters=m.letters[m.taken :], taken=0))
 
 
-def empty(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
-    """Forget the letters."""
-    return Step(replace(m, letters=(), taken=0))
+def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
+    """Keep what nobody has been told, and forget which of it the last prompt had."""
+    return Step(replace(m, taken=0))
 
 
 def letters_end_by_delivery(step: Transition) -> bool:
-    """A letter goes when a session that was told completes, or nobody is left to read it (D14)."""
-    if step.before is None or isinstance(step.event, MailboxClosed):
+    """A letter goes when a session that was told completes, and in no other way (D14)."""
+    if step.before is None:
         return True
     before, now = step.before.record, step.after.record
     delivered = before.taken if isinstance(step.event, LettersDelivered) else 0
@@ -119,7 +123,7 @@ def letters_end_by_delivery(step: Transition) -> bool:
 
 
 def letters_are_all_kept(step: Transition) -> bool:
-    """A letter is kept behind those before it; a prompt has all there are, and a delivery takes those away."""
+    """A letter is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
     if step.before is None:
         return True
     was: Mailbox = step.before.record
@@ -133,7 +137,7 @@ def letters_are_all_kept(step: Transition) -> bool:
             left = was.letters[was.taken :]
             return now == Mailbox(State.HOLDING if left else State.EMPTY, left)
         case _:
-            return now == Mailbox(State.CLOSED)
+            return now == Mailbox(State.CLOSED, was.letters)
 
 
 def letters_have_room(step: Transition) -> bool:
@@ -167,7 +171,7 @@ machine: Machine[Any] = Machine(
         row(State.HOLDING, LettersTaken, State.HOLDING, take),
         row(State.HOLDING, LettersDelivered, State.EMPTY, deliver, when=all_taken),
         row(State.HOLDING, LettersDelivered, State.HOLDING, deliver),
-        row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, empty),
+        row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, close),
     ),
     final={State.CLOSED},
     properties=PROMISES,

@@ -24,6 +24,7 @@ from lifefold.core.fleet import (
     intent,
     invocation,
     job,
+    mailbox,
     proposal,
     pulse,
     purse,
@@ -50,12 +51,12 @@ class AgentStatus(msgspec.Struct, frozen=True):
     """An agent. ``intent`` is what was asked of it, everything else what the log says; ``since_ms`` is Unix time.
 
     ``doing`` is what happens to its task (the assignment's state), ``letters`` counts those that no session has
-    succeeded with yet, ``processes`` sessions that run or are ending. ``level`` is how far it is trusted, with what it
-    has come by that; empty in a fleet that gates nothing. ``pulse`` is whether its session moves, and
-    ``silent_since_ms`` about when it last did, if it is on the ladder: empty and 0 if it is not watched.
-    ``supervision`` says whether an agent that stops by its errors comes back, empty if that is never so; ``reason`` is
-    then why it is quarantined. ``makes_room_for`` is the task for which it was asked to let its own go, and is not free
-    yet; empty if it was not.
+    succeeded with yet, ``undelivered`` those that nobody will read: it has stopped for good. ``processes`` are sessions
+    that run or are ending. ``level`` is how far it is trusted, with what it has come by that; empty in a fleet that
+    gates nothing. ``pulse`` is whether its session moves, and ``silent_since_ms`` about when it last did, if it is on
+    the ladder: empty and 0 if it is not watched. ``supervision`` says whether an agent that stops by its errors comes
+    back, empty if that is never so; ``reason`` is then why it is quarantined. ``makes_room_for`` is the task for which
+    it was asked to let its own go, and is not free yet; empty if it was not.
 
     Of a service (``kind``) the state is that of its process, and ``reason`` says why it is down. ``doing`` is what its
     run was told, empty if it runs nothing; ``letters`` counts the messages that wait, ``waiting`` everything that does.
@@ -87,6 +88,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     kind: str = worker.KIND
     waiting: int = 0
     triggers: tuple["TriggerStatus", ...] = ()
+    undelivered: int = 0
 
 
 class TriggerStatus(msgspec.Struct, frozen=True):
@@ -133,6 +135,8 @@ def agent_status(of: Aggregate) -> AgentStatus:
     assigned, wanted = of.record("assignment"), of.record("intent")
     entity = of.entities["session"]
     supervised = of.entities.get(supervision.REF)
+    box: mailbox.Mailbox = of.record("mailbox")
+    undelivered = len(box.letters) if box.state is mailbox.State.CLOSED else 0
     return AgentStatus(
         name=of.key,
         intent=wanted.state,
@@ -144,13 +148,14 @@ def agent_status(of: Aggregate) -> AgentStatus:
         attempt=record.attempt,
         consecutive_errors=record.consecutive_errors,
         total_errors=record.total_errors,
-        letters=len(of.record("mailbox").letters),
+        letters=len(box.letters) - undelivered,
         processes=_processes(entity),
         timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
         pulse=of.record(pulse.REF).state if pulse.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(pulse.REF)),
         supervision=supervised.state if supervised else "",
+        undelivered=undelivered,
     )
 
 

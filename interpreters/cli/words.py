@@ -157,10 +157,20 @@ def work_of(agent: AgentStatus) -> str:
 
 
 def _waits(agent: AgentStatus) -> str:
-    """Return what waits for an agent: messages and due times of a service, letters that no session succeeded with."""
+    """Return what waits for an agent, or what it was never told.
+
+    Messages and due times of a service, letters that no session succeeded with.
+    """
     if agent.kind == "service":
         return f"{agent.waiting} waiting" if agent.waiting else ""
-    return f"{agent.letters} {'letter' if agent.letters == 1 else 'letters'} waiting" if agent.letters else ""
+    if agent.undelivered:
+        return f"{letters_counted(agent.undelivered)} undelivered"
+    return f"{letters_counted(agent.letters)} waiting" if agent.letters else ""
+
+
+def letters_counted(count: int) -> str:
+    """Return how many letters there are, in words."""
+    return f"{count} {'letter' if count == 1 else 'letters'}"
 
 
 _BRIEF_CHARACTERS: Final = 24

@@ -161,15 +161,7 @@ aggregate = AggregateType(
         invocation.REF: (),
         trigger.REF: (),
         inbox.REF: (inbox.MessageArrived,),
-        "intent": (
-            intent.StopWanted,
-            intent.DrainWanted,
-            intent.KillWanted,
-            intent.PauseWanted,
-            intent.ResumeWanted,
-            intent.HoldWanted,
-            intent.RunWanted,
-        ),
+        intent.machine.name: intent.COMMANDS,
     },
     properties=PROMISES,
 )

@@ -28,7 +28,7 @@ from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.words import NO_WORK, columns, spent, this_command
+from lifefold.interpreters.cli.words import NO_WORK, columns, letters_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
@@ -220,6 +220,8 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for agent in status.agents(runner.aggregates):
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
             print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
+        if agent.undelivered:
+            print(f"  {agent.name}: {letters_counted(agent.undelivered)} undelivered: no session succeeded with them")
     for name, message in runner.standing():
         print(f"  {name}: {message}")
     waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))

@@ -24,7 +24,7 @@ from board_hand import (
 )
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board_promises, job, seat
-from lifefold.core.kernel import Created, Reaction
+from lifefold.core.kernel import Created, Reaction, replace
 from lifefold.core.task import Stage
 from lifefold.effects import CancelTimer, StartTimer
 
@@ -217,6 +217,18 @@ def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> N
     assert recalled(of) == [("worker/ann", assignment.Recalled("T1+1+2", 1, "T1+1 is cancelled"))]
     assert of.record("task:T1+3").reason == "T1 is cancelled"
     assert board_promises.view_agrees(of.aggregate)
+
+
+def test_a_part_that_is_not_looked_up_is_found_by_what_is_promised() -> None:
+    """Also a part of a part, which belongs to the task at the top; nobody else would see it before a purse runs dry."""
+    of = split(ask(opened(make("T1", most_subtasks=4))), "T1")
+    split(ask(of, "bob"), "T1+1", 1)
+    looked_up = of.aggregate.views["work"]
+    assert {name: list(found) for name, found in looked_up.parts.items()} == {"T1": ["T1+1", "T1+2", "T1+1+1"]}
+    assert board_promises.view_agrees(of.aggregate)
+    for parts in (looked_up.parts.remove("T1"), looked_up.parts.set("T1", looked_up.parts["T1"].delete(2))):
+        views = of.aggregate.views.set("work", replace(looked_up, parts=parts))
+        assert not board_promises.view_agrees(replace(of.aggregate, views=views))
 
 
 def test_parts_that_take_turns_are_cancelled_before_anybody_gets_one() -> None:

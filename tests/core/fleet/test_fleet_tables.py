@@ -196,7 +196,7 @@ def test_doors_may_stay_open_for_ever() -> None:
 
 
 def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
-    """That a prompt takes them along is not enough; they are forgotten when the mailbox is closed."""
+    """That a prompt takes them along is not enough; a mailbox that is closed keeps what was not delivered."""
     box = mailbox.Mailbox()
     for text in ("one", "two"):
         box = after(mailbox.machine, box, mailbox.LetterArrived(text))
@@ -204,7 +204,8 @@ def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
     box = after(mailbox.machine, box, mailbox.LettersTaken())
     assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
     assert after(mailbox.machine, box, mailbox.LettersDelivered()) == mailbox.Mailbox()
-    assert after(mailbox.machine, box, mailbox.MailboxClosed()) == mailbox.Mailbox(mailbox.State.CLOSED)
+    left = mailbox.Mailbox(mailbox.State.CLOSED, ("one", "two"))
+    assert after(mailbox.machine, box, mailbox.MailboxClosed()) == left
 
 
 def test_only_what_a_prompt_took_along_is_delivered_with_its_session() -> None:

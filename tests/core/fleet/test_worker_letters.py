@@ -26,7 +26,7 @@ from fleet_worker import (
     wanting,
 )
 from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, mailbox
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, mailbox, status
 from lifefold.core.session import Limits
 from lifefold.effects import CancelSession
 
@@ -86,11 +86,21 @@ def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
 
 
 def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
-    """A letter that nobody will read is refused (D14)."""
+    """A letter that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
     of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
     of.give("intent", intent.StopWanted("enough"))
-    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Closed", ())
+    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Closed", ("by the way",))
     assert of.refuse("mailbox", mailbox.LetterArrived("hello?")).kind == "illegal"
+
+
+def test_the_status_tells_letters_that_wait_from_those_that_nobody_will_read() -> None:
+    """Who wrote to an agent that has stopped for good since sees that it was never told."""
+    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
+    shown = status.agent_status(of.aggregate)
+    assert (shown.letters, shown.undelivered) == (1, 0)
+    of.give("intent", intent.StopWanted("enough"))
+    shown = status.agent_status(of.aggregate)
+    assert (shown.letters, shown.undelivered) == (0, 1)
 
 
 # Until a session succeeds

@@ -137,6 +137,13 @@ def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsy
     assert "2 letters waiting" in tell(log, capsys, "status")
 
 
+def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
+    of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.LetterArrived("look"))
+    of.happens("worker/ann", "intent", intent.StopWanted("enough"))
+    assert "1 letter undelivered" in tell(log, capsys, "status")
+
+
 def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is full by the length of what waits, also if that is one message only; a short one has room."""
     long = "x" * (inbox.MESSAGES_BYTES - 10)
