@@ -3,8 +3,8 @@
 So that the search has an end. What is not among them begins with its own initial record, within the usual bounds.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -111,6 +111,12 @@ def _renewed() -> purse.Purse:
     return purse.Purse(lines=(purse.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
 
 
+def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
+    """Return the bounds of a fleet to which people say so much: a letter, no drain, few retries, and what is said."""
+    usual = {"mailbox": one_letter, "intent": no_drain, "task": few_retries}
+    return Bounds(within=usual | within, commands=commands)
+
+
 def _runtime(name: str) -> Question:
     return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
 
@@ -146,34 +152,28 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "pulse": Question(fleet.pulse.Pulse(limits=LADDER)),
     "agent-supervised": Question(_AGENT),
     "permit": Question(bounds=Bounds(within={"permit": few_uses})),
-    "fleet": Question(
-        opening=openings.small(1, 1, retries=1),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=5),
-        crashes=_ONE_INPUT,
-    ),
+    "fleet": Question(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
     "fleet-governed": Question(
         opening=openings.governed(),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=3),
+        bounds=_usual(commands=3),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
     "fleet-restarts": Question(
         opening=openings.restarted(),
-        bounds=Bounds(
-            within={"mailbox": one_letter, "intent": no_drain, "task": few_retries, "permit": few_uses}, commands=2
-        ),
+        bounds=_usual(commands=2, permit=few_uses),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
     "fleet-preempting": Question(
         opening=openings.preempting(),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
+        bounds=_usual(commands=1),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
     "fleet-aborts": Question(
         opening=openings.aborting(),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
+        bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
@@ -185,9 +185,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-limited": Question(
         opening=openings.limited(),
-        bounds=Bounds(
-            within={"mailbox": one_letter, "intent": no_drain, "task": few_retries, "purse": little_left}, commands=1
-        ),
+        bounds=_usual(commands=1, purse=little_left),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
@@ -195,13 +193,13 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "meter": Question(meter.Meter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
     "fleet-trusted": Question(
         opening=openings.trusted(),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
+        bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
     "fleet-stalling": Question(
         opening=openings.stalling(),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=1),
+        bounds=_usual(commands=1),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
@@ -213,9 +211,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-serving": Question(
         opening=openings.serving(),
-        bounds=Bounds(
-            within={"mailbox": one_letter, "inbox": one_message, "intent": no_kill, "task": few_retries}, commands=1
-        ),
+        bounds=_usual(commands=1, inbox=one_message, intent=no_kill),
         crashes=_NO_INPUT,
         of="fleet",
     ),
@@ -223,7 +219,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "fleet-orphans": Question(
         opening=openings.orphaning(),
         promises=(("lifefold.core.fleet.orphans", "AT_LAST"),),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain, "task": few_retries}, commands=2),
+        bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
