@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from lifefold.core.fleet import board, system
 from lifefold.core.fleet import status as projection
 from lifefold.core.fleet.remainder import is_over
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
+from lifefold.core.kernel import Aggregate
 from lifefold.core.session import Usage
 from lifefold.core.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -71,11 +72,15 @@ def _look(store: SqliteStore) -> _Seen:
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
     tasks = projection.tasks(there) if there else ()
-    goes_on = board.NAME in there and not board.finished(there[board.NAME])
-    in_the_way = read_waits(folder.waits) if goes_on else ()
+    in_the_way = read_waits(folder.waits) if _goes_on(there) else ()
     return _Seen(
         store, found, tasks, projection.waiting(there), account, runs, is_over(there), in_the_way, Leavings(store)
     )
+
+
+def _goes_on(there: Mapping[str, Aggregate]) -> bool:
+    """Tell whether anything may still become of tasks: not where nobody is left, whatever time would have brought."""
+    return board.NAME in there and not board.finished(there[board.NAME])
 
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
@@ -167,13 +172,15 @@ def tasks(arguments: Namespace) -> None:
     """Print the tasks."""
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
-    found = projection.tasks(ledger.aggregates) if ledger.aggregates else ()
+    there = ledger.aggregates
+    found = projection.tasks(there) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)
         print(json.dumps([{**msgspec.to_builtins(task), **usage_json(usage)} for task, usage in pairs], indent=2))
         return
     now_ms = time.time_ns() // 1_000_000
+    goes_on = _goes_on(there)
     rows: list[tuple[str, ...]] = [("TASK", "STATE", "OWNER", "CLAIMS", "RETRIES", "AFTER", "COMMIT", "NEXT", "REASON")]
     rows += [
         (
@@ -184,7 +191,7 @@ def tasks(arguments: Namespace) -> None:
             f"{task.retries}/{task.max_retries}",
             ",".join(task.depends_on) or "-",
             task.commit[:10] or "-",
-            coming(task.timer, now_ms),
+            coming(task.timer if goes_on else None, now_ms),
             " ".join(task.reason.split()) or "-",
         )
         for task in found

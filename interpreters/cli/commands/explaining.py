@@ -20,6 +20,7 @@ from lifefold.core.kernel import Recovered, replace
 from lifefold.core.task import State
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.words import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
@@ -94,7 +95,10 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
 
 
 def _must_be_there(ledger: Ledger, task: str) -> None:
-    """Raise ``BadInput`` with names that are like it if there is no such task."""
+    """Raise ``BadInput`` with names that are like it if there is no such task; an agent is shown elsewhere."""
+    if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
+        more = f"lifefold status shows how it stands, lifefold log --agent {task} what has happened to it"
+        raise BadInput(f"{task} is an agent, not a task; {more}")
     must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
 
 

@@ -51,8 +51,9 @@ def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(ground: G
     """Whoever mistypes one finds it."""
     ground.prepare("plain-1", "other-2", repository=False)
     ground.run()
-    assert "there is no task 'plane-1'; there are plain-1, ..." in ground.call("why", "plane-1", code=2).stderr
+    assert "there is no task 'plane-1'; did you mean plain-1?" in ground.call("why", "plane-1", code=2).stderr
     assert "there are plain-1, other-2\n" in ground.call("why", "zzz", code=2).stderr
+    assert "agent is an agent, not a task; lifefold status" in ground.call("why", "agent", code=2).stderr
 
 
 def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doubt(ground: Ground) -> None:
