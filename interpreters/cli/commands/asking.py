@@ -29,6 +29,7 @@ from lifefold.interpreters.cli.words import (
     columns,
     coming,
     cost,
+    next_of,
     plain_state,
     spent,
     work_of,
@@ -140,7 +141,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             str(agent.session_seq),
             str(agent.attempt),
             _process(evidence),
-            coming(agent.timer, now_ms),
+            next_of(agent, now_ms),
         )
         for agent, evidence in seen.agents
     ]

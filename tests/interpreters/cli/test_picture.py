@@ -136,6 +136,38 @@ def test_many_agents_leave_room_for_all_else(tmp_path: Path, width: int, height:
     anyio.run(drawing, ground, act)
 
 
+@pytest.mark.parametrize(("width", "height"), [(60, 8), (40, 9), (60, 4)])
+def test_where_no_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path, width: int, height: int) -> None:
+    """What each is at, as of tasks; those that do not fit are counted."""
+    ground = Ground(tmp_path).prepare(*(f"plain-{n}" for n in range(9)), agents=9, repository=False)
+
+    def act(draw: Draw, runner: Runner) -> None:
+        runner.handlers.tell("agent-1", "something is in the way of a merge, and it is long enough for two lines")
+        said = in_words(draw(width, height))
+        shown = re.findall(r"agent-\d:Running", said)
+        assert "AGENTS agent-1:Running agent-2:Running" in said
+        assert f"{shown[-1]} and {9 - len(shown)} more" in said
+
+    anyio.run(drawing, ground, act)
+
+
+def test_an_agent_that_has_asked_for_a_task_is_shown_to_wait_for_one(tmp_path: Path) -> None:
+    """Its session would have a prompt to build; nothing is wrong with it."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    ground.demand("", "approve_plan = true")
+
+    def is_so(runner: Runner) -> bool:
+        return any(each.doing == "Wanting" for each in status.agents(runner.aggregates))
+
+    def act(draw: Draw, _runner: Runner) -> None:
+        assert any(re.search(r"agent +BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, ground, is_so, act, ignore)
+
+
 def test_agents_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     """``agent-2`` before ``agent-10``."""
     ground = Ground(tmp_path).prepare(*(f"plain-{n}" for n in range(11)), agents=11, repository=False)
