@@ -1,4 +1,4 @@
-"""What waits for a person, in a line each: what it is, until when, and the command that answers."""
+"""What people should look at, in a line each: what waits for them, with the command that answers, and what is wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -40,6 +40,12 @@ def in_the_way(waits: Sequence[Wait], now_ms: int) -> Iterator[str]:
     for each in waits:
         since, seen = age(now_ms - each.since_ms), age(now_ms - each.seen_ms)
         yield plain(f"{each.agent} {' '.join(each.said.split())} (for {since}, seen {seen} ago)".encode())
+
+
+def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each agent that is down by errors: by how many, and the last of them."""
+    for name in sorted(stopped_by, key=by_number):
+        yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
 
 
 def _line(what: str, command: str) -> str:

@@ -93,6 +93,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         {
             **msgspec.to_builtins(agent),
             "process": msgspec.to_builtins(evidence),
+            "stopped_by": seen.account.stopped_by.get(agent.name, ""),
             **usage_json(spending.of_agent(agent.name)),
         }
         for agent, evidence in seen.agents
@@ -129,6 +130,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     now_ms = time.time_ns() // 1_000_000
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
     yield from (f"! {line}" for line in seen.leavings.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [

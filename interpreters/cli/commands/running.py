@@ -218,10 +218,13 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for task in left:
         print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     for agent in status.agents(runner.aggregates):
-        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
-            print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
+        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
+            print(f"  {agent.name} has stopped: {agent.reason}")
+    for line in awaited.fallen(account.stopped_by):
+        print(f"  {line}")
     for name, message in runner.standing():
-        print(f"  {name}: {message}")
+        if message != account.stopped_by.get(name):
+            print(f"  {name}: {message}")
     waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*leavings.lines([task.id for task in left]), *waiting):
         print(f"  {line}")
