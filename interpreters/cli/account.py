@@ -45,7 +45,9 @@ class Account:
             self.paused_by[agent] = transition.actor.removeprefix(PEOPLE)
         if transition.entity == SESSION and transition.entered is not None:
             self.stopped_by.pop(agent, None)
-            self.stopped_by |= {agent: each.message for each in transition.effects if isinstance(each, LogFatal)}
+            for said in transition.effects:
+                if isinstance(said, LogFatal):
+                    self.stopped_by[agent] = said.message
 
 
 async def account_of(log: Path) -> Account:

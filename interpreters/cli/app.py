@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
 _KNOWN = "a name of `lifefold machines`, or module:attribute"
@@ -51,12 +51,16 @@ def _failed(error: Exception) -> int:
     """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
-    from lifefold.interpreters.store import Busy, StoreError  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import Busy, StoreError, Unwritable  # noqa: PLC0415 - as above
 
     if isinstance(error, BadInput):
         return _complain(error, 2)
     if isinstance(error, Busy):
         return _complain(f"{error}; give the command again when that program is done", 3)
+    if isinstance(error, Unwritable):
+        return _complain(f"{error}; {FOR_ANOTHER}", 2)
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return _complain(denied(error), 2)
     if isinstance(error, StoreError | sqlite3.Error):
         return _complain(f"{error}\nlifefold status and lifefold log show what is there; then try again", 3)
     if isinstance(error, OSError):

@@ -128,5 +128,5 @@ def test_a_fleet_that_is_kept_alive_takes_tasks_until_it_is_told_that_there_are_
             run.until(f"task {name}", "CLOSED")
         assert ground.call("finish").stdout == "fleet: it ends when its tasks are settled\n"
         assert "2 of 2 tasks closed" in run.rest()
-    assert "it ends when its tasks are settled" in ground.call("finish", code=2).stdout
+    assert "fleet: refused: it is over already" in ground.call("finish", code=2).stdout
     assert "everybody has gone home" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout
