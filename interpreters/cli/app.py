@@ -32,9 +32,13 @@ class _Commands(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     _ready_to_speak()
-    arguments = parser().parse_args(argv)
+    typed = sys.argv[1:] if argv is None else argv
+    whole = parser()
+    if typed and not typed[0].startswith("-") and typed[0] not in whole.get_default("known"):
+        return _unknown(typed[0], whole.get_default("known"))
+    arguments = whole.parse_args(typed)
     if not hasattr(arguments, "command"):
-        parser().print_help()
+        whole.print_help()
         return 0
     module, _, function = arguments.command.partition(":")
     try:
@@ -45,6 +49,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - those that are not foreseen are raised again
         return _failed(error)
     return code
+
+
+def _unknown(word: str, commands: Sequence[str]) -> int:
+    from lifefold.interpreters.cli.names import like  # noqa: PLC0415 - slow to import, and only a mistake needs it
+
+    meant = " or ".join(f"lifefold {each}" for each in like(word, commands))
+    return _complain(f"there is no command {word!r}; {f'did you mean {meant}?' if meant else 'see lifefold --help'}", 2)
 
 
 def _failed(error: Exception) -> int:
@@ -110,7 +121,11 @@ def _add_running(commands: _Commands) -> None:
         commands, "run", "running:run", "run a fleet until every task is settled; run it again to go on after a crash"
     )
     run.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
-    run.add_argument("--watch", action="store_true", help="wait for more tasks, from lifefold task add, until finish")
+    run.add_argument(
+        "--watch",
+        action="store_true",
+        help="wait for more tasks, from lifefold task add, until finish; so does any later run of the log it begins",
+    )
     run.add_argument(
         "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
     )
