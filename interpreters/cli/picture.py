@@ -53,6 +53,9 @@ NARROW: Final = (0, 1, 2, 3, 7)
 NARROWEST_CHARACTERS: Final = 60
 """On fewer there is no room for what comes next."""
 
+FEWEST_ROWS: Final = 3
+"""How many agents must fit a table that has not room for all."""
+
 NOTICES: Final = 3
 NEWS_KEPT: Final = 200
 NEWS_WANTED: Final = 4
@@ -154,14 +157,14 @@ class Picture:
         return found
 
     def _agents(self, width: int, lines: int) -> tuple[RenderableType, int]:
-        """Return the agents in at most so many lines, and in how many: as a table, if one of them has room in it.
+        """Return the agents in at most so many lines, and in how many: as a table, if all or some have room in it.
 
-        Otherwise one after the other, as tasks are.
+        Where there is hardly room for any they stand one after the other, as tasks do.
         """
         now_ms = self._runner.engine.clock.now_ms()
         agents = self._now().agents
         fitting = len(agents) if len(agents) < lines else lines - 2
-        if fitting < 1:
+        if fitting < min(len(agents), FEWEST_ROWS):
             words = [Text.assemble(f"{each.name}:", _state(each, now_ms, wide=False), "  ") for each in agents]
             listed = _in_lines("AGENTS", words, width, lines)
             return Group(*listed), len(listed)

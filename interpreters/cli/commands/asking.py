@@ -142,7 +142,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             work_of(agent),
             str(agent.session_seq),
             str(agent.attempt),
-            _process(evidence),
+            _process(agent, evidence),
             next_of(agent, now_ms),
         )
         for agent, evidence in seen.agents
@@ -165,8 +165,9 @@ def _with(rows: Sequence[tuple[str, ...]], head: str, cells: Sequence[str], plac
     return [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, (head, *cells), strict=True)]
 
 
-def _process(evidence: Evidence | None) -> str:
-    if evidence is None:
+def _process(agent: AgentStatus, evidence: Evidence | None) -> str:
+    """Return the process of an agent's session; that it is gone is worth a word only if one is believed to be there."""
+    if evidence is None or not (evidence.alive or agent.processes):
         return "-"
     return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}"
 

@@ -136,8 +136,8 @@ def test_many_agents_leave_room_for_all_else(tmp_path: Path, width: int, height:
     anyio.run(drawing, ground, act)
 
 
-@pytest.mark.parametrize(("width", "height"), [(60, 8), (40, 9), (60, 4)])
-def test_where_no_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path, width: int, height: int) -> None:
+@pytest.mark.parametrize(("width", "height"), [(60, 8), (40, 11), (60, 4)])
+def test_where_hardly_an_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path, width: int, height: int) -> None:
     """What each is at, as of tasks; those that do not fit are counted."""
     ground = Ground(tmp_path).prepare(*(f"plain-{n}" for n in range(9)), agents=9, repository=False)
 
