@@ -3,11 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from lifefold.core.fleet import board
 from lifefold.core.fleet.status import Awaited, Waiting
 from lifefold.core.fleet.why.phrases import brief, count, enumerated
+from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli.words import age, by_number, clock_time
 from lifefold.interpreters.run.waits import Wait
+
+
+def goes_on(there: Mapping[str, Aggregate]) -> bool:
+    """Tell whether anything may still become of tasks: not where nobody is left, whatever time would have brought."""
+    return board.NAME in there and not board.finished(there[board.NAME])
 
 
 def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from lifefold.core.fleet import status
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
-from lifefold.core.kernel import Reaction, Refusal
+from lifefold.core.kernel import Reaction, Refusal, replace
 from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
@@ -84,7 +84,10 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            self._known = _Known(entries, status.tasks(there), agents, status.waiting(there))
+            tasks = status.tasks(there)
+            if not awaited.goes_on(there):
+                tasks = tuple(replace(each, timer=None) for each in tasks)
+            self._known = _Known(entries, tasks, agents, status.waiting(there))
         return self._known
 
     def draw(self, width: int, height: int) -> RenderableType:

@@ -4,16 +4,15 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from lifefold.core.fleet import board, system
 from lifefold.core.fleet import status as projection
+from lifefold.core.fleet import system
 from lifefold.core.fleet.remainder import is_over
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
-from lifefold.core.kernel import Aggregate
 from lifefold.core.session import Usage
 from lifefold.core.task import State
 from lifefold.interpreters.cli import awaited, logs
@@ -73,15 +72,10 @@ def _look(store: SqliteStore) -> _Seen:
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
     tasks = projection.tasks(there) if there else ()
-    in_the_way = read_waits(folder.waits) if _goes_on(there) else ()
+    in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store, found, tasks, projection.waiting(there), account, runs, is_over(there), in_the_way, Leavings(store)
     )
-
-
-def _goes_on(there: Mapping[str, Aggregate]) -> bool:
-    """Tell whether anything may still become of tasks: not where nobody is left, whatever time would have brought."""
-    return board.NAME in there and not board.finished(there[board.NAME])
 
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
@@ -184,7 +178,7 @@ def tasks(arguments: Namespace) -> None:
         print(json.dumps([{**msgspec.to_builtins(task), **usage_json(usage)} for task, usage in pairs], indent=2))
         return
     now_ms = time.time_ns() // 1_000_000
-    goes_on = _goes_on(there)
+    goes_on = awaited.goes_on(there)
     rows: list[tuple[str, ...]] = [("TASK", "STATE", "OWNER", "CLAIMS", "RETRIES", "AFTER", "COMMIT", "NEXT", "REASON")]
     rows += [
         (

@@ -11,7 +11,7 @@ from lifefold.core.budget.amounts import Amounts, Resource
 from lifefold.core.fleet import board, budgets, doors, purse
 from lifefold.core.fleet.accounts import Balance, balances
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli import awaited, logs, posting
 from lifefold.interpreters.cli.commands.deciding import nobody_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
@@ -33,8 +33,7 @@ def budget(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps([msgspec.to_builtins(each) for each in found], indent=2))
     elif found:
-        goes_on = board.NAME in there and not board.finished(there[board.NAME])
-        rows = (_row(each, goes_on=goes_on) for each in found)
+        rows = (_row(each, goes_on=awaited.goes_on(there)) for each in found)
         print(columns([("WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"), *rows]))
     else:
         print("nothing is limited: the fleet file has no budget")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fleet_ground import Ground
 from lifefold.core import session
-from lifefold.core.fleet import inbox, intent, status
+from lifefold.core.fleet import board, inbox, intent, status
 from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
@@ -299,6 +299,26 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
         drawn = draw(120, 40)
         assert drawn[0].endswith("0/1 tasks closed · 1 failed · $1.24 spent")
         assert any("plain-1:failed (next try in " in line for line in drawn)
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, ground, is_so, act, ignore)
+
+
+def test_a_task_is_not_said_to_be_tried_again_where_nobody_is_left(tmp_path: Path) -> None:
+    """Its rest would have an end; but the only agent has stopped, by its errors."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    ground.fleet.write_text(
+        ground.fleet.read_text().replace('grace = "300ms"', 'grace = "300ms"\nmax_total_errors = 1')
+    )
+
+    def is_so(runner: Runner) -> bool:
+        return board.NAME in runner.aggregates and board.finished(runner.aggregates[board.NAME])
+
+    def act(draw: Draw, runner: Runner) -> None:
+        assert status.tasks(runner.aggregates)[0].timer is not None
+        assert any(re.search("TASKS  plain-1:failed *$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""
