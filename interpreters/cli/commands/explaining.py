@@ -33,6 +33,10 @@ from lifefold.interpreters.store import SqliteStore
 MOST_CAUSES: Final = 20
 """How many tasks are shown that one waits for, directly or not."""
 
+BY_CHARACTERS: Final = 14
+MOST_BY_CHARACTERS: Final = 24
+"""How wide the column is in which stands who has done something: as wide as it has to be, within these."""
+
 
 def why(arguments: Namespace) -> None:
     """Explain a task, or a service."""
@@ -139,8 +143,9 @@ def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None)
         yield from (f"  {each.said}{_by(each.because_of)}" for each in causes[:MOST_CAUSES])
         yield from (f"  and {len(causes) - MOST_CAUSES} more",) if len(causes) > MOST_CAUSES else ()
     yield "\nHow it came there:"
+    longest = max((len(line.by) for chapter in said.story for line in chapter.lines), default=0)
     for chapter in said.story:
-        yield from _chapter(chapter)
+        yield from _chapter(chapter, min(max(BY_CHARACTERS, longest), MOST_BY_CHARACTERS))
     yield "\nWhat moves it on:"
     yield f"  {said.onward}"
     log = f" --db {shlex.quote(db)}" if db else ""
@@ -166,12 +171,12 @@ def _by(names: tuple[str, ...]) -> str:
     return f", because of {enumerated(names)}" if names else ""
 
 
-def _chapter(chapter: projection.Chapter) -> Iterator[str]:
+def _chapter(chapter: projection.Chapter, by: int) -> Iterator[str]:
     if chapter.times == 1:
-        yield from (f"  {_moment(line.at_ms)}  {line.by:<14} {line.words()}" for line in chapter.lines)
+        yield from (f"  {_moment(line.at_ms)}  {line.by:<{by}} {line.words()}" for line in chapter.lines)
         return
     yield f"  {_moment(chapter.from_ms)}  {chapter.times} times until {_moment(chapter.to_ms)}:"
-    yield from (f"      {line.by:<14} {line.words()}" for line in chapter.lines)
+    yield from (f"      {line.by:<{by}} {line.words()}" for line in chapter.lines)
 
 
 def _moment(at_ms: int) -> str:

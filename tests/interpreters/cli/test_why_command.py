@@ -86,6 +86,15 @@ def test_what_is_repeated_is_told_once_with_the_number_of_times() -> None:
     assert told[:2] == ["rule match     given to ann, bob", "ann, bob       given back: no disk"]
 
 
+def test_what_has_happened_stands_in_one_column() -> None:
+    """However long the names of those are who have done it, within reason."""
+    names = ("plan", "rule retry_granted", "ann, bob, carol, dave, eve")
+    story = tuple(Chapter(1, 0, 0, (Line(0, name, "happened"),)) for name in names)
+    explained = Explanation("T1", "OPEN", 0, "", "T1 is OPEN.", "", (), story, "It waits.", ())
+    first, second, third = (line.index("happened") for line in lines(explained, (), None) if "happened" in line)
+    assert first == second < third
+
+
 @pytest.mark.parametrize("verb", "approve reject retry cancel resume send stop".split())
 def test_a_command_that_is_offered_is_one_that_can_be_typed(verb: str) -> None:
     """As it stands there: what this program does not know is not offered."""
