@@ -5,6 +5,7 @@ that are marked as such: the longer form of one that runs always.
 """
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -13,6 +14,11 @@ from hypothesis import settings
 settings.register_profile("short", derandomize=True, deadline=None, max_examples=30, print_blob=True)
 settings.register_profile("campaign", settings.get_profile("short"), max_examples=100)
 settings.load_profile("short")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)

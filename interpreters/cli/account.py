@@ -1,4 +1,6 @@
-"""What a log says beyond how things stand: what was spent, and who has paused whom. Folded along with the log.
+"""What a log says beyond how things stand: what was spent, who has paused whom, by what agents have stopped.
+
+It is folded along with the log.
 
 A run observes what happens; one that goes on with a log begins with what that says.
 """
@@ -11,20 +13,25 @@ from lifefold.core.fleet import intent, service, system, worker
 from lifefold.core.fleet.spending import Spending, spend
 from lifefold.core.kernel import Reaction, Refusal, Transition
 from lifefold.core.session import Usage
+from lifefold.effects import LogFatal
 from lifefold.interpreters.cli.story import PEOPLE
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.store import SqliteStore
+
+SESSION: Final = "session"
+"""The entity of a worker that stops by its errors, and says then which they were."""
 
 _AGENTS: Final = frozenset({worker.KIND, service.KIND})
 
 
 class Account:
-    """What was spent, and by whom each agent was paused."""
+    """What was spent, by whom each agent was paused, and by what errors those have stopped that are down by errors."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.spending = Spending()
         self.paused_by: dict[str, str] = {}
+        self.stopped_by: dict[str, str] = {}
 
     def observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         """Take into account what an input came to."""
@@ -33,8 +40,14 @@ class Account:
             self._note(aggregate, transition)
 
     def _note(self, aggregate: str, transition: Transition) -> None:
+        agent = aggregate.partition("/")[2]
         if isinstance(transition.event, intent.PauseWanted):
-            self.paused_by[aggregate.partition("/")[2]] = transition.actor.removeprefix(PEOPLE)
+            self.paused_by[agent] = transition.actor.removeprefix(PEOPLE)
+        if transition.entity == SESSION and transition.entered is not None:
+            self.stopped_by.pop(agent, None)
+            for said in transition.effects:
+                if isinstance(said, LogFatal):
+                    self.stopped_by[agent] = said.message
 
 
 async def account_of(log: Path) -> Account:

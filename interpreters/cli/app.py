@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 
 _COMMANDS = "lifefold.interpreters.cli.commands"
 _KNOWN = "a name of `lifefold machines`, or module:attribute"
@@ -32,9 +32,13 @@ class _Commands(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     _ready_to_speak()
-    arguments = parser().parse_args(argv)
+    typed = sys.argv[1:] if argv is None else argv
+    whole = parser()
+    if typed and not typed[0].startswith("-") and typed[0] not in whole.get_default("known"):
+        return _unknown(typed[0], whole.get_default("known"))
+    arguments = whole.parse_args(typed)
     if not hasattr(arguments, "command"):
-        parser().print_help()
+        whole.print_help()
         return 0
     module, _, function = arguments.command.partition(":")
     try:
@@ -47,16 +51,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _unknown(word: str, commands: Sequence[str]) -> int:
+    from lifefold.interpreters.cli.names import like  # noqa: PLC0415 - slow to import, and only a mistake needs it
+
+    meant = " or ".join(f"lifefold {each}" for each in like(word, commands))
+    return _complain(f"there is no command {word!r}; {f'did you mean {meant}?' if meant else 'see lifefold --help'}", 2)
+
+
 def _failed(error: Exception) -> int:
     """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
-    from lifefold.interpreters.store import Busy, StoreError  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import Busy, StoreError, Unwritable  # noqa: PLC0415 - as above
 
     if isinstance(error, BadInput):
         return _complain(error, 2)
     if isinstance(error, Busy):
         return _complain(f"{error}; give the command again when that program is done", 3)
+    if isinstance(error, Unwritable):
+        return _complain(f"{error}; {FOR_ANOTHER}", 2)
+    if isinstance(error, PermissionError) and error.filename is not None:
+        return _complain(denied(error), 2)
     if isinstance(error, StoreError | sqlite3.Error):
         return _complain(f"{error}\nlifefold status and lifefold log show what is there; then try again", 3)
     if isinstance(error, OSError):
@@ -106,7 +121,11 @@ def _add_running(commands: _Commands) -> None:
         commands, "run", "running:run", "run a fleet until every task is settled; run it again to go on after a crash"
     )
     run.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
-    run.add_argument("--watch", action="store_true", help="wait for more tasks, from lifefold task add, until finish")
+    run.add_argument(
+        "--watch",
+        action="store_true",
+        help="wait for more tasks, from lifefold task add, until finish; so does any later run of the log it begins",
+    )
     run.add_argument(
         "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
     )

@@ -1,13 +1,20 @@
-"""What waits for a person, in a line each: what it is, until when, and the command that answers."""
+"""What people should look at, in a line each: what waits for them, with the command that answers, and what is wrong."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from lifefold.core.fleet import board
 from lifefold.core.fleet.status import Awaited, Waiting
 from lifefold.core.fleet.why.phrases import brief, count, enumerated
+from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli.words import age, by_number, clock_time
 from lifefold.interpreters.run.waits import Wait
+
+
+def goes_on(there: Mapping[str, Aggregate]) -> bool:
+    """Tell whether anything may still become of tasks: not where nobody is left, whatever time would have brought."""
+    return board.NAME in there and not board.finished(there[board.NAME])
 
 
 def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "") -> Iterator[str]:
@@ -40,6 +47,12 @@ def in_the_way(waits: Sequence[Wait], now_ms: int) -> Iterator[str]:
     for each in waits:
         since, seen = age(now_ms - each.since_ms), age(now_ms - each.seen_ms)
         yield plain(f"{each.agent} {' '.join(each.said.split())} (for {since}, seen {seen} ago)".encode())
+
+
+def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each agent that is down by errors: by how many, and the last of them."""
+    for name in sorted(stopped_by, key=by_number):
+        yield plain(f"{name} has stopped: {' '.join(stopped_by[name].split())}".encode())
 
 
 def _line(what: str, command: str) -> str:

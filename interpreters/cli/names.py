@@ -7,7 +7,10 @@ from typing import Final
 from lifefold.interpreters.cli.errors import BadInput
 
 MOST_NAMES: Final = 5
-"""How many names are shown to somebody who has mistyped one."""
+"""How many names are shown to somebody who has typed one that is like none of them."""
+
+MOST_LIKE: Final = 3
+"""How many are asked about that may have been meant."""
 
 
 def must_be_there(what: str, wanted: Iterable[str], names: Collection[str]) -> None:
@@ -22,7 +25,21 @@ def missing(what: str, wanted: Iterable[str], names: Collection[str]) -> Iterato
 
 
 def known(name: str, names: Collection[str]) -> str:
-    """Say which names there are: those that are like this one, or else some."""
-    near = get_close_matches(name, names, n=MOST_NAMES) or list(names)[:MOST_NAMES]
-    more = ", ..." if len(names) > len(near) else ""
-    return f"there are {', '.join(near)}{more}" if near else "there are none yet"
+    """Say which name may have been meant, whatever its case; or which there are, if none is like it."""
+    near = like(name, names)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    some = ", ".join(list(names)[:MOST_NAMES])
+    match len(names):
+        case 0:
+            return "there are none yet"
+        case 1:
+            return f"there is only {some}"
+        case count:
+            return f"there are {some}{', ...' if count > MOST_NAMES else ''}"
+
+
+def like(name: str, names: Collection[str]) -> list[str]:
+    """Return the names that are most like this one, the nearest first; case makes no difference."""
+    near = get_close_matches(name.casefold(), {each.casefold() for each in names}, n=MOST_LIKE)
+    return [each for word in near for each in names if each.casefold() == word]

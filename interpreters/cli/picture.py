@@ -15,12 +15,12 @@ from rich.text import Text
 
 from lifefold.core.fleet import status
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
-from lifefold.core.kernel import Reaction, Refusal
+from lifefold.core.kernel import Reaction, Refusal, replace
 from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, cut_in_the_middle, work_of
+from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, cut_in_the_middle, next_of, work_of
 from lifefold.interpreters.run import Runner
 
 STYLES: Final = {
@@ -53,6 +53,9 @@ NARROW: Final = (0, 1, 2, 3, 7)
 NARROWEST_CHARACTERS: Final = 60
 """On fewer there is no room for what comes next."""
 
+FEWEST_ROWS: Final = 3
+"""How many agents must fit a table that has not room for all."""
+
 NOTICES: Final = 3
 NEWS_KEPT: Final = 200
 NEWS_WANTED: Final = 4
@@ -81,7 +84,10 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            self._known = _Known(entries, status.tasks(there), agents, status.waiting(there))
+            tasks = status.tasks(there)
+            if not awaited.goes_on(there):
+                tasks = tuple(replace(each, timer=None) for each in tasks)
+            self._known = _Known(entries, tasks, agents, status.waiting(there))
         return self._known
 
     def draw(self, width: int, height: int) -> RenderableType:
@@ -98,8 +104,8 @@ class Picture:
         room = height - len(top) - 3  # two empty lines, and one on which the cursor stands in the end
         news = min(len(self._news), NEWS_WANTED, max(0, room // 4))
         task_lines = _tasks(tasks, width, max(1, room // 4), self._runner.engine.clock.now_ms())
-        agents = self._agents(width, max(2, room - news - len(task_lines)))
-        left = max(0, room - len(task_lines) - agents.row_count - 1)
+        agents, agent_lines = self._agents(width, max(2, room - news - len(task_lines)))
+        left = max(0, room - len(task_lines) - agent_lines)
         return Group(*top, agents, Text(""), *task_lines, Text(""), *self._told(width, left))
 
     def _headline(self, tasks: Sequence[TaskStatus], width: int) -> Text:
@@ -153,15 +159,22 @@ class Picture:
             found = wrapped + found
         return found
 
-    def _agents(self, width: int, lines: int) -> Table:
-        """Return the agents as a table of at most so many lines, its header among them."""
+    def _agents(self, width: int, lines: int) -> tuple[RenderableType, int]:
+        """Return the agents in at most so many lines, and in how many: as a table, if all or some have room in it.
+
+        Where there is hardly room for any they stand one after the other, as tasks do.
+        """
         now_ms = self._runner.engine.clock.now_ms()
+        agents = self._now().agents
+        fitting = len(agents) if len(agents) < lines else lines - 2
+        if fitting < min(len(agents), FEWEST_ROWS):
+            words = [Text.assemble(f"{each.name}:", _state(each, now_ms, wide=False), "  ") for each in agents]
+            listed = _in_lines("AGENTS", words, width, lines)
+            return Group(*listed), len(listed)
         shown = _columns(width)
         table = Table(box=None, pad_edge=False, header_style="bold")
         for index in shown:
             table.add_column(COLUMNS[index], no_wrap=True)
-        agents = self._now().agents
-        fitting = len(agents) if len(agents) < lines else lines - 2
         pid, wide = self._runner.handlers.pid, width >= WIDE_CHARACTERS
         rows = [list(_cells(agent, pid(agent.name), now_ms, wide=wide)) for agent in agents[:fitting]]
         rows = [[cells[index] for index in shown] for cells in rows]
@@ -169,7 +182,7 @@ class Picture:
             table.add_row(*cells)
         if fitting < len(agents):
             table.add_row(f"and {len(agents) - fitting} more")
-        return table
+        return table, table.row_count + 1
 
     def _told(self, width: int, lines: int) -> Iterator[Text]:
         for each in list(self._news)[-lines:] if lines else ():
@@ -216,6 +229,18 @@ def _columns(width: int) -> Sequence[int]:
 
 
 def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> Iterator[Text]:
+    yield Text(agent.name)
+    yield _state(agent, now_ms, wide=wide)
+    yield Text(age(now_ms - agent.since_ms))
+    yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
+    yield Text(str(agent.session_seq))
+    yield Text(str(agent.attempt))
+    yield Text("-" if pid is None else str(pid))
+    yield Text(next_of(agent, now_ms))
+
+
+def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
+    """Return what an agent is at, in its colour; if the line is not ``wide``, only what matters most."""
     doing = agent.state
     if agent.doing in {"Preparing", "Verifying", "Merging"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
@@ -223,17 +248,9 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"
     ending = " (ending)" if agent.state == "Stopped" and agent.processes else ""
     rests = _RESTS.get(agent.intent, "makes room" if agent.makes_room_for else "")
-    yield Text(agent.name)
     if rests:
-        yield Text(f"{doing} · {rests}" if wide else rests, "yellow")
-    else:
-        yield Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
-    yield Text(age(now_ms - agent.since_ms))
-    yield Text(work_of(agent), no_wrap=True, overflow="ellipsis")
-    yield Text(str(agent.session_seq))
-    yield Text(str(agent.attempt))
-    yield Text("-" if pid is None else str(pid))
-    yield Text(coming(agent.timer, now_ms))
+        return Text(f"{doing} · {rests}" if wide else rests, "yellow")
+    return Text(doing + ending, "yellow" if agent.silent_since_ms else STYLES.get(agent.state, ""))
 
 
 _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
@@ -245,8 +262,13 @@ def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> 
     words = [_task(task, now_ms) for task in tasks]
     if _fitting(words, width, lines) < len(words):
         words = [_task(task, now_ms) for task in tasks if task.state != "CLOSED"]
+    return _in_lines("TASKS", words, width, lines)
+
+
+def _in_lines(head: str, words: Sequence[Text], width: int, lines: int) -> list[Text]:
+    """Return words after a head, as many as fit so many lines, and of the rest how many they are."""
     fitting = _fitting(words, width, lines)
-    while len(wrapped := _wrapped(_listed(words[:fitting], len(words) - fitting), width)) > lines and fitting:
+    while len(wrapped := _wrapped(_listed(head, words[:fitting], len(words) - fitting), width)) > lines and fitting:
         fitting -= 1
     return wrapped[:lines]
 
@@ -262,8 +284,8 @@ def _task(task: TaskStatus, now_ms: int) -> Text:
     return Text(f"{task.id}:{_low(task.state)}{f' ({more})' if more else ''}  ", STYLES.get(task.state, ""))
 
 
-def _listed(words: Sequence[Text], more: int) -> Text:
-    return Text.assemble(("TASKS  ", "bold"), *words, f"and {more} more" if more else "")
+def _listed(head: str, words: Sequence[Text], more: int) -> Text:
+    return Text.assemble((f"{head}  ", "bold"), *words, f"and {more} more" if more else "")
 
 
 def _low(state: str) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from lifefold.core.fleet import assignment, intent
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Timer
 from lifefold.core.session import Usage
 from lifefold.core.task import State
@@ -53,6 +54,12 @@ def coming(timer: Timer | None, now_ms: int) -> str:
         return "-"
     left_ms = timer.deadline_ms - now_ms
     return f"{_COMING.get(timer.event, timer.event)} {f'in {age(left_ms)}' if left_ms >= _S else 'now'}"
+
+
+def next_of(agent: AgentStatus, now_ms: int) -> str:
+    """Return what comes next for an agent: what time brings, or a task, if it has asked for one."""
+    waits = agent.timer is None and agent.intent == intent.State.RUN and agent.doing == assignment.State.WANTING
+    return "waits for a task" if waits else coming(agent.timer, now_ms)
 
 
 def by_state(tasks: Iterable[TaskStatus]) -> Iterator[tuple[str, int]]:

@@ -22,6 +22,7 @@ class RefusedError(Exception):
 
     def __init__(self, found: object, accepted: str, *at: int | str) -> None:
         super().__init__(f"found {shown(found)}; accepted: {accepted}")
+        self.accepted = accepted
         self.at = at
 
 

@@ -11,7 +11,7 @@ from lifefold.interpreters.store.protocol import (
     StoreError,
     VersionConflict,
 )
-from lifefold.interpreters.store.sqlite import Locked, NotAStore, SqliteStore
+from lifefold.interpreters.store.sqlite import Locked, NotAStore, SqliteStore, Unwritable
 
 __all__ = [
     "Batch",
@@ -26,5 +26,6 @@ __all__ = [
     "Shelf",
     "SqliteStore",
     "StoreError",
+    "Unwritable",
     "VersionConflict",
 ]

@@ -9,6 +9,7 @@ says so to this module's logger; one that is not, or is not patient, gives up wi
 ``synchronous=FULL`` makes every commit wait for the disk. A disk that acknowledges what it has not kept is not covered.
 """
 
+import errno
 import fcntl
 import logging
 import os
@@ -72,6 +73,10 @@ class Locked(StoreError):
 
 class NotAStore(StoreError):
     """The file is not a log of ours, or not of a version that this program can read."""
+
+
+class Unwritable(StoreError):
+    """The file may be read by whoever runs this program, and not written."""
 
 
 class SqliteStore:
@@ -271,6 +276,9 @@ def _told(path: Path, work: Callable[[], T]) -> T:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
             message = f"{path}: the log is damaged ({error}); put a copy of it back, or begin anew with another --db"
             raise StoreError(message) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            message = f"{path}: may be read, and not written ({error}); nothing of this was written"
+            raise Unwritable(message) from error
         message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
         raise StoreError(message) from error
 
@@ -317,6 +325,8 @@ def _must_be_ours(path: Path) -> None:
     if not path.is_file():
         message = f"{path}: {'is a folder, not a log' if path.is_dir() else 'there is no such log'}"
         raise NotAStore(message)
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     if not path.stat().st_size:
         message = f"{path}: is not a lifefold log (it is empty)"
         raise NotAStore(message)

@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from lifefold.core import task
+from lifefold.core import session, task
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, seat, system
-from lifefold.core.kernel import Envelope, Event
+from lifefold.core.kernel import Envelope, Event, Phase
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Batch, Entry, SqliteStore
 
@@ -34,7 +34,11 @@ class FleetLog:
 
     def happens(self, to: str, entity: str, *events: Event) -> "FleetLog":
         """Write what happens to an entity of an aggregate."""
-        entries = [self._decided(to, Envelope(entity, event, self._ledger.last_ms, "test")) for event in events]
+        return self._written(
+            [self._decided(to, Envelope(entity, event, self._ledger.last_ms, "test")) for event in events]
+        )
+
+    def _written(self, entries: list[Entry]) -> "FleetLog":
         with SqliteStore.open(self.path) as store:
             anyio.run(partial(store.append, Batch(entries)))
         return self
@@ -47,6 +51,22 @@ class FleetLog:
     def failed(self, name: str, reason: str = "tests fail") -> "FleetLog":
         """Let the next task be claimed, which must be this one, and fail."""
         return self.claimed(name).happens("board", f"task:{name}", task.Failed(self.task(name).epoch, reason))
+
+    def fallen(self, agent: str, error: str = "no api key") -> "FleetLog":
+        """Let the first session of an agent end with an error, which must be one more than it may have."""
+        for event in (
+            session.WorktreeReady(), session.PromptReady("do it"), session.SessionExited(session.Error(error))
+        ):  # fmt: skip
+            self.reported(f"worker/{agent}", "session", event)
+        return self
+
+    def reported(self, to: str, entity: str, event: Event) -> "FleetLog":
+        """Write what the activity reports that goes on for an entity."""
+        of = self._ledger.aggregates[to].entities[entity]
+        (part,) = (each for each in of.running if each.activity is not None and each.phase is Phase.LIVE)
+        at_ms = self._ledger.last_ms
+        envelope = Envelope(entity, event, at_ms, "test", slot=part.slot, generation=part.generation)
+        return self._written([self._decided(to, envelope)])
 
     def task(self, name: str) -> Any:
         """Return a task's record, as this log has it."""

@@ -236,7 +236,9 @@ def finish(arguments: Namespace) -> int:
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
-        if doors.are_open(of):
+        if board.finished(of):
+            yield Refused("fleet", f"{REFUSED}it is over already")
+        elif doors.are_open(of):
             done = "it ends when its tasks are settled"
             yield Said("fleet", board.NAME, doors.REF, doors.LastTaskIn(arguments.reason), done)
         elif doors.REF in of.entities:

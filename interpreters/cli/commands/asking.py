@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core.fleet import board, system
 from lifefold.core.fleet import status as projection
+from lifefold.core.fleet import system
 from lifefold.core.fleet.remainder import is_over
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
 from lifefold.core.session import Usage
@@ -28,6 +28,7 @@ from lifefold.interpreters.cli.words import (
     columns,
     coming,
     cost,
+    next_of,
     plain_state,
     spent,
     work_of,
@@ -71,8 +72,7 @@ def _look(store: SqliteStore) -> _Seen:
     agents = sorted(projection.agents(there), key=lambda agent: by_number(agent.name))
     found = [(agent, look(folder, agent)) for agent in agents]
     tasks = projection.tasks(there) if there else ()
-    goes_on = board.NAME in there and not board.finished(there[board.NAME])
-    in_the_way = read_waits(folder.waits) if goes_on else ()
+    in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
         store, found, tasks, projection.waiting(there), account, runs, is_over(there), in_the_way, Leavings(store)
     )
@@ -87,6 +87,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         {
             **msgspec.to_builtins(agent),
             "process": msgspec.to_builtins(evidence),
+            "stopped_by": seen.account.stopped_by.get(agent.name, ""),
             **usage_json(spending.of_agent(agent.name)),
         }
         for agent, evidence in seen.agents
@@ -123,6 +124,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     now_ms = time.time_ns() // 1_000_000
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
+    yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
     yield from (f"! {line}" for line in seen.leavings.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
@@ -134,8 +136,8 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
             work_of(agent),
             str(agent.session_seq),
             str(agent.attempt),
-            _process(evidence),
-            coming(agent.timer, now_ms),
+            _process(agent, evidence),
+            next_of(agent, now_ms),
         )
         for agent, evidence in seen.agents
     ]
@@ -157,8 +159,9 @@ def _with(rows: Sequence[tuple[str, ...]], head: str, cells: Sequence[str], plac
     return [(*row[:place], cell, *row[place:]) for row, cell in zip(rows, (head, *cells), strict=True)]
 
 
-def _process(evidence: Evidence | None) -> str:
-    if evidence is None:
+def _process(agent: AgentStatus, evidence: Evidence | None) -> str:
+    """Return the process of an agent's session; that it is gone is worth a word only if one is believed to be there."""
+    if evidence is None or not (evidence.alive or agent.processes):
         return "-"
     return f"{evidence.pid} {'alive' if evidence.alive else 'gone'}"
 
@@ -167,13 +170,15 @@ def tasks(arguments: Namespace) -> None:
     """Print the tasks."""
     with logs.peek(arguments.db) as store:
         ledger, account = logs.fold_with_account(store)
-    found = projection.tasks(ledger.aggregates) if ledger.aggregates else ()
+    there = ledger.aggregates
+    found = projection.tasks(there) if there else ()
     usages = [account.spending.of_task(task.id) for task in found]
     if arguments.json:
         pairs = zip(found, usages, strict=True)
         print(json.dumps([{**msgspec.to_builtins(task), **usage_json(usage)} for task, usage in pairs], indent=2))
         return
     now_ms = time.time_ns() // 1_000_000
+    goes_on = awaited.goes_on(there)
     rows: list[tuple[str, ...]] = [("TASK", "STATE", "OWNER", "CLAIMS", "RETRIES", "AFTER", "COMMIT", "NEXT", "REASON")]
     rows += [
         (
@@ -184,7 +189,7 @@ def tasks(arguments: Namespace) -> None:
             f"{task.retries}/{task.max_retries}",
             ",".join(task.depends_on) or "-",
             task.commit[:10] or "-",
-            coming(task.timer, now_ms),
+            coming(task.timer if goes_on else None, now_ms),
             " ".join(task.reason.split()) or "-",
         )
         for task in found

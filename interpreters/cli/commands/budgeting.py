@@ -11,13 +11,13 @@ from lifefold.core.budget.amounts import Amounts, Resource
 from lifefold.core.fleet import board, budgets, doors, purse
 from lifefold.core.fleet.accounts import Balance, balances
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli import awaited, logs, posting
 from lifefold.interpreters.cli.commands.deciding import nobody_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 from lifefold.interpreters.cli.words import clock_time, columns
 from lifefold.interpreters.fleet.budget import KEYS
-from lifefold.interpreters.fleet.values import RefusedError
+from lifefold.interpreters.fleet.values import RefusedError, shortened
 
 
 def budget(arguments: Namespace) -> int:
@@ -28,26 +28,28 @@ def budget(arguments: Namespace) -> int:
     if arguments.reason or arguments.agent or arguments.task:
         raise BadInput("say how much more may be spent: --add-usd, --add-tokens, --add-time or --add-sessions")
     with logs.peek(arguments.db) as store:
-        found = balances(logs.fold(store).aggregates)
+        there = logs.fold(store).aggregates
+    found = balances(there)
     if arguments.json:
         print(json.dumps([msgspec.to_builtins(each) for each in found], indent=2))
     elif found:
-        print(columns([("WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"), *map(_row, found)]))
+        rows = (_row(each, goes_on=awaited.goes_on(there)) for each in found)
+        print(columns([("WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"), *rows]))
     else:
         print("nothing is limited: the fleet file has no budget")
     return 0
 
 
-def _row(each: Balance) -> tuple[str, ...]:
+def _row(each: Balance, *, goes_on: bool) -> tuple[str, ...]:
     refilled = f"filled anew at {clock_time(each.refilled_ms / 1_000).rpartition('.')[0]}" if each.refilled_ms else ""
-    spent = "spent; " if each.is_spent else ""
-    coming = refilled or ("lifefold budget --add-..." if each.is_spent else "")
+    of = f" --{each.whose} {each.name}" if each.name else ""
+    coming = refilled or (f"lifefold budget{of} --add-..." if each.is_spent else "")
     return (
         f"{each.whose} {each.name}".strip(),
         each.in_words(),
         budgets.in_words(each.resource, each.set_aside),
         budgets.in_words(each.resource, each.share),
-        f"{spent}{coming}" or "-",
+        "; ".join(filter(None, ("spent" if each.is_spent else "", coming if goes_on else ""))) or "-",
     )
 
 
@@ -61,7 +63,7 @@ def amounts(arguments: Namespace, beginning: str) -> Amounts:
             try:
                 meaning = key.form.parse(written if resource is Resource.TIME else _number(written))
             except RefusedError as refused:
-                raise BadInput(f"--{option}: {refused}") from refused
+                raise BadInput(f"--{option}: found {shortened(written)}; accepted: {refused.accepted}") from refused
             found = found.but(resource, meaning or 0)
     return found
 

@@ -88,7 +88,8 @@ def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
 
 def _why_no_plan(of: Aggregate, event: Event) -> str:
     """Say why a plan cannot be decided about; nothing if it can."""
-    waiting = [each.id for each in tasks_of(of) if each.state is State.PENDING_APPROVAL]
+    over = board.finished(of)
+    waiting = [each.id for each in tasks_of(of) if each.state is State.PENDING_APPROVAL and not over]
     instead = f"; name the tasks whose work waits for your word: {' '.join(sorted(waiting))}" if waiting else ""
     if PLAN not in of.entities:
         return f"this fleet's plan needs no approval, because its file does not say approve_plan = true{instead}"

@@ -20,6 +20,7 @@ from lifefold.core.kernel import Recovered, replace
 from lifefold.core.task import State
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli import awaited, logs
+from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.words import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
@@ -31,6 +32,10 @@ from lifefold.interpreters.store import SqliteStore
 
 MOST_CAUSES: Final = 20
 """How many tasks are shown that one waits for, directly or not."""
+
+BY_CHARACTERS: Final = 14
+MOST_BY_CHARACTERS: Final = 24
+"""How wide the column is in which stands who has done something: as wide as it has to be, within these."""
 
 
 def why(arguments: Namespace) -> None:
@@ -94,7 +99,10 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
 
 
 def _must_be_there(ledger: Ledger, task: str) -> None:
-    """Raise ``BadInput`` with names that are like it if there is no such task."""
+    """Raise ``BadInput`` with names that are like it if there is no such task; an agent is shown elsewhere."""
+    if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
+        more = f"lifefold status shows how it stands, lifefold log --agent {task} what has happened to it"
+        raise BadInput(f"{task} is an agent, not a task; {more}")
     must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
 
 
@@ -135,8 +143,9 @@ def lines(said: projection.Explanation, doubts: tuple[str, ...], db: str | None)
         yield from (f"  {each.said}{_by(each.because_of)}" for each in causes[:MOST_CAUSES])
         yield from (f"  and {len(causes) - MOST_CAUSES} more",) if len(causes) > MOST_CAUSES else ()
     yield "\nHow it came there:"
+    longest = max((len(line.by) for chapter in said.story for line in chapter.lines), default=0)
     for chapter in said.story:
-        yield from _chapter(chapter)
+        yield from _chapter(chapter, min(max(BY_CHARACTERS, longest), MOST_BY_CHARACTERS))
     yield "\nWhat moves it on:"
     yield f"  {said.onward}"
     log = f" --db {shlex.quote(db)}" if db else ""
@@ -162,12 +171,12 @@ def _by(names: tuple[str, ...]) -> str:
     return f", because of {enumerated(names)}" if names else ""
 
 
-def _chapter(chapter: projection.Chapter) -> Iterator[str]:
+def _chapter(chapter: projection.Chapter, by: int) -> Iterator[str]:
     if chapter.times == 1:
-        yield from (f"  {_moment(line.at_ms)}  {line.by:<14} {line.words()}" for line in chapter.lines)
+        yield from (f"  {_moment(line.at_ms)}  {line.by:<{by}} {line.words()}" for line in chapter.lines)
         return
     yield f"  {_moment(chapter.from_ms)}  {chapter.times} times until {_moment(chapter.to_ms)}:"
-    yield from (f"      {line.by:<14} {line.words()}" for line in chapter.lines)
+    yield from (f"      {line.by:<{by}} {line.words()}" for line in chapter.lines)
 
 
 def _moment(at_ms: int) -> str:

@@ -26,7 +26,7 @@ from lifefold.interpreters.cli import awaited, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.display import Display, display
-from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
 from lifefold.interpreters.cli.words import NO_WORK, columns, letters_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
@@ -37,7 +37,7 @@ from lifefold.interpreters.run.leavings import Leavings
 from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
-from lifefold.interpreters.store import SqliteStore, StoreError
+from lifefold.interpreters.store import SqliteStore, StoreError, Unwritable
 
 UNEXPECTED = 3
 
@@ -111,13 +111,15 @@ def _run_and_tell(
     fleet: Fleet, log: Path, show: Show, prepare: Prepare | None = None, before: Before = NONE_BEFORE
 ) -> int:
     _calm_the_collector()
+    verdict: Verdict | None = None
     try:
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare, before)
+        _summary(runner, account, verdict, log)
     except BadInput:
         raise
     except Exception as error:  # noqa: BLE001 - the last resort: say what is safe and what to do
-        return _unwritten(failure) if (failure := _of_the_store(error)) else _unexpected(log)
-    _summary(runner, account, verdict, log)
+        code = _unwritten(failure) if (failure := _of_the_store(error)) else _unexpected(log)
+        return code if verdict is None else verdict
     return verdict
 
 
@@ -132,6 +134,10 @@ async def _run(
         runner = await Runner.open(fleet, log, clock=clock, before=before)
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
+    except Unwritable as error:
+        raise BadInput(f"{error}; {FOR_ANOTHER}") from error
+    except PermissionError as error:
+        raise BadInput(denied(error)) from error
     except (StoreError, OtherFleetError, LogMismatchError, UnusableInterpreterError) as error:
         raise BadInput(str(error)) from error
     except (OSError, sqlite3.Error) as error:
@@ -218,12 +224,15 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for task in left:
         print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     for agent in status.agents(runner.aggregates):
-        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason != NO_WORK:
-            print(f"  {agent.name} has stopped: {agent.reason or 'its errors have reached a threshold'}")
+        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
+            print(f"  {agent.name} has stopped: {agent.reason}")
         if agent.undelivered:
             print(f"  {agent.name}: {letters_counted(agent.undelivered)} undelivered: no session succeeded with them")
+    for line in awaited.fallen(account.stopped_by):
+        print(f"  {line}")
     for name, message in runner.standing():
-        print(f"  {name}: {message}")
+        if message != account.stopped_by.get(name):
+            print(f"  {name}: {message}")
     waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*leavings.lines([task.id for task in left]), *waiting):
         print(f"  {line}")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from lifefold.core.fleet import inbox, intent, mailbox, service, worker
+from lifefold.core.fleet import departure, inbox, intent, mailbox, service, worker
 from lifefold.core.kernel import Aggregate, Event, replace
 from lifefold.interpreters.cli import posting
 from lifefold.interpreters.cli.names import must_be_there
@@ -15,13 +15,17 @@ from lifefold.interpreters.cli.words import by_number
 ALL: Final = "all"
 
 _STOPPED: Final = f"{REFUSED}it has stopped, for good"
+_STOPS: Final = (
+    "stops for good: what runs of it is asked to end, and killed after its grace; lifefold status shows how far it is"
+)
 
 
 def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
     posting.must_be_text("the text", arguments.text)
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
-    return _tell(arguments.db, [arguments.agent], _to_all("mailbox", event), partial(_deaf, arguments.text))
+    letter = _to_all("mailbox", event, "accepted; its next prompt has it")
+    return _tell(arguments.db, [arguments.agent], letter, partial(_deaf, arguments.text))
 
 
 def stop(arguments: Namespace) -> int:
@@ -33,7 +37,7 @@ def stop(arguments: Namespace) -> int:
         event = intent.KillWanted("killed by the operator")
         return _tell(arguments.db, arguments.agents, _to_all("intent", event, "killed"), _killed)
     event = intent.StopWanted("stopped by the operator")
-    return _tell(arguments.db, arguments.agents, _to_all("intent", event), _stopped)
+    return _tell(arguments.db, arguments.agents, _to_all("intent", event, _STOPS), _stopped)
 
 
 def pause(arguments: Namespace) -> int:
@@ -49,7 +53,7 @@ def resume(arguments: Namespace) -> int:
     return _tell(arguments.db, arguments.agents, _to_all("intent", intent.ResumeWanted(), "goes on"), _not_paused)
 
 
-def _to_all(ref: str, event: Event, done: str = posting.ACCEPTED) -> Said:
+def _to_all(ref: str, event: Event, done: str) -> Said:
     return Said(ALL, "", ref, event, done)
 
 
@@ -75,8 +79,21 @@ def _does_not_take(text: str, of: Aggregate) -> str:
     return "" if inbox.has_room(waits, inbox.MessageArrived(text)) else f"{REFUSED}{inbox.FULL}"
 
 
+def _is_gone(of: Aggregate) -> bool:
+    """Tell whether an agent does not come back: because of its errors, or of a word."""
+    return service.is_down(of) if of.kind == service.KIND else departure.is_gone(of)
+
+
+def _is_settled(of: Aggregate) -> bool:
+    """Tell whether it does not come back, and nothing of it is left that could be ended sooner."""
+    return service.settled(of) if of.kind == service.KIND else departure.settled(of)
+
+
+_ALREADY: Final = "has stopped already, and for good"
+
+
 def _stopped(of: Aggregate) -> str:
-    return "has stopped already, and for good" if of.record("intent").state is intent.State.STOP else ""
+    return _ALREADY if of.record("intent").state is intent.State.STOP or _is_settled(of) else ""
 
 
 def _ends(of: Aggregate) -> str:
@@ -84,7 +101,8 @@ def _ends(of: Aggregate) -> str:
 
 
 def _killed(of: Aggregate) -> str:
-    return "was killed already, and for good" if of.record("intent").at_once else ""
+    killed = "was killed already, and for good" if of.record("intent").at_once else ""
+    return killed or (_ALREADY if _is_settled(of) else "")
 
 
 _DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or stop --kill, ends it sooner"
@@ -92,16 +110,20 @@ _DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or st
 
 def _paused(of: Aggregate) -> str:
     wanted: intent.Intent = of.record("intent")
+    if wanted.state is intent.State.STOP or _is_gone(of):
+        return _STOPPED
     if wanted.drains:
         return _DRAINS
     if wanted.state is intent.State.PAUSE:
         return f"is paused already{f': {wanted.reason}' if wanted.reason else ''}"
-    return _STOPPED if wanted.state is intent.State.STOP else ""
+    return ""
 
 
 def _not_paused(of: Aggregate) -> str:
     state = of.record("intent").state
-    return {intent.State.PAUSE: "", intent.State.STOP: _STOPPED}.get(state, "is not paused")
+    if state is intent.State.STOP or _is_gone(of):
+        return _STOPPED
+    return "" if state is intent.State.PAUSE else "is not paused"
 
 
 def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle) -> int:

@@ -128,5 +128,18 @@ def test_a_fleet_that_is_kept_alive_takes_tasks_until_it_is_told_that_there_are_
             run.until(f"task {name}", "CLOSED")
         assert ground.call("finish").stdout == "fleet: it ends when its tasks are settled\n"
         assert "2 of 2 tasks closed" in run.rest()
-    assert "it ends when its tasks are settled" in ground.call("finish", code=2).stdout
+    assert "fleet: refused: it is over already" in ground.call("finish", code=2).stdout
     assert "everybody has gone home" in ground.call("task", "add", "--id", "T3", "--prompt", "x", code=2).stdout
+
+
+def test_what_was_begun_to_wait_for_more_tasks_waits_in_every_run(ground: Ground) -> None:
+    """The log says so, whether or not a later run is told."""
+    ground.prepare("plain-1", repository=False)
+    with ground.running("--watch") as run:
+        run.until("task plain-1", "CLOSED")
+        run.signal(signal.SIGINT)
+        run.rest()
+    with ground.running() as run:
+        run.until("all tasks are settled, and more may come: lifefold task add")
+        ground.call("finish")
+        assert "1 of 1 tasks closed" in run.rest()

@@ -127,6 +127,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
     assert said(log)[-1].event == doors.LastTaskIn("night")
     assert "was told so already" in tell(log, capsys, "finish", code=2)
     tell(log, capsys, "cancel", "T1")
+    assert tell(log, capsys, "finish", code=2).startswith("fleet: refused: it is over already\n")
     assert "everybody has gone home" in tell(log, capsys, "task", "add", "--id", "T2", "--prompt", "x", code=2)
     other = log.with_name("other.db")
     FleetLog(other, T1)

@@ -34,12 +34,12 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int =
 
 
 def test_how_budgets_stand_is_shown_for_people(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The fleet's first; what is spent says how there comes to be more."""
+    """The fleet's first; what is spent says so, and nothing of a command that nobody would take any more."""
     rows = [line.split("  ") for line in tell(spent, capsys, "budget").splitlines()]
     shown = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert shown == [
         ["WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"],
-        ["fleet", "1 of 1 sessions", "0 sessions", "1 sessions", "spent; lifefold budget --add-..."],
+        ["fleet", "1 of 1 sessions", "0 sessions", "1 sessions", "spent"],
         ["agent ann", "1 of 9 sessions", "0 sessions", "1 sessions", "-"],
         ["task T2", "0.00 of 3.00 USD", "0.00 USD", "1.00 USD", "-"],
     ]
@@ -75,6 +75,7 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
     log.happens("board", "seat:ann", seat.WorkWanted(Amounts(sessions=1)))
     assert "! T2: the fleet's budget is spent: 1 of 1 sessions: lifefold budget" in tell(log.path, capsys, "status")
     assert "budget" in tell(log.path, capsys, "why", "T2").splitlines()[-2]
+    assert "  spent; lifefold budget --add-...\n" in tell(log.path, capsys, "budget")
     assert "fleet: raised" in tell(log.path, capsys, "budget", "--add-sessions", "2", "--reason", "more is left")
     assert folded(log.path).record("board", "task:T2").state == "CLAIMED"
     assert "more is left" in tell(log.path, capsys, "log")
@@ -89,8 +90,9 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
         ("--agent bob --add-sessions 1", "it has no budget; accepted: agent/ann, fleet, task/T2"),
         ("--agent nope --add-sessions 1", "there is no agent 'nope'; accepted: agent/ann, fleet, task/T2"),
         ("--agent ann --task T2 --add-usd 1", "name an agent or a task, not both"),
-        ("--add-usd nan", "--add-usd: found nan, a float; accepted: an amount in US dollars"),
-        ("--add-sessions 0", "--add-sessions: found 0, an integer; accepted: an integer from 1"),
+        ("--add-usd nan", '--add-usd: found "nan"; accepted: an amount in US dollars from 0.01'),
+        ("--add-usd -3", '--add-usd: found "-3"; accepted: an amount in US dollars from 0.01'),
+        ("--add-sessions 0", '--add-sessions: found "0"; accepted: an integer from 1'),
         ("--add-time soon", '--add-time: found "soon"'),
         ("--agent ann", "say how much more may be spent"),
         ("--add-sessions 1", "everybody has gone home"),

@@ -106,9 +106,9 @@ def test_what_the_board_keeps_of_somebody_concerns_him_and_nobody_else(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("--task", "T3"), "there is no task 'T3'; there are T1"),
-        (("--task", "T1", "--task", "t1"), "there is no task 't1'; there are T1"),
-        (("--agent", "anne"), "there is no agent 'anne'; there are ann"),
+        (("--task", "T3"), "there is no task 'T3'; there is only T1"),
+        (("--task", "T1", "--task", "t1"), "there is no task 't1'; did you mean T1?"),
+        (("--agent", "anne"), "there is no agent 'anne'; did you mean ann?"),
         (("--since", "yesterday"), "--since: found 'yesterday'; accepted: a duration, as 10m"),
     ],
 )
@@ -187,9 +187,10 @@ def test_what_is_not_there_yet_may_be_followed(tmp_path: Path, option: str) -> N
     ground = Ground(tmp_path).prepare("plain-1", repository=False)
     ground.run()
     done = ground.call("log", "--follow", option, "plain-1.1")
+    instead = "did you mean plain-1?" if option == "--task" else "there is only agent"
     assert (done.stdout, done.stderr) == (
         "",
-        f"warning: there is no {option[2:]} 'plain-1.1'; there are {'plain-1' if option == '--task' else 'agent'}\n",
+        f"warning: there is no {option[2:]} 'plain-1.1'; {instead}\n",
     )
 
 

@@ -177,10 +177,12 @@ def test_status_doubts_a_session_whose_process_is_gone(ground: Ground) -> None:
         run.rest()
         ground.kill_all()
     assert ground.json("status")["agents"][0]["process"]["alive"] is False
-    assert "Running? no process" in ground.call("status").stdout
+    shown = ground.call("status").stdout
+    assert ("Running? no process" in shown, " gone " in shown) == (True, True)
     ground.call("stop")
     ground.run(code=1)
-    assert "no process" not in ground.call("status").stdout
+    shown = ground.call("status").stdout
+    assert ("no process" in shown, " gone " in shown) == (False, False)
 
 
 def test_tables_and_diagrams_are_printed_in_every_format(ground: Ground) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core import approval, task
+from lifefold.core import approval, session, task
 from lifefold.core.fleet import AgentPlan, TaskPlan, job, proposal, seat
 from lifefold.core.kernel import Event
 from lifefold.interpreters.cli.app import main
@@ -89,6 +89,16 @@ def log_of_finished_work(log: Path) -> FleetLog:
     return FleetLog(log, asking, T2).claimed("T1").happens("board", "task:T1", task.Completed(1), job.Parked(1))
 
 
+def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, tell: Told) -> None:
+    """Neither for a word, which would be refused, nor for a time at which nothing happens."""
+    of = log_of_finished_work(log)
+    assert "refused now" in tell("tasks")
+    of.happens("worker/ann", "session", session.FatalError("no worktree"))
+    of.happens("board", "seat:ann", seat.WorkerGone("its session has stopped"))
+    assert "refused now" not in tell("tasks")
+    assert "T1" not in tell("approve", 2).partition("nothing has changed")[0]
+
+
 def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, tell: Told) -> None:
     """It is DONE, to be merged by whoever has time; a second word says so, and so does a rejection that is late."""
     log_of_finished_work(log)
@@ -128,7 +138,7 @@ def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(log: Path
     """Nothing is done then, not even to those that are known."""
     FleetLog(log, TaskPlan("parser", "x"), TaskPlan("printer", "x"))
     for command in ("approve", "cancel", "retry"):
-        assert "there is no task 'parsr'; there are parser, ..." in tell(f"{command} printer parsr", 2)
+        assert "there is no task 'parsr'; did you mean parser?" in tell(f"{command} printer parsr", 2)
     assert tell.state("printer") == "OPEN"
 
 

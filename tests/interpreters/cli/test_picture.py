@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fleet_ground import Ground
 from lifefold.core import session
-from lifefold.core.fleet import inbox, intent, status
+from lifefold.core.fleet import board, inbox, intent, status
 from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
@@ -134,6 +134,38 @@ def test_many_agents_leave_room_for_all_else(tmp_path: Path, width: int, height:
         assert "-> " in drawn[-1]
 
     anyio.run(drawing, ground, act)
+
+
+@pytest.mark.parametrize(("width", "height"), [(60, 8), (40, 11), (60, 4)])
+def test_where_hardly_an_agent_fits_a_table_they_stand_in_a_line(tmp_path: Path, width: int, height: int) -> None:
+    """What each is at, as of tasks; those that do not fit are counted."""
+    ground = Ground(tmp_path).prepare(*(f"plain-{n}" for n in range(9)), agents=9, repository=False)
+
+    def act(draw: Draw, runner: Runner) -> None:
+        runner.handlers.tell("agent-1", "something is in the way of a merge, and it is long enough for two lines")
+        said = in_words(draw(width, height))
+        shown = re.findall(r"agent-\d:Running", said)
+        assert "AGENTS agent-1:Running agent-2:Running" in said
+        assert f"{shown[-1]} and {9 - len(shown)} more" in said
+
+    anyio.run(drawing, ground, act)
+
+
+def test_an_agent_that_has_asked_for_a_task_is_shown_to_wait_for_one(tmp_path: Path) -> None:
+    """Its session would have a prompt to build; nothing is wrong with it."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    ground.demand("", "approve_plan = true")
+
+    def is_so(runner: Runner) -> bool:
+        return any(each.doing == "Wanting" for each in status.agents(runner.aggregates))
+
+    def act(draw: Draw, _runner: Runner) -> None:
+        assert any(re.search(r"agent +BuildingPrompt .* waits for a task$", line) for line in draw(120, 40))
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, ground, is_so, act, ignore)
 
 
 def test_agents_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -267,6 +299,26 @@ def test_the_head_says_what_was_spent_and_a_task_when_it_is_tried_again(tmp_path
         drawn = draw(120, 40)
         assert drawn[0].endswith("0/1 tasks closed · 1 failed · $1.24 spent")
         assert any("plain-1:failed (next try in " in line for line in drawn)
+
+    def ignore(_runner: Runner, _name: str) -> None:
+        """Say nothing."""
+
+    anyio.run(drawing_when, ground, is_so, act, ignore)
+
+
+def test_a_task_is_not_said_to_be_tried_again_where_nobody_is_left(tmp_path: Path) -> None:
+    """Its rest would have an end; but the only agent has stopped, by its errors."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    ground.fleet.write_text(
+        ground.fleet.read_text().replace('grace = "300ms"', 'grace = "300ms"\nmax_total_errors = 1')
+    )
+
+    def is_so(runner: Runner) -> bool:
+        return board.NAME in runner.aggregates and board.finished(runner.aggregates[board.NAME])
+
+    def act(draw: Draw, runner: Runner) -> None:
+        assert status.tasks(runner.aggregates)[0].timer is not None
+        assert any(re.search("TASKS  plain-1:failed *$", line) for line in draw(120, 40))
 
     def ignore(_runner: Runner, _name: str) -> None:
         """Say nothing."""

@@ -9,7 +9,7 @@ import pytest
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core import session
+from lifefold.core import process, session
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan, inbox, intent, mailbox
 from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
 from lifefold.interpreters.cli import posting
@@ -19,7 +19,8 @@ from lifefold.interpreters.run import Runner, Verdict
 from lifefold.interpreters.store import SqliteStore
 
 T1 = TaskPlan("T1", "do it")
-PAIR = (AgentPlan("ann"), AgentPlan("bob"))
+BOB = AgentPlan("bob")
+PAIR = (AgentPlan("ann"), BOB)
 
 
 @pytest.fixture
@@ -56,8 +57,44 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     tell(log, capsys, "stop", "ann")
     for command in ("pause", "resume", "stop"):
         assert "for good" in tell(log, capsys, command, "ann", code=2)
-    assert "'bop'; there are bob, ..." in tell(log, capsys, "pause", "ann", "bop", code=2)
+    assert "'bop'; did you mean bob?" in tell(log, capsys, "pause", "ann", "bop", code=2)
     assert "the reason must have 1 to" in tell(log, capsys, "pause", "bob", "--reason", " ", code=2)
+
+
+STOPS = (
+    "stops for good: what runs of it is asked to end, and killed after its grace; lifefold status shows how far it is"
+)
+
+
+def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What happens to what runs, that it is final, where it is seen; and who sends it a letter, when it is read."""
+    FleetLog(log, T1)
+    assert (
+        tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
+    )
+    assert tell(log, capsys, "stop") == f"ann: {STOPS}; the next run acts on it\n"
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "stop", "stop --drain", "stop --kill", "send"])
+def test_who_has_stopped_by_errors_is_told_nothing_more(
+    log: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """It is refused as with those whom a person has stopped; the others are told all the same."""
+    of = FleetLog(log, T1, agents=(AgentPlan("ann", session.Limits(max_consecutive_errors=1)), BOB)).fallen("ann")
+    words = [*command.split(), "ann", *(["hello"] if command == "send" else [])]
+    before = folded(log).record("worker/ann", "intent")
+    assert "for good" in tell(of.path, capsys, *words, code=2)
+    assert folded(log).record("worker/ann", "intent") == before
+    if command == "stop":
+        both = tell(of.path, capsys, "stop").splitlines()
+        assert both == ["ann: has stopped already, and for good", f"bob: {STOPS}; the next run acts on it"]
+
+
+def test_a_service_that_is_down_for_good_is_told_nothing_more(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As with an agent."""
+    of = FleetLog(log, T1, services=(ServicePlan("web"),)).reported("service/web", "process", process.Crashed("no"))
+    for command in ("pause", "stop"):
+        assert "for good" in tell(of.path, capsys, command, "web", code=2)
 
 
 def test_who_said_it_stands_in_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,13 @@
 """What a user sees when something around the command line is not as it should be: exit codes, and no traceback."""
 
+import os
 import resource
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -20,7 +23,7 @@ from lifefold.core.kernel import Reaction, Refusal, alone
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger, WallClock
 from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.run import Runner, Verdict
 from lifefold.interpreters.store import Batch, SqliteStore, sqlite
 
 HOUR_MS = 3_600_000
@@ -67,6 +70,41 @@ def test_a_damaged_log_is_named_by_every_command(ground: Ground, command: str) -
     refused = ground.call(command, "--db", str(ground.log), code=2)
     assert str(ground.log) in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+UNPRIVILEGED = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]
+"""Has a command run under the permissions of files, also for the user to whom they mean nothing."""
+
+
+@pytest.mark.skipif(shutil.which((UNPRIVILEGED or ["sh"])[0]) is None, reason="root is allowed everything")
+@pytest.mark.parametrize(
+    ("mode", "words", "complaint"),
+    [
+        (0o400, "stop", "may be read, and not written"),
+        (0o400, "run", "may be read, and not written"),
+        (0o000, "status", "permission denied"),
+        (0o000, "stop", "permission denied"),
+        (0o000, "run", "permission denied"),
+    ],
+)
+def test_a_log_that_is_not_for_this_user_is_named_with_what_to_do(
+    ground: Ground, mode: int, words: str, complaint: str
+) -> None:
+    """Exit code 2, in one line, and nothing has changed; who may read it is shown all that is in it."""
+    log = FleetLog(ground.folder / "fleet.db", TaskPlan("T1", "x")).path
+    ground.prepare("plain-1", repository=False)
+    if words == "run":
+        log = ground.log
+        ground.run()
+    log.chmod(mode)
+    command = [*words.split(), *([str(ground.fleet)] if words == "run" else []), "--db", str(log)]
+    call = partial(subprocess.run, check=False, capture_output=True, text=True, timeout=HANG_S)
+    done = call([*UNPRIVILEGED, *LIFEFOLD, *command])
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert done.stderr.startswith(f"lifefold: {log}: {complaint}")
+    assert "give the command as the user whose file it is" in done.stderr
+    if mode:
+        assert call([*UNPRIVILEGED, *LIFEFOLD, "status", "--db", str(log)]).returncode == 0
 
 
 def test_a_runner_waits_for_whoever_keeps_its_log_busy(ground: Ground) -> None:
@@ -182,3 +220,16 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
     ground.wait_for_all()
     assert "1 of 1 tasks closed" in ground.run()
     assert ground.sessions("plain-1") == 1
+
+
+def test_a_run_whose_end_cannot_be_told_in_full_ends_with_its_own_exit_code(tmp_path: Path) -> None:
+    """As when somebody has deleted the log meanwhile: the work is merged, and what is missing is said."""
+    ground = Ground(tmp_path).prepare("plain-1", gates=["plain-1"])
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            run.until("SessionStarted")
+            ground.log.unlink()
+        told = run.rest()
+    assert run.process.returncode == Verdict.ALL_CLOSED
+    assert "1 of 1 tasks closed" in told
+    assert f"lifefold: {ground.log}: there is no such log\nThe run has ended." in told

@@ -59,6 +59,20 @@ def test_a_failed_task_is_not_followed_by_agents_that_have_no_work(ground: Groun
     assert "has stopped" not in said
 
 
+def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(ground: Ground) -> None:
+    """By ``run``, once, also by a later one; by ``status``, to people and to programs, whether or not it is over."""
+    ground.prepare("plain-1", repository=False)
+    failing = 'command = ["sh", "-c", "echo no api key; exit 7"]\nmax_total_errors = 1'
+    ground.fleet.write_text(re.sub("command = .*", failing, ground.fleet.read_text()))
+    why = "agent has stopped: total_errors 1 of 1; the last was Error(exit status 7: no api key)"
+    for _ in range(2):
+        said = ground.run(code=1)
+        assert f"\n  {why}\n" in said
+        assert said.rpartition(" tasks closed")[2].count("total_errors") == 1
+    assert f"\n! {why}\n" in ground.call("status").stdout
+    assert ground.json("status")["agents"][0]["stopped_by"] == why.removeprefix("agent has stopped: ")
+
+
 def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(ground: Ground) -> None:
     """The command is no longer than it has to be, and nobody is said to have sent a message."""
     ground.prepare("slow-1", repository=False, gates=["slow-1"])

@@ -51,8 +51,9 @@ def test_an_unknown_task_is_bad_input_and_names_those_that_are_like_it(ground: G
     """Whoever mistypes one finds it."""
     ground.prepare("plain-1", "other-2", repository=False)
     ground.run()
-    assert "there is no task 'plane-1'; there are plain-1, ..." in ground.call("why", "plane-1", code=2).stderr
+    assert "there is no task 'plane-1'; did you mean plain-1?" in ground.call("why", "plane-1", code=2).stderr
     assert "there are plain-1, other-2\n" in ground.call("why", "zzz", code=2).stderr
+    assert "agent is an agent, not a task; lifefold status" in ground.call("why", "agent", code=2).stderr
 
 
 def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doubt(ground: Ground) -> None:
@@ -83,6 +84,15 @@ def test_what_is_repeated_is_told_once_with_the_number_of_times() -> None:
     assert heading == "How it came there:"
     assert "  3 times until " in when
     assert told[:2] == ["rule match     given to ann, bob", "ann, bob       given back: no disk"]
+
+
+def test_what_has_happened_stands_in_one_column() -> None:
+    """However long the names of those are who have done it, within reason."""
+    names = ("plan", "rule retry_granted", "ann, bob, carol, dave, eve")
+    story = tuple(Chapter(1, 0, 0, (Line(0, name, "happened"),)) for name in names)
+    explained = Explanation("T1", "OPEN", 0, "", "T1 is OPEN.", "", (), story, "It waits.", ())
+    first, second, third = (line.index("happened") for line in lines(explained, (), None) if "happened" in line)
+    assert first == second < third
 
 
 @pytest.mark.parametrize("verb", "approve reject retry cancel resume send stop".split())
