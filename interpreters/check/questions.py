@@ -113,8 +113,8 @@ def _renewed() -> purse.Purse:
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
     """Return the bounds of a fleet to which people say so much: a letter, no drain, few retries, and what is said."""
-    usual = {"mailbox": one_letter, "intent": no_drain, "task": few_retries}
-    return Bounds(within=usual | within, commands=commands)
+    usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "intent": no_drain, "task": few_retries}
+    return Bounds(within={**usual, **within}, commands=commands)
 
 
 def _runtime(name: str) -> Question:

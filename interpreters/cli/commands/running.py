@@ -223,12 +223,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     left = [task for task in tasks if task.state != "CLOSED"]
     for task in left:
         print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
-    for agent in status.agents(runner.aggregates):
-        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
-            print(f"  {agent.name} has stopped: {agent.reason}")
-        if agent.undelivered:
-            print(f"  {agent.name}: {letters_counted(agent.undelivered)} undelivered: no session succeeded with them")
-    for line in awaited.fallen(account.stopped_by):
+    for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by)):
         print(f"  {line}")
     for name, message in runner.standing():
         if message != account.stopped_by.get(name):
@@ -241,6 +236,15 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         print(f"  events that changed nothing: {counts} (written down in {runner.folder.refusals})")
     for line in _onward(runner, verdict, before, _this_run(runner.fleet, log)):
         print(line)
+
+
+def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
+    """Say who has stopped before all was done, and who was never told what people had to say."""
+    for agent in status.agents(runner.aggregates):
+        if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
+            yield f"{agent.name} has stopped: {agent.reason}"
+        if agent.undelivered:
+            yield f"{agent.name}: {letters_counted(agent.undelivered)} undelivered: no session succeeded with them"
 
 
 def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> Iterator[str]:
