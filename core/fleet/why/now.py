@@ -223,6 +223,9 @@ def _closed(scene: Scene) -> str:
 
 def _failed(scene: Scene) -> str:
     job = scene.job
+    if not task.settled(job) and scene.is_over:
+        used = f"({job.retries} of {job.allowed_retries} retries used)"
+        return f"has FAILED{in_brackets(job.reason)}, and nobody is left to try it again {used}"
     if not task.settled(job):
         when = f" in {duration(scene.deadline_ms - scene.now_ms)}" if scene.deadline_ms > scene.now_ms else ""
         tried = f"and is tried again{when} (retry {job.retries + 1} of {job.allowed_retries})"

@@ -45,6 +45,11 @@ class Scene(msgspec.Struct, frozen=True):
         """When time brings something to the task; 0 if it brings nothing."""
         return min((part.deadline_ms for part in self.entity.running if part.deadline_ms), default=0)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether everybody has gone home, or is about to."""
+        return board.finished(self.aggregates[board.NAME])
+
     def about(self, name: str) -> "Scene":
         """Return the same moment, looked at for the sake of another task."""
         return replace(self, name=name, sessions=0)

@@ -33,7 +33,7 @@ def onward(scene: Scene) -> str:
     if not ends:
         return "Nothing: the tasks wait for each other in a circle."
     left = [each for each in ends if each not in scene.tasks or scene.tasks[each].state not in _FOR_GOOD]
-    if left and is_over(scene):
+    if left and scene.is_over:
         return _nothing(scene, left)
     said = dict.fromkeys(_next(scene.about(each)) for each in ends if each in scene.tasks)
     unknown = [each for each in ends if each not in scene.tasks]
@@ -43,16 +43,11 @@ def onward(scene: Scene) -> str:
 
 def ways(scene: Scene) -> tuple[Way, ...]:
     """Return what a person can do, first what helps and then what ends it; each thing once."""
-    ends = () if is_over(scene) else roots(chain(scene))
+    ends = () if scene.is_over else roots(chain(scene))
     found = [way for each in ends if each in scene.tasks for way in _ways(scene.about(each))]
     if scene.job.state in job.CANCELLABLE:
         found.append(Way("cancel", scene.name, "nobody wants it any more; what depends on it is blocked"))
     return tuple(dict.fromkeys(found))
-
-
-def is_over(scene: Scene) -> bool:
-    """Tell whether everybody has gone home, or is about to."""
-    return board.finished(scene.aggregates[board.NAME])
 
 
 def _nothing(scene: Scene, left: Sequence[str]) -> str:

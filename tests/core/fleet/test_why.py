@@ -278,6 +278,10 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
         "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
     ),
+    "failed with a retry left, and nobody is": (
+        scene(make(State.FAILED, retries=2, reason="no"), seats={"bob": BOB_IS_GONE}),
+        "T1 has FAILED (no), and nobody is left to try it again (2 of 3 retries used).",
+    ),
     "blocked by somebody": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
     "blocked for want of a role": (
         scene(make(State.BLOCKED, lacks="role:reviewer", reason="asks for the role reviewer, and nobody has it")),
