@@ -48,11 +48,12 @@ def _run_of(log: Path) -> tuple[str, int]:
 def find_log(db: str | None) -> Path:
     """Return the log that is meant: the one named, or the latest of the only fleet in ``.lifefold`` here.
 
-    Raises ``BadInput``.
+    Raises ``BadInput``, and ``PermissionError`` where that folder is not for this user.
     """
     if db is not None:
         return Path(db)
-    found = sorted({_latest(each) for each in Path(FOLDER).glob("*.db")})
+    folder = Path(FOLDER)
+    found = sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
     if len(found) == 1:
         return found[0]
     if not found:
@@ -66,7 +67,7 @@ def option(log: Path) -> str:
     """Return what a command typed here needs besides to find a log: nothing if it is found without."""
     try:
         is_found = find_log(None).resolve() == log.resolve()
-    except BadInput:
+    except (BadInput, PermissionError):
         is_found = False
     return "" if is_found else f" --db {shlex.quote(str(log))}"
 

@@ -371,7 +371,7 @@ def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
 
 
 def _take_lock(path: Path) -> int:
-    lock = os.open(_lock_file(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = os.open(_lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -75,8 +75,12 @@ def test_a_damaged_log_is_named_by_every_command(ground: Ground, command: str) -
 UNPRIVILEGED = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"]
 """Has a command run under the permissions of files, also for the user to whom they mean nothing."""
 
+under_permissions = pytest.mark.skipif(
+    shutil.which((UNPRIVILEGED or ["sh"])[0]) is None, reason="root is allowed everything"
+)
 
-@pytest.mark.skipif(shutil.which((UNPRIVILEGED or ["sh"])[0]) is None, reason="root is allowed everything")
+
+@under_permissions
 @pytest.mark.parametrize(
     ("mode", "words", "complaint"),
     [
@@ -105,6 +109,30 @@ def test_a_log_that_is_not_for_this_user_is_named_with_what_to_do(
     assert "give the command as the user whose file it is" in done.stderr
     if mode:
         assert call([*UNPRIVILEGED, *LIFEFOLD, "status", "--db", str(log)]).returncode == 0
+
+
+@under_permissions
+def test_a_folder_of_logs_that_is_not_for_this_user_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """It is named, with what to do; exit code 2."""
+    folder = tmp_path / ".lifefold"
+    folder.mkdir()
+    FleetLog(folder / "fleet.db", TaskPlan("T1", "x"))
+    folder.chmod(0o000)
+    command = [*UNPRIVILEGED, *LIFEFOLD, "status"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_S, cwd=tmp_path)
+    folder.chmod(0o700)
+    assert done.returncode == 2
+    assert done.stderr.startswith("lifefold: .lifefold: permission denied; give the command as the user whose file it")
+
+
+@under_permissions
+def test_whoever_may_write_a_log_may_act_on_it_whoever_made_the_lock(tmp_path: Path) -> None:
+    """The log's file alone proves that somebody may: a group's users need no right to write the lock beside it."""
+    log = FleetLog(tmp_path / "fleet.db", TaskPlan("T1", "x")).path
+    log.with_name("fleet.db.lock").chmod(0o444)
+    command = [*UNPRIVILEGED, *LIFEFOLD, "cancel", "T1", "--db", str(log)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=HANG_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "T1: cancelled; the next run acts on it\n", "")
 
 
 def test_a_runner_waits_for_whoever_keeps_its_log_busy(ground: Ground) -> None:
