@@ -156,8 +156,9 @@ def reason_of(spent: Entity[purse.Purse]) -> str:
 def in_words(resource: Resource, amount: int, of: int | None = None) -> str:
     """Return so much of something, for people; or so much of a limit."""
     scale, unit = _WORDS[resource]
-    whole = "" if of is None else f" of {of / scale:,.{_PLACES[resource]}f}"
-    return f"{amount / scale:,.{_PLACES[resource]}f}{whole} {unit}"
+    whole, last = ("", amount) if of is None else (f" of {of / scale:,.{_PLACES[resource]}f}", of)
+    one = unit.removesuffix("s") if last == scale == 1 else unit
+    return f"{amount / scale:,.{_PLACES[resource]}f}{whole} {one}"
 
 
 _WORDS: Final = {

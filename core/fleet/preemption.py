@@ -172,9 +172,8 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Asked) -> bool
 
 
 def _asked_rooms(board: Aggregate) -> dict[str, room.Room]:
-    """Return the rooms of those who were asked, by the names of these."""
-    there = ((ref.removeprefix("room:"), each) for ref, each in board.entities.items() if ref.startswith("room:"))
-    return {name: each.record for name, each in there if each.state is room.State.ASKED}
+    """Return the rooms of those who were asked, by the names of these: they are looked up."""
+    return {name: board.record(room_of(name)) for name in work_of(board).makes_room}
 
 
 def first_comes_first(board: Aggregate) -> bool:
@@ -224,12 +223,13 @@ def is_there(board: Aggregate) -> bool:
 
 def view_agrees(board: Aggregate) -> bool:
     """What is looked up of rooms, and of who is to work at what, is found again without the view."""
-    work, is_preempting = work_of(board), any(ref.startswith("room:") for ref in board.entities)
-    at = Counter((each.priority, each.id) for each in tasks_of(board) if is_preempting and each.state in CLAIMED)
+    work, rooms = work_of(board), {ref: each for ref, each in board.entities.items() if ref.startswith("room:")}
+    asked = {ref: each.record.task for ref, each in rooms.items() if each.state is room.State.ASKED}
+    at = Counter((each.priority, each.id) for each in tasks_of(board) if rooms and each.state in CLAIMED)
     return (
-        work.is_preempting is is_preempting
+        work.is_preempting is bool(rooms)
         and Counter((priority, name) for priority, names in work.at.items() for name in names) == at
-        and dict(work.makes_room) == {name: each.task for name, each in _asked_rooms(board).items()}
+        and {room_of(name): of for name, of in work.makes_room.items()} == asked
     )
 
 

@@ -105,7 +105,7 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
     ask(fail(of, "T1"), sessions=1)
     assert states(of, "T1", "T2", "T3") == ["FAILED", "BLOCKED", "BLOCKED"]
     assert of.record("task:T2").lacks == FLEET
-    assert of.record("task:T2").reason == "the fleet's budget is spent: 1 of 1 sessions"
+    assert of.record("task:T2").reason == "the fleet's budget is spent: 1 of 1 session"
     of.give("task:T3", task.Unblocked())
     assert of.state("task:T3") == "BLOCKED"
     of.give(FLEET, purse.Raise(Amounts(sessions=2)))
@@ -129,7 +129,7 @@ def test_a_task_whose_own_budget_is_spent_is_blocked_alone() -> None:
     assert states(of, "T1", "T2", "T3") == ["FAILED", "CLAIMED", "OPEN"]
     rest(of, "T1")
     assert of.state("task:T1") == "BLOCKED"
-    assert of.record("task:T1").reason == "its budget is spent: 1 of 1 sessions"
+    assert of.record("task:T1").reason == "its budget is spent: 1 of 1 session"
 
 
 def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
@@ -158,7 +158,7 @@ def test_an_agent_whose_budget_is_spent_is_sent_home() -> None:
     """The others go on."""
     of = ask(limited(make("T1"), make("T2"), seats=("ann", "bob"), purses={budgets.of_agent("ann"): sessions(1)}))
     ask(close(of, "T1"), sessions=1)
-    reason = "its budget is spent: 1 of 1 sessions"
+    reason = "its budget is spent: 1 of 1 session"
     assert of.told() == [("worker/ann", "intent", intent.StopWanted(reason))]
     assert (assigned(ask(of, "bob")), of.state("task:T2")) == ([("worker/bob", "T2")], "CLAIMED")
 

@@ -39,8 +39,8 @@ def test_how_budgets_stand_is_shown_for_people(spent: Path, capsys: pytest.Captu
     shown = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert shown == [
         ["WHOSE", "SPENT", "SET ASIDE", "A CLAIM IS GIVEN", "NEXT"],
-        ["fleet", "1 of 1 sessions", "0 sessions", "1 sessions", "spent"],
-        ["agent ann", "1 of 9 sessions", "0 sessions", "1 sessions", "-"],
+        ["fleet", "1 of 1 session", "0 sessions", "1 session", "spent"],
+        ["agent ann", "1 of 9 sessions", "0 sessions", "1 session", "-"],
         ["task T2", "0.00 of 3.00 USD", "0.00 USD", "1.00 USD", "-"],
     ]
 
@@ -61,9 +61,9 @@ def test_how_budgets_stand_is_shown_for_programs(spent: Path, capsys: pytest.Cap
 
 def test_what_is_blocked_for_want_of_money_waits_for_a_person(spent: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``status`` says so as long as anybody is there, and a retry is refused with what helps instead."""
-    assert "the fleet's budget is spent: 1 of 1 sessions" in tell(spent, capsys, "tasks")
+    assert "the fleet's budget is spent: 1 of 1 session" in tell(spent, capsys, "tasks")
     assert "lifefold budget" in tell(spent, capsys, "retry", "T2", code=2)
-    assert "the fleet's budget is spent: 1 of 1 sessions" in tell(spent, capsys, "why", "T2")
+    assert "the fleet's budget is spent: 1 of 1 session" in tell(spent, capsys, "why", "T2")
 
 
 def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
@@ -73,7 +73,7 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
     log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=AGENTS, budget=BUDGET, watch=True).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "seat:ann", seat.WorkWanted(Amounts(sessions=1)))
-    assert "! T2: the fleet's budget is spent: 1 of 1 sessions: lifefold budget" in tell(log.path, capsys, "status")
+    assert "! T2: the fleet's budget is spent: 1 of 1 session: lifefold budget" in tell(log.path, capsys, "status")
     assert "budget" in tell(log.path, capsys, "why", "T2").splitlines()[-2]
     assert "  spent; lifefold budget --add-...\n" in tell(log.path, capsys, "budget")
     assert "fleet: raised" in tell(log.path, capsys, "budget", "--add-sessions", "2", "--reason", "more is left")

@@ -155,7 +155,7 @@ def test_thirty_tasks_with_everything_in_them_are_all_closed_or_settled_with_a_r
     assert told.keys() >= parts
     assert told["after-lost"]["reason"] == "depends on lost-1, which is FAILED"
     assert told["lost-1"]["reason"]
-    assert (told["dear-1"]["reason"], ground.sessions("dear-1")) == ("its budget is spent: 1 of 1 sessions", 1)
+    assert (told["dear-1"]["reason"], ground.sessions("dear-1")) == ("its budget is spent: 1 of 1 session", 1)
     assert ground.sessions("asked-2") == 2
     assert ground.sessions("crash-1") == ground.sessions("crash-2") == ground.sessions("hang-1") == 2
     assert ground.sessions("split-1") == 1
