@@ -88,6 +88,7 @@ def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
     assert (ended.fate, ended.differs) == (Fate.SAME, ())
 
 
+@pytest.mark.campaign
 def test_a_mistake_shows_only_where_the_function_runs_that_it_is_in(campaign: Campaign) -> None:
     """So whether a fleet is the same need not be asked anywhere else: for some mistakes both ways are gone."""
     ground = campaign.grounds[WHERE]

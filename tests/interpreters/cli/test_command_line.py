@@ -229,6 +229,7 @@ def test_init_writes_a_fleet_that_runs(ground: Ground) -> None:
     assert "fleet.toml" in ground.call("init", "mine", code=2).stderr
 
 
+@pytest.mark.campaign
 def test_the_demonstration_ends_with_everything_closed_and_sums_up_what_it_has_shown(ground: Ground) -> None:
     """All ten tasks; a crash, a hang, a deaf agent and an interruption; and it says where the log is.
 
