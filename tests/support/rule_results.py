@@ -235,9 +235,6 @@ EXPLAINED: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            "_introduce: `whole != record.id` is compared otherwise",
-            "_introduce: `if whole != record.id: parts = ",
-            "does not record parts",
             "is_unmanned: `asked != ('', AccessLevel.UNTRUSTED)",
             "is_unmanned: `('', AccessLevel.UNTRUSTED)` begins with the other one",
             "does not ask `metering.is_used_up(worker)`",
@@ -250,7 +247,13 @@ EXPLAINED: Final[Mapping[str, str]] = {
         ),
         _BY_TESTS,
     ),
-    "decline: `intent.State.PAUSE` is HOLD": "*not looked into yet*: what is not begun is given back by another wish",
+    "decline: `intent.State.PAUSE` is HOLD": (
+        "nobody is paused in these fleets, and who is held may give back what is not begun;"
+        " the tests of the rules find it"
+    ),
+    "begin_anew: `yield Tell('board', f'seat:{worker.key}', seat.RestartDone())` is asked for twice": (
+        "the board hears it again before anything else, when no permit is held any more; the tests of the rules find it"
+    ),
     "_overlapping: `(path, *folders(path))` begins with the other one": "in another order, which is none",
     "folders: `yield path` is asked for twice": "whoever is found twice counts once",
     "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
