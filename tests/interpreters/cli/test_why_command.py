@@ -7,8 +7,8 @@ import pytest
 
 from fleet_ground import Ground
 from lifefold.core.fleet.why import Chapter, Explanation, Line, Way
-from lifefold.interpreters.cli.app import parser
 from lifefold.interpreters.cli.commands.explaining import command, lines
+from lifefold.interpreters.cli.grammar import parser
 
 
 @pytest.fixture
