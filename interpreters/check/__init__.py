@@ -17,7 +17,6 @@ from lifefold.interpreters.check.trace import CrashTrace, Incident, Trace
 if TYPE_CHECKING:
     from lifefold.interpreters.check.checking import check
     from lifefold.interpreters.check.crash import check_crashes
-    from lifefold.interpreters.check.gate import Unsound
 
 __all__ = [
     "SHIPPED",
@@ -34,13 +33,12 @@ __all__ = [
     "Report",
     "Stage",
     "Trace",
-    "Unsound",
     "Verdict",
     "check",
     "check_crashes",
 ]
 
-_SEARCHING: Final = {"check": "checking", "check_crashes": "crash", "Unsound": "gate"}
+_SEARCHING: Final = {"check": "checking", "check_crashes": "crash"}
 """What needs the extra, each with its module."""
 
 

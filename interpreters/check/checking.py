@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from lifefold.core.kernel import Envelope, Machine, Property, System, Temper, alone
@@ -12,9 +13,10 @@ from lifefold.interpreters.check.apart import Liveness as LivenessApart
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.check.crash import crashed, with_crashes
 from lifefold.interpreters.check.dense import Product, search
+from lifefold.interpreters.check.disagreement import Unsound
 from lifefold.interpreters.check.findings import Findings, Progress
 from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED, INERT, Flaw, Place, raised
-from lifefold.interpreters.check.gate import Unsound, gate
+from lifefold.interpreters.check.gate import Comparison, gate
 from lifefold.interpreters.check.graph import Graph
 from lifefold.interpreters.check.ground import CrashBounds
 from lifefold.interpreters.check.house import House, Refused, World
@@ -29,7 +31,8 @@ from lifefold.interpreters.check.trace import Trace
 from lifefold.interpreters.check.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"
-_NOT_GONE_ON: Final = {ADDRESSED, ANSWERED}
+SAME_STEPS: Final = "the reduced search takes the steps of the unreduced rules"
+_NOT_GONE_ON: Final = {ADDRESSED, ANSWERED, SAME_STEPS}
 """The promises that, broken, leave nothing for a runner to do."""
 
 
@@ -51,7 +54,7 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
 
     Raises ``TypeError`` if the target, or a promise, is none; ``ValueError`` if the opening is none, or an aggregate
     refuses it, or if one machine of a system goes by the time and another one lets it pass (see ``clocks``);
-    ``Unsound`` if the checker contradicts itself.
+    ``NotAlike`` if symmetry is asked for and there is none.
     """
     if isinstance(target, Machine):
         unopened(opening)
@@ -105,15 +108,18 @@ class _Check:
     def _judged(self, house: House, graph: Graph | Product, witness: Witness) -> Report:
         parts = {part.name: len(part.states) for part in house.parts}
         messages = tuple(map(witness.message, house.post.in_vain(is_complete=not graph.truncated)))
-        (walked, exchanged), told = self._walked(house, graph)
+        compared, exchanged, told = self._compared(house, graph)
         verdicts = [self._inert(house, graph), self._never_stuck(house, graph, witness)]
         liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(house, graph)
         unasked = _unasked(house)
         for number, promise in enumerate(house.judge.promises):
             if promise not in unasked:
-                verdicts.append(_verdict(number, promise, graph, witness, liveness))
+                trace = compared.properties.get(number)
+                verdicts.append(_verdict(number, promise, graph, witness, liveness, trace))
         verdicts = [each for each in verdicts if told is None or each.name != told.name]
         verdicts += [] if told is None else [witness.flaw(told)]
+        if compared.steps is not None:
+            verdicts = self._of_no_proof(verdicts, compared.steps)
         return Report(
             target=self._system.name,
             verdicts=tuple(verdicts),
@@ -125,7 +131,7 @@ class _Check:
             parts=parts,
             refused=house.refused,
             cut=sum(part.cut for part in house.parts),
-            walked=walked,
+            walked=compared[:2],
             bounds=self._bounds,
             renumbered=tuple(sorted(house.serials)),
             coverage=house.coverage.counts(),
@@ -134,19 +140,28 @@ class _Check:
             alike=_alike(graph, exchanged, unasked),
         )
 
-    def _walked(self, house: House, graph: Findings) -> tuple[tuple[tuple[int, int], int], Flaw | None]:
-        """Compare what was found with what there is; return how far, and what the rules do not answer."""
+    def _compared(self, house: House, graph: Findings) -> tuple[Comparison, int, Flaw | None]:
+        """Compare the search with the unreduced rules; return that, how many names were exchanged, and a rule error."""
+        nothing = Comparison(0, 0, {}, None)
         if graph.truncated:
-            return ((0, 0), 0), graph.flaw
+            return nothing, 0, graph.flaw
         try:
             symmetry = graph.symmetry if isinstance(graph, Graph) else None
             exchanged = 0 if symmetry is None else symmetry.hold(self._bounds.compared)
-            return (gate(house, graph), exchanged), None
-        except (MemoryError, NotAlike, Refused, Unsound):
+            return gate(house, graph), exchanged, None
+        except (MemoryError, NotAlike, Refused):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
             flaw = raised(error, Place(state=0))
-            return ((0, 0), 0), Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
+            return nothing, 0, Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
+
+    def _of_no_proof(self, verdicts: Iterable[Verdict], trace: Trace) -> list[Verdict]:
+        """Return the verdicts of a search that took other steps than the rules: nothing is known to hold."""
+        weaker = [
+            msgspec.structs.replace(each, outcome=Outcome.UNDECIDED) if each.outcome is Outcome.HOLDS else each
+            for each in verdicts
+        ]
+        return [*weaker, Verdict(self._system.name, SAME_STEPS, Temper.ALWAYS, Outcome.UNSOUND, trace)]
 
     def _inert(self, house: House, graph: Findings) -> Verdict:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
@@ -162,7 +177,7 @@ class _Check:
             except Flaw as flaw:
                 return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.unanswered(flaw))
             if is_left:
-                return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.trace(graph.way(state)))
+                return Verdict(self._system.name, name, temper, *_shown(lambda: witness.trace(graph.way(state))))  # noqa: B023 - called at once
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
         return Verdict(self._system.name, name, temper, outcome)
 
@@ -250,8 +265,13 @@ class _Liveness:
 _AnyLiveness = _Liveness | LivenessApart
 
 
-def _verdict(number: int, promise: Promise, graph: Findings, witness: Witness, liveness: _AnyLiveness) -> Verdict:
+def _verdict(  # noqa: PLR0913, PLR0917 - the property, and all that is known of it
+    number: int, promise: Promise, graph: Findings, witness: Witness, liveness: _AnyLiveness, unsound: Trace | None
+) -> Verdict:
+    """Return the verdict on a property; ``unsound`` leads to where the comparison found that its truth differs."""
     outcome, trace = _outcome(number, promise.property, graph, witness, liveness)
+    if unsound is not None:
+        outcome, trace = Outcome.UNSOUND, unsound
     return Verdict(promise.owner, promise.property.name, promise.property.temper, outcome, trace)
 
 
@@ -262,6 +282,16 @@ def _outcome(
         return _decided(number, promised, graph, witness, liveness)
     except Flaw as flaw:
         return Outcome.BROKEN, witness.unanswered(flaw)
+    except Unsound as unsound:
+        return Outcome.UNSOUND, unsound.trace
+
+
+def _shown(broken: Callable[[], Trace]) -> tuple[Outcome, Trace]:
+    """Return that something is broken with the trace to it, or that the unreduced rules do not agree."""
+    try:
+        return Outcome.BROKEN, broken()
+    except Unsound as unsound:
+        return Outcome.UNSOUND, unsound.trace
 
 
 def _decided(

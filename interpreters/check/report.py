@@ -18,13 +18,21 @@ MISSING_SHOWN: Final = 6
 
 
 class Outcome(StrEnum):
-    """What can be said of a promise. ``VACUOUS``: nothing ever was due; ``UNDECIDED``: not everything was looked at."""
+    """What a check says of a property, in the order in which a report lists it.
+
+    ``UNDECIDED``: not everything was looked at. ``VACUOUS``: nothing ever was due. ``UNSOUND``: the reduced search and
+    the unreduced rules disagree about it, so a record declares too much (see ``disagreement``).
+    """
 
     HOLDS = "holds"
-    BROKEN = "broken"
-    NEVER_SEEN = "never seen"
-    VACUOUS = "vacuous"
     UNDECIDED = "undecided"
+    VACUOUS = "vacuous"
+    NEVER_SEEN = "never seen"
+    UNSOUND = "unsound"
+    BROKEN = "broken"
+
+
+_ORDER: Final = {outcome: place for place, outcome in enumerate(Outcome)}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -55,8 +63,8 @@ class Verdict(msgspec.Struct, frozen=True):
         return f"{owner}{self.name}{said}{note}"
 
     def way(self, width: int = WIDTH) -> Iterator[str]:
-        """Yield the way to where it is broken; nothing, if it is not, or if there is no such way."""
-        if self.outcome is Outcome.BROKEN and self.trace is not None:
+        """Yield the way to where it is broken or unsound; nothing, if it is neither, or if there is no such way."""
+        if self.outcome in {Outcome.BROKEN, Outcome.UNSOUND} and self.trace is not None:
             yield from self.trace.lines(width)
 
     def __repr__(self) -> str:
@@ -82,7 +90,7 @@ class Message(msgspec.Struct, frozen=True):
     why: str
     trace: Trace | None = None
 
-    def lines(self, width: int = WIDTH) -> Iterator[str]:
+    def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:  # noqa: ARG002 - as a verdict's
         """Yield it for people, with the way to it."""
         yield from wrapped("! message     ", self.words(), width)
         yield from (f"  {line}" for line in self.way(width - 2))
@@ -163,10 +171,11 @@ class Report(msgspec.Struct, frozen=True):
             if what == "used":
                 yield from self._unused(width)
         yield ""
-        for verdict in self.sorted():
-            yield from (f"  {line}" for line in verdict.lines(width - 2, of=self.target))
-        for message in self.messages:
-            yield from (f"  {line}" for line in message.lines(width - 2))
+        verdicts = self.sorted()
+        first_failing = len(verdicts) - len(self.broken())
+        told: list[Verdict | Message] = [*verdicts[:first_failing], *self.messages, *verdicts[first_failing:]]
+        for each in told:
+            yield from (f"  {line}" for line in each.lines(width - 2, of=self.target))
         yield ""
         yield from wrapped(f"{self.target}: ", self.conclusion(), width)
 
@@ -178,8 +187,8 @@ class Report(msgspec.Struct, frozen=True):
             yield f"    - and {left} more, which `missing` has"
 
     def sorted(self) -> list[Verdict]:
-        """Return the verdicts, those last that do not hold."""
-        return sorted(self.verdicts, key=lambda each: each.outcome is not Outcome.HOLDS)
+        """Return the verdicts: what holds first, then what is undecided, and what is broken last."""
+        return sorted(self.verdicts, key=lambda each: _ORDER[each.outcome])
 
     def conclusion(self) -> str:
         """Return the sum of it in a few words."""
@@ -198,12 +207,16 @@ class Report(msgspec.Struct, frozen=True):
         yield "looked at", self._extent()
         if self.walked[0]:
             names = f", {', '.join(self.renumbered)} renumbered" if self.renumbered else ""
-            yield "compared", f"with {self.walked[0]:,} states as they are, {self.walked[1]} deep{names}: equal"
+            extent = f"with {self.walked[0]:,} states as they are, {self.walked[1]} deep{names}"
+            yield "compared", f"{extent}: {self._agreement()}"
         if self.alike is not None:
             yield "alike", _of_alike(self.alike)
         yield "used", " · ".join(f"{name} {used}/{of}" for name, (used, of) in self.coverage.items())
         if self.crashes is not None:
             yield "crashes", self.crashes.extent()
+
+    def _agreement(self) -> str:
+        return "they differ" if any(each.outcome is Outcome.UNSOUND for each in self.verdicts) else "equal"
 
     def _extent(self) -> str:
         if self.truncated:

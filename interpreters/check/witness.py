@@ -5,12 +5,12 @@ from typing import Final
 
 import numpy as np
 
-from lifefold.core.kernel import Record, Temper, replace, subject_of
+from lifefold.core.kernel import Aggregate, Record, Temper, replace, subject_of
+from lifefold.interpreters.check.disagreement import Unsound, differing, disagreement
 from lifefold.interpreters.check.findings import Finding, Findings
 from lifefold.interpreters.check.flaw import Flaw, Place
-from lifefold.interpreters.check.gate import Unsound
 from lifefold.interpreters.check.graph import Graph
-from lifefold.interpreters.check.house import House
+from lifefold.interpreters.check.house import House, Refused, World
 from lifefold.interpreters.check.liveness import Lasso
 from lifefold.interpreters.check.parts import Move
 from lifefold.interpreters.check.plain import Happening, Plain, PlainWorld
@@ -29,13 +29,23 @@ class Witness:
         self._found = found
 
     def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
-        """Return the way of these moves, and of what then goes on for ever."""
-        world, happened = self.plain.walk(moves)
-        rounds: list[Happening] = []
-        for move in cycle or ():
-            world, happening = self.plain.go(world, move)
-            rounds.append(happening)
+        """Return the way of these moves, and of what then goes on for ever. Raises ``Unsound``."""
+        _, walked = self._walk([*moves, *(cycle or ())])
+        happened, rounds = walked[: len(moves)], walked[len(moves) :]
         return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
+
+    def _walk(self, moves: Sequence[Move]) -> tuple[PlainWorld, list[Happening]]:
+        """Make moves from the beginning by the unreduced rules. Raises ``Unsound`` if one of them is not possible."""
+        world = self.plain.initial()
+        happened: list[Happening] = []
+        for move in moves:
+            try:
+                world, happening = self.plain.go(world, move)
+            except (IndexError, Refused) as error:
+                said = "The reduced search takes a step from here that the unreduced rules do not take"
+                raise Unsound(disagreement(happened, said)) from error
+            happened.append(happening)
+        return world, happened
 
     def _begins(self, happened: Sequence[Happening]) -> tuple[tuple[str, Record], ...]:
         """Return with which records all entities begin, if nothing is to be shown that happened."""
@@ -50,43 +60,51 @@ class Witness:
         )
 
     def finding(self, found: Finding, promise: int) -> Trace:
-        """Return the way to where a promise is broken; if a step breaks it, that step is the last one."""
+        """Return the way to where a promise is broken; if a step breaks it, that step is the last one.
+
+        Raises ``Unsound``, with that way, if the unreduced rules keep it there.
+        """
         moves = self._found.way(found.state)
         if found.after is None and self._house.judge.promises[promise].property.temper is Temper.ALWAYS_STEP:
             return self.trace(moves)  # the opening breaks it
         if found.after is None:
-            return self._believed(moves, promise, holds=False)
+            return self._believed(found.state, promise, holds=False)
         to = self._found.world(found.after)
         steps = self._house.successors(self._found.world(found.state))
         moves.append(next(move for move, world, step in steps if world == to and promise in step.wrong))
         trace = self.trace(moves)
         last = trace.steps[-1]
         if promise not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
-            raise Unsound(self._words(promise, "is kept in the step that the search says breaks it"))
+            said = "The unreduced rules keep the property in this last step, and the reduced search breaks it"
+            to_form = self._found.world(found.after)
+            raise Unsound(disagreement(trace.steps, said, self._differing((last.reaction.aggregate,), to_form)))
         return trace
 
     def seen(self, state: int, promise: int) -> Trace:
         """Return the way to where something is that was promised to be possible."""
-        return self._believed(self._found.way(state), promise, holds=True)
+        return self._believed(state, promise, holds=True)
 
-    def _believed(self, moves: Sequence[Move], promise: int, *, holds: bool) -> Trace:
-        """Return the way of these moves, if the rules say the same of a promise at its end as the search."""
-        world, happened = self.plain.walk(moves)
+    def _believed(self, state: int, promise: int, *, holds: bool) -> Trace:
+        """Return the way to a state, if a promise has the same truth there as in the search. Raises ``Unsound``."""
+        form = self._found.world(state)
+        world, happened = self._walk(self._found.way(state))
         judge = self._house.judge
         if promise in judge.of_system:
             subject = subject_of(judge.promises[promise].property, self.plain.scene(world))
-            said = {judge.promises[promise].holds(subject)}
+            truths = {judge.promises[promise].holds(subject)}
         else:
             parts = zip(self._house.parts, world.aggregates, strict=True)
             opinions = [judge.opinion(part.of, aggregate) for part, aggregate in parts]
-            said = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
-        if holds not in said:
-            raise Unsound(self._words(promise, "is not as the search says where its way leads"))
+            truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
+        if holds not in truths:
+            said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+            raise Unsound(disagreement(happened, said, self._differing(world.aggregates, form)))
         return Trace(tuple(happened), None, begins=self._begins(happened))
 
-    def _words(self, promise: int, how: str) -> str:
-        of = self._house.judge.promises[promise]
-        return f"{of.owner}: {of.property.name!r} {how}: some record says too much of its numbers or texts"
+    def _differing(self, aggregates: Sequence[Aggregate], form: World) -> str:
+        """Return which fields of these aggregates differ between the unreduced rules and the search."""
+        numbered = {part.name: part.states[local] for part, local in zip(self._house.parts, form, strict=False)}
+        return differing(aggregates, [numbered[each.name] for each in aggregates])
 
     def lasso(self, lasso: Lasso) -> Trace:
         """Return the way to what goes on for ever, and that."""
@@ -94,14 +112,17 @@ class Witness:
         return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle), lasso.labels))
 
     def message(self, vain: Vain) -> Message:
-        """Return messages that are in vain, with the way to where that is seen; without, if no way was found."""
+        """Return messages that are in vain, with the way to where that is seen; without, if there is none."""
         for place in vain.places:
             if place.local < 0:
                 return Message(*vain.kind, vain.why, self.trace([]))
             state = self._doing(place)
             if state >= 0:
                 move = Move(place.part, max(place.choice, 0), place.channel)
-                return Message(*vain.kind, vain.why, self.trace([*self._found.way(state), move]))
+                try:
+                    return Message(*vain.kind, vain.why, self.trace([*self._found.way(state), move]))
+                except Unsound:
+                    break  # the verdicts say where the search and the rules disagree
         return Message(*vain.kind, vain.why)
 
     def _doing(self, place: Place) -> int:
@@ -130,7 +151,10 @@ class Witness:
         state = self._state(place)
         if state < 0:
             return Trace((), None, only)
-        world, happened = self.plain.walk(self._found.way(state))
+        try:
+            world, happened = self._walk(self._found.way(state))
+        except Unsound as unsound:
+            return unsound.trace
         move = Move(place.part, place.choice, place.channel)
         if place.choice >= 0 or place.channel >= 0:
             cause, envelope = self.plain.input(world, move)

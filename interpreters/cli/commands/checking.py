@@ -41,17 +41,16 @@ def _check(arguments: Namespace) -> int:
     if not targets:
         raise BadInput("check what? name lifecycles or systems of `lifefold machines`, or your own: module:attribute")
     _see_to_files(targets, arguments)
-    found: list[tuple[Target, Report | None]] = []
+    found: list[tuple[Target, Report]] = []
     good = True
     for target in targets:
         report = _searched(target, arguments)
         found.append((target, report))
-        good = report is not None and _is_good(target, report, arguments) and good
+        good = _is_good(target, report, arguments) and good
     if arguments.json:
         _tell_programs(found)
     if arguments.emit_test:
-        checked = [(target, report) for target, report in found if report is not None]
-        _emit(checked, Path(arguments.emit_test), is_quiet=arguments.json)
+        _emit(found, Path(arguments.emit_test), is_quiet=arguments.json)
     return 0 if good else 1
 
 
@@ -81,17 +80,15 @@ def _see_to_files(targets: "Sequence[Target]", arguments: Namespace) -> None:
         see_to(Path(arguments.emit_test), "test", is_emitted)
 
 
-def _searched(target: "Target", arguments: Namespace) -> "Report | None":
+def _searched(target: "Target", arguments: Namespace) -> "Report":
     crashes = msgspec.structs.replace(target.crashes, seconds=arguments.seconds)
     return searched(target, _bounds(target, arguments), crashes, is_quiet=arguments.json)
 
 
-def _tell_programs(found: "Sequence[tuple[Target, Report | None]]") -> None:
+def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
     from lifefold.interpreters.cli.facts import facts  # noqa: PLC0415 - needs an extra
 
-    nothing = {"ok": False, "conclusion": "the search cannot be brought to its end"}
-    told = [{"target": of.name, **nothing} if report is None else facts(of, report) for of, report in found]
-    print(json.dumps(told, indent=2))
+    print(json.dumps([facts(target, report) for target, report in found], indent=2))
 
 
 def named(name: str) -> "Target":
@@ -117,9 +114,9 @@ def _bounds(target: "Target", arguments: Namespace) -> "Bounds":
     return msgspec.structs.replace(target.bounds, **{name: each for name, each in typed.items() if each is not None})
 
 
-def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report | None":
-    """Search, and tell what came of it; None if the search could not be brought to its end, which is told, too."""
-    from lifefold.interpreters.check import Unsound, check  # noqa: PLC0415 - needs an extra
+def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", *, is_quiet: bool) -> "Report":
+    """Search, print the report unless ``is_quiet``, and return it. Raises ``BadInput``."""
+    from lifefold.interpreters.check import check  # noqa: PLC0415 - needs an extra
     from lifefold.interpreters.cli.search import shown, tell  # noqa: PLC0415 - as above
 
     try:
@@ -127,9 +124,6 @@ def searched(target: "Target", bounds: "Bounds", crashes: "CrashBounds | None", 
             report = check(target.subject, opening=target.opening, bounds=bounds, crashes=crashes, tell=told)
         if not target.module:
             report = msgspec.structs.replace(report, target=target.name)
-    except Unsound as error:
-        print(f"lifefold: {target.name}: {error}", file=sys.stderr)
-        return None
     except ValueError as error:
         raise BadInput(f"{target.name} cannot be checked: {error}") from error
     if not is_quiet:

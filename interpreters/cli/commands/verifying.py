@@ -87,7 +87,7 @@ def _answer(path: Path, certificate: Certificate, *, is_quiet: bool, is_content:
         return Answer(target.name, str(path), holds=True)
     say(f"{target.name}: {', '.join(changed)}: checking again")
     report = searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
-    told = ("the search cannot be brought to its end",) if report is None else tuple(_told(target, certificate, report))
+    told = tuple(_told(target, certificate, report))
     for each in told:
         say(f"  {each}")
     say(f"{target.name}: {'does not hold any more' if told else 'holds for this code, too'} ({path})")
