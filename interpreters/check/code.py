@@ -1,7 +1,8 @@
 """Which modules what is checked is made of: where its parts come from, and everything that these import.
 
-Of lifefold that is the kernel, the vocabulary of effects, and those lifecycles that the target is made of, the module
-that its table stands in above all; of somebody else's program, what is not installed as a library.
+Each module counts by its syntax tree: a changed docstring or comment changes no digest. Of lifefold these are the
+kernel, the vocabulary of effects, and those lifecycles that the target is made of, the module that its table stands in
+above all; of a user's own program, what is not installed as a library.
 """
 
 import ast
@@ -10,11 +11,13 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from lifefold.core.kernel import AggregateType, Machine, Row, System
+from lifefold.interpreters.check.syntax import DIGITS, digest_of
 from lifefold.interpreters.check.targets import Target
 
 OURS: Final = ("lifefold.core", "lifefold.effects")
@@ -31,7 +34,7 @@ def code_of(target: Target) -> dict[str, str]:
         name = todo.pop()
         text = _text(name)
         if name not in found and text is not None:
-            found[name] = sha256(text.encode()).hexdigest()[:_DIGITS]
+            found[name] = digest_of(text)
             todo += _imports(name, text)
     return dict(sorted(found.items()))
 
@@ -41,10 +44,26 @@ def digest(texts: Mapping[str, str]) -> str:
     state = sha256()
     for name, text in sorted(texts.items()):
         state.update(f"{len(name)} {len(text)} {name}{text}".encode())
-    return state.hexdigest()[:_DIGITS]
+    return state.hexdigest()[:DIGITS]
 
 
-_DIGITS: Final = 32
+@lru_cache(maxsize=1)
+def checker() -> str:
+    """Return one digest for the checker's own code: the modules that a search and its verdicts are made of."""
+    todo, found = [_CHECKER], dict[str, str]()
+    while todo:
+        name = todo.pop()
+        spec = find_spec(name)
+        if name in found or spec is None or spec.origin is None:
+            continue
+        text = Path(spec.origin).read_text(encoding="utf-8")
+        found[name] = digest_of(text)
+        todo += (each for each in _imports(name, text) if each.startswith(_CHECKERS))
+    return digest(found)
+
+
+_CHECKER: Final = "lifefold.interpreters.check.checking"
+_CHECKERS: Final = "lifefold.interpreters.check."
 
 
 def _homes(subject: Machine[Any] | System) -> set[str]:

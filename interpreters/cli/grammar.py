@@ -293,6 +293,7 @@ def _add_check(commands: _Commands) -> None:
     )
     check.add_argument("--certificate", metavar="PATH", help="the file, or the folder, for what was proven")
     check.add_argument("--verify", action="store_true", help="tell whether the certificate still holds for this code")
+    check.add_argument("--search", action="store_true", help="with --verify: search again, also if nothing has changed")
     check.add_argument("--emit-test", metavar="FILE", help="write what is broken as a test file for pytest")
     check.add_argument("--json", action="store_true", help="print JSON")
 

@@ -30,6 +30,8 @@ def check(arguments: Namespace) -> int:
             raise
         raise BadInput(EXTRA.format(library)) from error
     if not arguments.verify:
+        if arguments.search:
+            raise BadInput("--search means nothing without --verify: check without it always searches")
         return _check(arguments)
     from lifefold.interpreters.cli.commands.verifying import verify  # noqa: PLC0415 - needs an extra
 

@@ -17,6 +17,7 @@ from lifefold.interpreters.check.certificate import (
     changes,
     differences,
     read,
+    surroundings,
 )
 from lifefold.interpreters.check.targets import Target
 from lifefold.interpreters.cli.commands.checking import named, searched
@@ -25,13 +26,16 @@ from lifefold.interpreters.cli.errors import BadInput
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
 """The options that a certificate leaves no room for: it has its bounds."""
 
+UNCHANGED: Final = "not searched; code, checker, libraries and question are as certified (--search searches again)"
+
 
 class Answer(msgspec.Struct):
-    """What came of a certificate: what of the code has changed, and what is different if it was searched again."""
+    """What came of a certificate: what has changed, whether it was searched again, and what is different then."""
 
     target: str
     certificate: str
     holds: bool
+    searched: bool = False
     changed: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
 
@@ -44,8 +48,7 @@ def verify(arguments: Namespace) -> int:
             raise BadInput(f"{option} means nothing with --verify: the certificate says what is looked at")
     answers: list[Answer] = []
     for path, certificate in _chosen(arguments):
-        answer = _answer(path, certificate, is_quiet=arguments.json, is_content=arguments.accept_truncated)
-        answers.append(answer)
+        answers.append(_answer(path, certificate, arguments))
     if arguments.json:
         print(json.dumps(msgspec.to_builtins(answers), indent=2))
     return 0 if all(each.holds for each in answers) else 1
@@ -74,24 +77,25 @@ def _read(path: Path) -> Certificate:
         raise BadInput(f"{path}: {error.strerror}") from error
 
 
-def _answer(path: Path, certificate: Certificate, *, is_quiet: bool, is_content: bool) -> Answer:
-    """Look whether it is a proof, and the code is the same; if that has changed, search again and compare."""
+def _answer(path: Path, certificate: Certificate, arguments: Namespace) -> Answer:
+    """Look whether it is a proof, and all that it rests on is the same; if not, or if asked, search and compare."""
     target, lacking = named(certificate.target), certificate.lacking()
-    changed = changes(certificate, target)
-    say = _silent if is_quiet else print
-    if lacking and not is_content:
+    changed = (*changes(certificate, target), *surroundings(certificate))
+    say = _silent if arguments.json else print
+    if lacking and not arguments.accept_truncated:
         say(f"{target.name}: is not proven: {lacking} (--accept-truncated is content with it) ({path})")
         return Answer(target.name, str(path), holds=False, changed=changed, differences=(f"is not proven: {lacking}",))
-    if not changed:
-        say(f"{target.name}: holds; the code is the same ({path})")
+    if not changed and not arguments.search:
+        say(f"{target.name}: {UNCHANGED} ({path})")
         return Answer(target.name, str(path), holds=True)
-    say(f"{target.name}: {', '.join(changed)}: checking again")
+    say(f"{target.name}: {', '.join(changed) or 'nothing has changed'}: searching again")
     report = searched(target, certificate.bounds(target.bounds), certificate.crash_bounds(), is_quiet=True)
     told = tuple(_told(target, certificate, report))
     for each in told:
         say(f"  {each}")
-    say(f"{target.name}: {'does not hold any more' if told else 'holds for this code, too'} ({path})")
-    return Answer(target.name, str(path), holds=not told, changed=changed, differences=told)
+    verdict = "the search comes to something else" if told else "holds: the search comes to the same"
+    say(f"{target.name}: {verdict} ({path})")
+    return Answer(target.name, str(path), holds=not told, searched=True, changed=changed, differences=told)
 
 
 def _silent(_text: str) -> None:

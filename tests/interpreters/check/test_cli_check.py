@@ -9,9 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lifefold.interpreters.check import Progress
+from lifefold.interpreters.check.certificate import read
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.search import in_words
 
@@ -183,6 +185,7 @@ BAD: dict[tuple[str, ...], str] = {
     ("lamps:strange",): "lamp has no machine for 'x'",
     ("lamps:machine", "lamps:burning", "--certificate", "x.json"): "one file for 2 targets; name a folder",
     ("--verify",): "--verify needs --certificate",
+    ("lamps:machine", "--search"): "--search means nothing without --verify",
     ("--verify", "--certificate", "x.json"): "x.json: No such file",
     ("--verify", "--certificate", "lamps.py"): "lamps.py is no certificate",
     ("--verify", "--certificate", "."): "no certificate of anything; there are: none",
@@ -236,20 +239,52 @@ def test_a_certificate_is_written_and_verified(folder: Path, capsys: pytest.Capt
     assert main(["check", "lamps:machine", "--certificate", str(path)]) == 0
     verify = ["check", "--verify", "--certificate", str(path)]
     assert main(verify) == 0
-    assert f"lamps:machine: holds; the code is the same ({path})" in capsys.readouterr().out
+    assert "lamps:machine: not searched; code, checker, libraries and question are as" in capsys.readouterr().out
+    assert main([*verify, "--search"]) == 0
+    assert "lamps:machine: nothing has changed: searching again" in capsys.readouterr().out
     _write(("MOST = 3", "MOST = 3  # at most"))
     assert main(verify) == 0
+    assert "lamps:machine: not searched" in capsys.readouterr().out
+    _write(("MOST = 3", "MOST = 2 + 1"))
+    assert main(verify) == 0
     said = capsys.readouterr().out
-    assert "lamps:machine: lamps has changed: checking again" in said
-    assert "lamps:machine: holds for this code, too" in said
+    assert "lamps:machine: lamps has changed: searching again" in said
+    assert "lamps:machine: holds: the search comes to the same" in said
     _write(("MOST = 3", "MOST = 2"))
     assert main(verify) == 1
     said = capsys.readouterr().out
     assert "  states: 8, and was: 11" in said
-    assert "lamps:machine: does not hold any more" in said
+    assert "lamps:machine: the search comes to something else" in said
     _write(MORE)
     assert main(verify) == 1
     assert "lamp: it is turned three times at most: broken" in capsys.readouterr().out
+
+
+def test_a_certificate_that_was_edited_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A property more and a thousand million states are no proof: the content's digest tells."""
+    path = folder / "lamp.json"
+    assert main(["check", "lamps:machine", "--certificate", str(path)]) == 0
+    capsys.readouterr()
+    content = json.loads(path.read_bytes())
+    content["verdicts"]["held"] += 1
+    content["counts"]["states"] = 10**9
+    path.write_text(json.dumps(content, indent=2))
+    assert main(["check", "--verify", "--certificate", str(path)]) == 2
+    assert f"{path} was changed after it was written" in capsys.readouterr().err
+
+
+def test_a_forged_certificate_is_found_out_by_a_search(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A digest is no signature: whoever makes a new one is not found out before the search that `--search` does."""
+    path = folder / "lamp.json"
+    assert main(["check", "lamps:machine", "--certificate", str(path)]) == 0
+    proven = read(path)
+    counts = msgspec.structs.replace(proven.counts, states=10**9)
+    path.write_bytes(msgspec.structs.replace(proven, counts=counts).encode())
+    capsys.readouterr()
+    assert main(["check", "--verify", "--certificate", str(path)]) == 0
+    assert "not searched" in capsys.readouterr().out
+    assert main(["check", "--verify", "--search", "--certificate", str(path)]) == 1
+    assert "states: 11, and was: 1,000,000,000" in capsys.readouterr().out
 
 
 def test_a_folder_takes_the_certificates_of_several_targets(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -163,7 +163,7 @@ def test_a_truncated_search_is_no_proof_that_still_holds(capsys: pytest.CaptureF
     assert re.search(r"doors:machine: is not proven: the search ended after .*, and \d undecided", said)
     assert "--accept-truncated" in said
     assert main(["check", *VERIFY, "--accept-truncated"]) == 0
-    assert "the code is the same" in capsys.readouterr().out
+    assert "not searched" in capsys.readouterr().out
     Path("doors.py").write_text(DOOR.replace('"door"', '"the-door"') + "# more\n")
     sys.modules.pop("doors")
     assert main(["check", *VERIFY, "--accept-truncated"]) == 0
@@ -199,7 +199,7 @@ def test_verifying_tells_programs_all_of_it(capsys: pytest.CaptureFixture[str]) 
     assert main(["check", *CERTIFY]) == 0
     capsys.readouterr()
     expected: dict[str, Any] = {"target": "doors:machine", "certificate": "x.out", "holds": True}
-    expected |= {"changed": [], "differences": []}
+    expected |= {"searched": False, "changed": [], "differences": []}
     assert main(["check", *VERIFY, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [expected]
     Path("doors.py").write_text(DOOR.replace("it is a door", "it is one"))
@@ -207,5 +207,6 @@ def test_verifying_tells_programs_all_of_it(capsys: pytest.CaptureFixture[str]) 
     assert main(["check", *VERIFY, "--json"]) == 1
     (told,) = json.loads(capsys.readouterr().out)
     assert told["holds"] is False
-    assert told["changed"] == ["doors has changed"]
-    assert "door: it is a door: is not promised any more" in told["differences"]
+    assert told["searched"] is True
+    assert told["changed"] == ["doors has changed", "it begins otherwise, has other properties, or has other bounds"]
+    assert "other properties are asked: 7 in all, and were: 7" in told["differences"]

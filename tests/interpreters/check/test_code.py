@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lifefold.interpreters import views
-from lifefold.interpreters.check.code import code_of
+from lifefold.interpreters.check.code import checker, code_of
+from lifefold.interpreters.check.syntax import digest_of
 from lifefold.interpreters.check.targets import named
 
 
@@ -37,6 +38,33 @@ def test_the_module_that_a_table_stands_in_is_always_among_them(name: str) -> No
 def test_the_module_of_a_system_is_among_them_also_if_more_is_promised_of_it() -> None:
     """A question may have promises of its own."""
     assert "lifefold.core.fleet" in code_of(named("fleet-orphans"))
+
+
+TEXT = "X = 1\n\n\ndef f(a: int) -> int:\n    return a + 1\n"
+SAME = [
+    '"""About it."""\n' + TEXT,
+    TEXT.replace("    return", '    """Add one."""\n    # why\n    return'),
+    TEXT.replace("X = 1", 'X = 1\n"""What it is."""').replace("a + 1", "(a\n        + 1)"),
+]
+OTHER = [TEXT.replace("a + 1", "a + 2"), TEXT.replace("a + 1", "a - 1"), TEXT.replace("X = 1", 'X = "1"'), ""]
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_prose_and_layout_change_no_digest(text: str) -> None:
+    """Of a module, a function, an attribute; comments and brackets."""
+    assert digest_of(text) == digest_of(TEXT)
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_whatever_decides_changes_the_digest(text: str) -> None:
+    """An operator, a constant, the type of a constant, a function less."""
+    assert digest_of(text) != digest_of(TEXT)
+
+
+def test_the_checker_is_known_by_its_search_and_not_by_what_it_checks() -> None:
+    """Its own modules count, and those of the core count with the target."""
+    assert checker() == checker()
+    assert not any("interpreters" in name for name in code_of(named("turn")))
 
 
 def test_who_only_imports_a_machine_may_change_without_its_certificate() -> None:

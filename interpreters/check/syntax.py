@@ -1,0 +1,48 @@
+"""What a module's text means to the interpreter, as a text of its own: its syntax tree without prose and positions.
+
+Two texts that differ only in docstrings, comments and layout have the same meaning, also for different versions of
+Python: fields that are empty, as those that a version has added, are left out.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, Final
+
+DIGITS: Final = 32
+"""How many hexadecimal digits of a digest are kept."""
+
+_TEXTS: Final = 512
+"""Of how many texts the digest is remembered: several targets are made of the same modules."""
+
+
+@lru_cache(maxsize=_TEXTS)
+def digest_of(text: str) -> str:
+    """Return a digest of what a module's text means. Raises ``SyntaxError``."""
+    return sha256("".join(_written(ast.parse(text))).encode()).hexdigest()[:DIGITS]
+
+
+def _written(part: Any) -> Iterator[str]:
+    match part:
+        case ast.AST():
+            yield f"{type(part).__name__}("
+            for name, value in ast.iter_fields(part):
+                if value is not None and value != []:
+                    yield f"{name}="
+                    yield from _written(value)
+            yield ")"
+        case list():
+            yield "["
+            for each in part:
+                if not _is_prose(each):
+                    yield from _written(each)
+                    yield ","
+            yield "]"
+        case _:
+            yield repr(part)
+
+
+def _is_prose(node: Any) -> bool:
+    """Tell whether a statement is a string by itself: a docstring, of a module, class, function or attribute."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
