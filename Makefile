@@ -61,12 +61,14 @@ types: .venv/.has-dev .types/lifefold ## check the types, with mypy and with pyr
 contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
-pages: .venv/.has-runtime ## write the pages of docs/lifecycles, and the tables of docs/fleet-file.md, anew
+pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.md and the figures of proofs anew
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_fleet_file.py
+	$(BIN)/python docs/write_figures.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)
+	$(BIN)/python docs/write_figures.py
 
 notebooks: .venv/.has-notebook ## execute the notebooks, and write what they show into them (ARGS=--check compares)
 	$(BIN)/python notebooks/execute.py $(ARGS)

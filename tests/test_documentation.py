@@ -89,6 +89,22 @@ def test_the_readme_shows_what_the_checker_says_of_a_forgotten_timer() -> None:
     assert any("\n".join(["```text", *found.lines(of="session"), "```"]) in readme for found in broken)
 
 
+def test_the_figures_of_proofs_are_those_of_the_certificates() -> None:
+    """README and docs/check.md have them from ``docs/certificates``; ``make pages`` writes them anew."""
+    written = runpy.run_path(str(ROOT / "docs" / "write_figures.py"))
+    for path in written["PAGES"]:
+        text = path.read_text()
+        assert written["PART"].search(text)
+        assert written["page"](text) == text
+
+
+def test_the_readme_has_no_figure_of_a_proof_outside_the_generated_tables() -> None:
+    """A number of states, properties or rows that is typed by hand is soon wrong."""
+    part = runpy.run_path(str(ROOT / "docs" / "write_figures.py"))["PART"]
+    prose = part.sub("", (ROOT / "README.md").read_text())
+    assert re.findall(r"[\d,.]+ (?:states|steps|properties|promises|rows)\b", prose) == []
+
+
 def test_the_pages_of_the_lifecycles_are_what_the_commands_print() -> None:
     """Every lifecycle has its table and its picture in ``docs/lifecycles``; ``make pages`` writes them anew."""
     pages = runpy.run_path(str(ROOT / "docs" / "write_lifecycles.py"))["pages"]()
