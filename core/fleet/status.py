@@ -99,7 +99,7 @@ class TriggerStatus(msgspec.Struct, frozen=True):
 
 
 class TaskStatus(msgspec.Struct, frozen=True):
-    """A task, as the board has it. ``reason`` says why it failed, is blocked, or was given back.
+    """A task, as the board has it. ``reason`` says why it failed, is blocked, or was given back; else it is empty.
 
     ``timer`` is what time brings next: a retry, or the end of patience with people or with subtasks. ``parent`` is the
     task that it is a part of, ``lacks`` the one because of which it is blocked. ``level`` is how far an agent must be
@@ -232,7 +232,7 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
         retries=record.retries,
         max_retries=record.max_retries,
         claims=record.epoch,
-        reason=record.reason,
+        reason=_reason_of(record),
         commit=record.commit,
         since_ms=entity.entered_ms,
         timer=_timer(entity),
@@ -244,6 +244,18 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
         merges=record.merges.word if record.merges else "",
         asks=record.asks,
     )
+
+
+def _reason_of(of: Job) -> str:
+    """Return why a task is in its state. What an earlier attempt failed by is no reason of verified work."""
+    is_given_back = of.state is task.State.DONE and not of.owner
+    return of.reason if is_given_back or of.state in _REASONED else ""
+
+
+_REASONED = frozenset(
+    {task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED}
+)
+"""The states that a task's reason is a reason of."""
 
 
 def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:

@@ -16,7 +16,7 @@ from lifefold.interpreters.cli.words import clock_time
 from lifefold.interpreters.run import Runner
 
 NOTICE_PAUSE_S: Final = 0.5
-"""How often notices are looked for."""
+"""How long a notice waits for the transition that it is about."""
 
 
 class Display(Protocol):
@@ -49,18 +49,26 @@ class Lines:
         runner.observers.append(self._observe)
 
     async def run(self) -> None:
-        """Print notices as they come, and what waits for a person; transitions are printed by the observer."""
-        while True:
-            self._print_notices()
-            self._print_awaited()
-            await anyio.sleep(NOTICE_PAUSE_S)
+        """Print notices and what waits for an operator; transitions are printed by the observer, at once.
+
+        A notice is printed a pause after it was told, so that it stands below the transition that it is about. Those
+        that a run begins with come first.
+        """
+        due = len(self._runner.notices)
+        try:
+            while True:
+                self._print_notices(due)
+                self._print_awaited()
+                due = len(self._runner.notices)
+                await anyio.sleep(NOTICE_PAUSE_S)
+        finally:
+            self._print_notices(len(self._runner.notices))
 
     def _observe(self, aggregate: str, outcome: Reaction | Refusal) -> None:
         if isinstance(outcome, Reaction):
             self._has_moved = True
             for happening in moves(aggregate, outcome):
                 print(happening.line())
-        self._print_notices()
 
     def leaving(self, words: str) -> None:
         """Say so."""
@@ -69,8 +77,9 @@ class Lines:
     def give_up(self) -> None:
         """Do nothing: lines stay as they are."""
 
-    def _print_notices(self) -> None:
-        for agent, message in self._runner.notices[self._notices :]:
+    def _print_notices(self, due: int) -> None:
+        """Print the notices before number ``due`` that were not printed yet."""
+        for agent, message in self._runner.notices[self._notices : due]:
             self._notices += 1
             self._print_now(f"{agent}: {message}")
 

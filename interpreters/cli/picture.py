@@ -19,6 +19,7 @@ from lifefold.core.kernel import Reaction, Refusal, replace
 from lifefold.core.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.story import Happening, moves
 from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, cut_in_the_middle, next_of, work_of
 from lifefold.interpreters.run import Runner
@@ -57,6 +58,8 @@ FEWEST_ROWS: Final = 3
 """How many agents must fit a table that has not room for all."""
 
 NOTICES: Final = 3
+OLD_MS: Final = 2_000
+"""After how long a notice says when it was told: what it counts, such as seconds of silence, was so then."""
 NEWS_KEPT: Final = 200
 NEWS_WANTED: Final = 4
 """How many lines of what has happened agents and tasks leave room for, if there is any."""
@@ -152,8 +155,10 @@ class Picture:
     def _notices(self, width: int, lines: int) -> list[Text]:
         """Return the last notices that still hold, whole: as many as there are lines for, and one in any case."""
         found: list[Text] = []
-        for agent, message in reversed(self._runner.standing()[-NOTICES:]):
-            wrapped = _wrapped(Text(f"! {agent}: {message}", "bold red"), width)
+        now_ms = self._runner.engine.clock.now_ms()
+        for agent, message, at_ms in reversed(self._runner.standing()[-NOTICES:]):
+            ago = f" ({age(now_ms - at_ms)} ago)" if now_ms - at_ms >= OLD_MS else ""
+            wrapped = _wrapped(Text(f"! {agent}: {message}{ago}", "bold red"), width)
             if found and len(found) + len(wrapped) > lines:
                 break
             found = wrapped + found
@@ -167,6 +172,8 @@ class Picture:
         now_ms = self._runner.engine.clock.now_ms()
         agents = self._now().agents
         fitting = len(agents) if len(agents) < lines else lines - 2
+        if fitting < len(agents):
+            agents = agents_first(agents)
         if fitting < min(len(agents), FEWEST_ROWS):
             words = [Text.assemble(f"{each.name}:", _state(each, now_ms, wide=False), "  ") for each in agents]
             listed = _in_lines("AGENTS", words, width, lines)
@@ -258,10 +265,13 @@ _RESTS: Final = {"Pause": "paused", "Hold": "held", "Drain": "draining"}
 
 
 def _tasks(tasks: Sequence[TaskStatus], width: int, lines: int, now_ms: int) -> list[Text]:
-    """Return the tasks, each in the colour of its state; if they are too many, the closed ones are left out first."""
+    """Return the tasks, each in the colour of its state; if they are too many, those that need an operator come first.
+
+    The closed ones are left out before any other.
+    """
     words = [_task(task, now_ms) for task in tasks]
     if _fitting(words, width, lines) < len(words):
-        words = [_task(task, now_ms) for task in tasks if task.state != "CLOSED"]
+        words = [_task(task, now_ms) for task in tasks_first(tasks) if task.state != "CLOSED"]
     return _in_lines("TASKS", words, width, lines)
 
 

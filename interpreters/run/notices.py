@@ -1,7 +1,8 @@
 """What people must know of a run: everything that they were told, and what of it still holds."""
 
+import time
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from lifefold.interpreters.run.waits import Waits
 
@@ -15,6 +16,14 @@ class About(StrEnum):
     WAITING = "something that is in the way, and is waited for"
 
 
+class Notice(NamedTuple):
+    """What people were told of an agent, and when: Unix time in milliseconds."""
+
+    agent: str
+    message: str
+    at_ms: int
+
+
 class Notices:
     """Keeps what people are told; ``told`` is all of it, agent and message, in order."""
 
@@ -22,7 +31,7 @@ class Notices:
         """Begin with nothing; ``waits`` is where those look for what is in the way who ask from elsewhere."""
         self.waits: Final = waits or Waits()
         self.told: Final[list[tuple[str, str]]] = []
-        self._standing: Final[dict[tuple[str, About | str, str], str]] = {}
+        self._standing: Final[dict[tuple[str, About | str, str], Notice]] = {}
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know what holds from now on."""
@@ -46,13 +55,13 @@ class Notices:
     def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
         self.told.append((key[0], message))
         self._standing.pop(key, None)
-        self._standing[key] = message
+        self._standing[key] = Notice(key[0], message, time.time_ns() // 1_000_000)
 
     def over(self, about: About, agent: str, which: str | None = None) -> None:
         """What was said about this holds no more; all about the same that was said of the agent, if not said which."""
         for key in [key for key in self._standing if key[:2] == (agent, about) and which in {None, key[2]}]:
             del self._standing[key]
 
-    def standing(self, *gone: About) -> list[tuple[str, str]]:
+    def standing(self, *gone: About) -> list[Notice]:
         """Return what holds, each once, the latest last, without what is about things that are ``gone``."""
-        return [(agent, said) for (agent, about, _), said in self._standing.items() if about not in gone]
+        return [notice for (_, about, _), notice in self._standing.items() if about not in gone]

@@ -40,7 +40,7 @@ from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
 from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, OtherFleetError, before_of, must_belong, written_of
-from lifefold.interpreters.run.notices import About
+from lifefold.interpreters.run.notices import About, Notice
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
@@ -154,8 +154,8 @@ class Runner:
         """The present state: read it, do not write it."""
         return self.engine.aggregates
 
-    def standing(self) -> list[tuple[str, str]]:
-        """Return what people must know and what still holds: agent and message, each once."""
+    def standing(self) -> list[Notice]:
+        """Return what people must know and what still holds, each once."""
         silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
         people = self.handlers.people
         for agent in {agent for agent, _ in people.told} - silent:

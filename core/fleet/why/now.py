@@ -166,7 +166,7 @@ def _claimed(scene: Scene) -> str:
 
 def _in_progress(scene: Scene) -> str:
     sessions = f"in session {scene.sessions} of claim" if scene.sessions else "under claim"
-    worked = f"{scene.job.owner} has worked at it for {_age(scene)}"
+    worked = f"{scene.job.owner} began with it {_age(scene)} ago"
     return f"is IN_PROGRESS: {worked}, {sessions} {scene.job.epoch}{_at(scene)}"
 
 

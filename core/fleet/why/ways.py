@@ -16,6 +16,7 @@ from lifefold.core.fleet.why.now import empty_purse, refill_ms
 from lifefold.core.fleet.why.phrases import MOST_NAMED, duration, enumerated, in_brackets
 from lifefold.core.fleet.why.scene import Scene
 from lifefold.core.kernel import Entity
+from lifefold.core.session import State as SessionState
 from lifefold.core.task import Stage, State
 
 
@@ -122,8 +123,15 @@ def _when_there_is_more(scene: Scene, lacking: Entity[purse.Purse]) -> str:
 
 def _in_hand(scene: Scene) -> str:
     owner = scene.job.owner
-    if scene.intent(owner).state is intent.State.PAUSE:
+    wanted = scene.intent(owner).state
+    if scene.session(owner).state is SessionState.STOPPED:
+        return f"{scene.name} is given back when a runner is at work: {owner} has stopped"
+    if wanted is intent.State.STOP:
+        return f"{scene.name} is given back when the session of {owner} has ended: {owner} is to stop"
+    if wanted is intent.State.PAUSE:
         return f"{scene.name} goes on when a person resumes {owner}"
+    if wanted is intent.State.HOLD:
+        return f"{scene.name} goes on when a runner is at work: {owner} is held until then"
     limit_ms = scene.assignment(owner).brief.timeout_ms or scene.session(owner).limits.session_timeout_ms
     limit = f"; each is ended after {duration(limit_ms)} at the latest" if limit_ms else ""
     return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
@@ -230,6 +238,8 @@ _WORDS: Final[Mapping[Resource, str]] = {
 
 def _talk(scene: Scene) -> Iterator[Way]:
     owner = scene.job.owner
+    if scene.intent(owner).state is intent.State.STOP or scene.session(owner).state is SessionState.STOPPED:
+        return
     if scene.intent(owner).state is intent.State.PAUSE:
         yield Way("resume", owner, f"it goes on with {scene.name}")
     yield Way("send", owner, "say something to it: it is interrupted, and its next prompt has the text")

@@ -225,7 +225,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by)):
         print(f"  {line}")
-    for name, message in runner.standing():
+    for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
             print(f"  {name}: {message}")
     waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))

@@ -18,7 +18,7 @@ from lifefold.core.fleet import (
     seat,
     status,
 )
-from lifefold.core.kernel import Opened, Record
+from lifefold.core.kernel import Entity, Opened, Record
 from lifefold.core.session import Limits
 from service_hand import ends, send, serving
 
@@ -133,6 +133,23 @@ def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_
     assert statuses(board)["T1"].timer is None
     board.give("seat:ann", seat.WorkWanted()).give("task:T1", task.Failed(2, "no"))
     assert (statuses(board)["T1"].timer, statuses(board)["T2"].lacks) == (None, "T1")
+
+
+REASONED = (task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED)
+
+
+@pytest.mark.parametrize("state", list(task.State))
+def test_a_task_shows_a_reason_in_the_states_that_it_is_a_reason_of(state: task.State) -> None:
+    """An earlier attempt's failure is not shown as the reason why verified work waits for approval, or is done."""
+    record = job.Job(state=state, id="T1", owner="bob", reason="Error(Killed (signal 9))")
+    shown = status.task_status(Entity("task:T1", record)).reason
+    assert shown == (record.reason if state in REASONED else "")
+
+
+def test_done_work_that_was_given_back_shows_why() -> None:
+    """It has no owner then, and waits for an agent to merge it."""
+    record = job.Job(state=task.State.DONE, id="T1", reason="its agent has stopped")
+    assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
 
 
 def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:

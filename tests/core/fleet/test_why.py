@@ -204,15 +204,15 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
     ),
     "worked at": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),)),
-        "T1 is IN_PROGRESS: ann has worked at it for 3 min, under claim 2.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
     ),
     "worked at by one that rests": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", intent=PAUSED),)),
-        "T1 is IN_PROGRESS: ann has worked at it for 3 min, under claim 2; ann is paused (lunch).",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann is paused (lunch).",
     ),
     "worked at by one that pauses": (
         scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
-        "T1 is IN_PROGRESS: ann has worked at it for 3 min, under claim 2; ann pauses before its next session.",
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann pauses before its next session.",
     ),
     "verified": (
         scene(
@@ -521,6 +521,30 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         "T1 goes on when a session of ann has ended; each is ended after 1 min at the latest.",
         [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
     ),
+    "worked at by an agent that is held": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", session=Session(Agent.BUILDING_PROMPT), intent=intent.Intent(intent.State.HOLD)),),
+        ),
+        "T1 goes on when a runner is at work: ann is held until then.",
+        [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "worked at by an agent that has stopped": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", session=Session(Agent.STOPPED), intent=intent.Intent(intent.State.STOP)),),
+        ),
+        "T1 is given back when a runner is at work: ann has stopped.",
+        [("cancel", "T1")],
+    ),
+    "worked at by an agent that is to stop": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", intent=intent.Intent(intent.State.STOP)),),
+        ),
+        "T1 is given back when the session of ann has ended: ann is to stop.",
+        [("cancel", "T1")],
+    ),
     "blocked, the fleet's budget spent": (
         scene(
             make(State.BLOCKED, lacks=budgets.FLEET),
@@ -673,4 +697,4 @@ def test_nothing_is_said_to_help_where_everybody_has_gone_home(name: str) -> Non
 def test_the_session_of_the_claim_is_said_where_the_story_knows_it() -> None:
     """It counts from the claim on."""
     of = scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),))
-    assert "for 3 min, in session 2 of claim 2." in said(of, why.Story("T1", sessions=2))
+    assert "3 min ago, in session 2 of claim 2." in said(of, why.Story("T1", sessions=2))

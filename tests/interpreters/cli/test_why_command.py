@@ -62,7 +62,7 @@ def test_a_task_whose_runner_has_died_is_not_said_to_be_worked_at_without_a_doub
     with ground.running() as run, ground.at_gate("slow-1"):
         run.until("SessionStarted")
         at_work = ground.call("why", "slow-1").stdout
-        assert "slow-1 is IN_PROGRESS: agent has worked at it for " in at_work
+        assert "slow-1 is IN_PROGRESS: agent began with it " in at_work
         assert "in session 1 of claim 1.\n\nHow it came there:" in at_work
         assert "cli send agent" in at_work
         run.signal(signal.SIGKILL)

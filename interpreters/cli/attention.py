@@ -1,0 +1,54 @@
+"""What an operator should look at first, where not everything has room: what failed for good, then what waits."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from lifefold.core.fleet.status import AgentStatus, TaskStatus
+from lifefold.core.task import State
+from lifefold.interpreters.cli.words import NO_WORK
+
+_TASKS: Final = (
+    State.FAILED,
+    State.BLOCKED,
+    State.PENDING_APPROVAL,
+    State.PLANNED,
+    State.ORPHANED,
+    State.IN_PROGRESS,
+    State.CLAIMED,
+    State.DONE,
+    State.WAITING_FOR_SUBTASKS,
+    State.OPEN,
+    State.CANCELLED,
+    State.CLOSED,
+)
+"""From what does not go on by itself to what is over. A failure that is retried stands with what is orphaned."""
+
+
+def tasks_first(tasks: Iterable[TaskStatus]) -> list[TaskStatus]:
+    """Return the tasks by how much they need an operator; those alike stay in the order of the plan."""
+    return sorted(tasks, key=_of_task)
+
+
+def _of_task(task: TaskStatus) -> int:
+    is_retried = task.state == State.FAILED and not task.settled
+    return _TASKS.index(State.ORPHANED if is_retried else State(task.state))
+
+
+def agents_first(agents: Iterable[AgentStatus]) -> list[AgentStatus]:
+    """Return the agents by how much they need an operator; those alike stay in the order in which they come."""
+    return sorted(agents, key=_of_agent)
+
+
+def _of_agent(agent: AgentStatus) -> int:
+    if agent.supervision == "Quarantined" or agent.state == "failed" or _has_fallen(agent):
+        return 0
+    if agent.silent_since_ms:
+        return 1
+    if agent.intent == "Pause":
+        return 2
+    return 4 if agent.state in {"Stopped", "stopped"} else 3
+
+
+def _has_fallen(agent: AgentStatus) -> bool:
+    """Tell whether an agent has stopped for good by its errors, and not because it was asked to or no work is left."""
+    return agent.state == "Stopped" and agent.intent != "Stop" and not agent.supervision and agent.reason != NO_WORK

@@ -1,0 +1,63 @@
+"""What needs an operator comes first where there is no room for everything."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from lifefold.core.fleet.job import Job
+from lifefold.core.fleet.status import AgentStatus, TaskStatus, task_status
+from lifefold.core.kernel import Entity
+from lifefold.core.task import State
+from lifefold.interpreters.cli.attention import agents_first, tasks_first
+
+
+def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
+    return task_status(Entity("task:x", Job(state=state, id=name or str(state), max_retries=retries)))
+
+
+def an_agent(name: str, **fields: Any) -> AgentStatus:
+    counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "letters", "processes"), 0)
+    texts = {"name": name, "intent": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
+    return AgentStatus(**{**texts, "since_ms": 0, "timer": None, **counts, **fields})
+
+
+ORDER = [
+    [a_task(State.FAILED, "for good")],
+    [a_task(State.BLOCKED)],
+    [a_task(State.PENDING_APPROVAL)],
+    [a_task(State.PLANNED)],
+    [a_task(State.ORPHANED), a_task(State.FAILED, "retried", retries=1)],
+    *([a_task(state)] for state in (State.IN_PROGRESS, State.CLAIMED, State.DONE, State.WAITING_FOR_SUBTASKS)),
+    *([a_task(state)] for state in (State.OPEN, State.CANCELLED, State.CLOSED)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(range(len(ORDER)), 2)))
+def test_a_task_that_needs_an_operator_more_comes_first(one: int, other: int) -> None:
+    """What failed for good, what is blocked, what waits for a decision; then what goes on, and what is over."""
+    for first, second in itertools.product(ORDER[one], ORDER[other]):
+        assert tasks_first([second, first]) == [first, second]
+
+
+def test_every_state_of_a_task_has_its_place() -> None:
+    """None is left out of the order."""
+    assert {State(each.state) for group in ORDER for each in group} == set(State)
+
+
+def test_tasks_that_are_alike_stay_in_the_order_of_the_plan() -> None:
+    """The plan says which of them matters more."""
+    plan = [a_task(State.OPEN, name) for name in ("b", "c", "a")]
+    assert tasks_first(plan) == plan
+
+
+def test_agents_that_need_an_operator_come_first() -> None:
+    """Stopped by errors or quarantined, silent, paused, at work; at last those that have stopped as they were asked."""
+    fallen = [an_agent("a", state="Stopped"), an_agent("b", supervision="Quarantined"), an_agent("c", state="failed")]
+    others = [
+        an_agent("d", silent_since_ms=5),
+        an_agent("e", intent="Pause"),
+        an_agent("f"),
+        an_agent("g", state="Stopped", intent="Stop", reason="no work is left"),
+    ]
+    assert agents_first([*reversed(others), *fallen]) == [*fallen, *others]

@@ -1,0 +1,52 @@
+"""The lines that a run prints where there is no terminal: in which order they stand."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_ground import Ground
+from lifefold.core import session
+from lifefold.effects import RunSession
+from lifefold.interpreters.cli.account import Account
+from lifefold.interpreters.cli.display import Lines
+from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.fleet import load
+from lifefold.interpreters.run import Runner
+
+
+def test_a_notice_stands_below_the_transitions_that_it_is_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An agent stops by its only error: its session's end and its task's failure come first, and then the notice."""
+    ground = Ground(tmp_path).prepare("plain-1", agents=1, repository=False)
+    text = ground.fleet.read_text()
+    ground.fleet.write_text(text.replace('grace = "300ms"', 'grace = "300ms"\nmax_total_errors = 1'))
+
+    async def run() -> None:
+        runner: Runner
+
+        async def crash(_activity: RunSession, ongoing: Ongoing) -> None:
+            runner.handlers.tell("agent", "told while the end is not in the log yet")
+            await ongoing.report(session.SessionExited(session.Error("no program")))
+
+        runner = await Runner.open(
+            load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: crash})
+        )
+        lines = Lines(runner, Account())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lines.run)
+            with anyio.fail_after(60):
+                await runner.run()
+            tasks.cancel_scope.cancel()
+        runner.close()
+
+    anyio.run(run)
+    printed = capsys.readouterr().out.splitlines()
+    stopped, failed = (
+        next(n for n, line in enumerate(printed) if each in line) for each in ("-> Stopped", "-> FAILED")
+    )
+    notices = [n for n, line in enumerate(printed) if "! agent: " in line]
+    assert len(notices) == 2
+    assert min(notices) > stopped
+    assert min(notices) > failed
