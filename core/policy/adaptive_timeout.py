@@ -6,12 +6,13 @@
   to be, if it is large and highly complex, or if its role is architect, security or manager;
 - complexity is 0.7, 1 or 1.5 for low, medium or high;
 - model is 0.5, 1 or 1.5 for haiku, sonnet or opus, and 1 for any other;
+- words are compared without regard to case, and a scope or a complexity that is none of these is refused;
 - history are the runs of the same role that ended in ``done`` and took some time. It can only lengthen the estimate.
 
 Confidence is 0.5, or 0.8 if there is a history. Factors are kept in percent, so that the arithmetic is exact.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -26,13 +27,29 @@ LONGEST_MS: Final = 7_200_000
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What a task is, as far as its duration goes; an unknown word counts as ``medium``."""
+    """What a task is, as far as its duration goes. Words are in small letters: ``work`` makes them so."""
 
     scope: str = "medium"
     complexity: str = "medium"
     model: str = ""
     role: str = ""
     owned_files: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown scope or complexity. Raises ``ValueError``, which names the known ones."""
+        one_of("scope", self.scope, BASE_S)
+        one_of("complexity", self.complexity, COMPLEXITY_PERCENT)
+
+
+def one_of(name: str, word: str, known: Collection[str]) -> None:
+    """Raise ``ValueError``, which names all words that are known, for another one."""
+    if word not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}, not {word!r}")
+
+
+def work(scope: str, complexity: str, model: str = "", role: str = "", owned_files: int = 0) -> Work:
+    """Return what a task is, its words in whatever case. Raises ``ValueError`` for an unknown scope or complexity."""
+    return Work(scope.lower(), complexity.lower(), model.lower(), role.lower(), owned_files)
 
 
 class PastRun(msgspec.Struct, frozen=True):
@@ -55,12 +72,12 @@ def bucket(work: Work) -> str:
     """Return the size that a task counts as: small, medium, large or xl."""
     if work.role in XL_ROLES or (work.scope == "large" and work.complexity == "high"):
         return "xl"
-    return work.scope if work.scope in BASE_S else "medium"
+    return work.scope
 
 
 def estimate(work: Work, history: Iterable[PastRun] = ()) -> Estimate:
     """Return how long a task may take."""
-    percent = COMPLEXITY_PERCENT.get(work.complexity, 100) * MODEL_PERCENT.get(work.model, 100)
+    percent = COMPLEXITY_PERCENT[work.complexity] * MODEL_PERCENT.get(work.model, 100)
     expected_ms = BASE_S[bucket(work)] * percent // 10 + FILE_MS * max(0, work.owned_files)
     past = [run.duration_ms for run in history if counts(run, work.role)]
     longest_ms = max(expected_ms, 3 * sum(past) // (2 * len(past))) if past else expected_ms
@@ -69,4 +86,4 @@ def estimate(work: Work, history: Iterable[PastRun] = ()) -> Estimate:
 
 def counts(run: PastRun, role: str) -> bool:
     """Tell whether a past run says something about a task of this role."""
-    return run.role == role and run.status == "done" and run.duration_ms > 0
+    return run.role.lower() == role and run.status.lower() == "done" and run.duration_ms > 0

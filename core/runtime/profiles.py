@@ -56,7 +56,7 @@ def report_stuck(a: Runtime, _e: Overdue) -> Step[Runtime, ReportStuck]:
 
 def complete_shutdown(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
     """End well: a recovery that the shutdown has aborted is no failure any more, and no other task follows."""
-    return Step(replace(a, recoveries=0, failure_reason=None, error_code="", is_over=True))
+    return Step(replace(a, recoveries=0, task_id=None, failure_reason=None, error_code="", is_over=True))
 
 
 def takes_tasks(a: Runtime, _e: Ready) -> bool:

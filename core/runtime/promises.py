@@ -97,7 +97,7 @@ def reports_what_is_lost(t: Transition) -> bool:
     """Say: a task that the agent puts away was completed, or is reported as failed."""
     lost = t.before is not None and t.before.record.task_id is not None and t.after.record.task_id is None
     reported = any(isinstance(each, ReportTaskFailed) for each in t.effects)
-    return reported == (lost and not isinstance(t.event, Ready))
+    return reported == (lost and not isinstance(t.event, Complete))
 
 
 def counts_recoveries(t: Transition) -> bool:

@@ -106,12 +106,12 @@ def resume(a: Runtime, _e: Resume) -> Step[Runtime, OnResume]:
 
 
 def complete(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
-    """Give the agent its whole recovery budget back: it has achieved something."""
-    return Step(replace(a, recoveries=0))
+    """Put the task away, and give the agent its whole recovery budget back: it has achieved something (A23)."""
+    return Step(replace(a, recoveries=0, task_id=None))
 
 
 def forget(a: Runtime, _e: Ready) -> Step[Runtime, Never]:
-    """Put the completed task away."""
+    """Begin afresh, without what concerned only the completed task."""
     return Step(a.relieved())
 
 
@@ -246,8 +246,8 @@ BESIDE: tuple[Row[Runtime], ...] = (
 
 
 def who_works_has_a_task(a: Runtime) -> bool:
-    """From SCHEDULED to RESUMED there is a task in hand, and before it can be scheduled there is none."""
-    if a.state in {State.INITIALIZING, State.RUNNABLE}:
+    """From SCHEDULED to RESUMED there is a task in hand; before it is scheduled, and once completed, there is none."""
+    if a.state in {State.INITIALIZING, State.RUNNABLE, State.COMPLETED}:
         return a.task_id is None
     return a.task_id is not None or a.state not in AT_WORK
 

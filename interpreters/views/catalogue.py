@@ -23,7 +23,6 @@ from lifefold.core import (
     turn,
 )
 from lifefold.core.budget import lease
-from lifefold.core.budget import request as budget_request
 from lifefold.core.kernel import Machine, System
 
 T = TypeVar("T")
@@ -75,7 +74,6 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("status", status.machine.about, status.machine),
     Entry("status-draining", "status, but a stop may wait for the tasks that are active", status.draining),
     Entry("lease", lease.machine.about, lease.machine),
-    Entry("budget-request", budget_request.machine.about, budget_request.machine),
     Entry("task", task.machine.about, task.machine),
     Entry("task-bernstein-1.9", "task, but what nobody works at may fail, too", task_profiles.bernstein_1_9),
     Entry("task-governed", task_profiles.governed.about, task_profiles.governed),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.policy.adaptive_timeout import PastRun, Work, bucket, estimate
+from lifefold.core.policy.adaptive_timeout import PastRun, Work, bucket, estimate, work
 
 MINUTES: Final = {"small": 15, "medium": 30, "large": 60, "xl": 120}
 """The document's timeouts by scope."""
@@ -27,7 +27,7 @@ BY_HAND: Final = {
     Work("large", "medium", "opus"): 5_400_000,
     Work("large", "low", "haiku", owned_files=1): 1_290_000,
     Work("large", "high", "haiku"): 5_400_000,
-    Work("huge", "strange", "gpt"): 1_800_000,
+    Work("medium", "medium", "gpt"): 1_800_000,
     Work("medium", owned_files=-3): 1_800_000,
 }
 
@@ -53,7 +53,28 @@ def test_extra_large_is_said_or_follows_from_what_the_task_is() -> None:
         assert bucket(Work("small", "low", role=role)) == "xl"
     assert bucket(Work("large", "medium")) == "large"
     assert bucket(Work("medium", "high", role="coder")) == "medium"
-    assert bucket(Work("enormous")) == "medium"
+
+
+@pytest.mark.parametrize(("scope", "minutes"), [("XL", 120), ("Large", 60), ("MEDIUM", 30), ("Small", 15)])
+def test_words_are_understood_in_whatever_case(scope: str, minutes: int) -> None:
+    """The document writes XL; so do people."""
+    assert estimate(work(scope, "Medium")).timeout_ms == minutes * 60_000
+    assert estimate(work("small", "low", role="Architect")).timeout_ms == estimate(Work("xl", "low")).timeout_ms
+    past = [PastRun("Coder", "DONE", 2_000_000)]
+    assert estimate(work("small", "low", role="coder"), past).timeout_ms == 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("huge", "low"), "scope must be one of small, medium, large, xl, not 'huge'"),
+        (("small", "strange"), "complexity must be one of low, medium, high, not 'strange'"),
+    ],
+)
+def test_an_unknown_word_is_refused_with_those_that_are_known(given: tuple[str, str], said: str) -> None:
+    """Nothing counts as medium that nobody has called so."""
+    with pytest.raises(ValueError, match=said):
+        work(*given)
 
 
 def test_history_can_only_lengthen() -> None:
@@ -87,7 +108,7 @@ RUNS: Final = st.lists(
 )
 WORKS: Final = st.builds(
     Work,
-    st.sampled_from([*MINUTES, "?"]),
+    st.sampled_from([*MINUTES]),
     st.sampled_from(["low", "medium", "high"]),
     st.sampled_from(["haiku", "sonnet", "opus", ""]),
     st.sampled_from(["coder", "manager"]),

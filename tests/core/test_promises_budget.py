@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.core import status
-from lifefold.core.budget import agent, lease, request
+from lifefold.core.budget import agent, lease
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.lease import (
     Charge,
@@ -19,7 +19,6 @@ from lifefold.core.budget.lease import (
     Settle,
     State,
 )
-from lifefold.core.budget.request import Approve
 from lifefold.core.kernel import (
     ANY,
     STAY,
@@ -60,11 +59,6 @@ def test_a_lease_keeps_all_its_promises(overrun: int) -> None:
     assert proven(GRANTED, bounds).missing == ()
 
 
-def test_a_request_for_more_keeps_all_its_promises() -> None:
-    """In all of its states."""
-    assert proven(request.machine).missing == ()
-
-
 def _keeps_the_rest(x: Lease, e: Close) -> Step[Lease, Any]:
     return Step(lease.close(x, e).record)
 
@@ -89,10 +83,6 @@ def _fits_whatever_the_state(x: Lease, e: Reserve) -> bool:
 
 def _leaves_open(x: Lease, _e: Close) -> Step[Lease, Any]:
     return Step(x)
-
-
-def _unbounded(_q: request.BudgetRequest, e: Approve) -> bool:
-    return e.amount_microusd > 0
 
 
 ACTIVE, EXPIRED, CLOSED = State.ACTIVE, State.EXPIRED, State.CLOSED
@@ -137,13 +127,6 @@ MUTANTS: Final[Mutants] = {
     "the grace ends as nothing": (
         "EXPIRED does not last",
         lambda: instead(GRANTED, row(EXPIRED, GraceExceeded, STAY)),
-    ),
-    "more is granted than was asked for": (
-        "than was asked for",
-        lambda: instead(
-            request.machine,
-            row(request.State.PENDING, Approve, request.State.APPROVED, request.approve, when=_unbounded),
-        ),
     ),
     "a charge is for nobody": (
         "the cost grows",

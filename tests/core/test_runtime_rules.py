@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core import runtime
-from lifefold.core.kernel import Advance, Refusal
+from lifefold.core.kernel import Advance, Machine, Refusal
 from lifefold.core.policy.recovery import Retry, fixed_ms, jittered_ms
 from lifefold.core.runtime import (
     AT_WORK,
@@ -407,6 +407,13 @@ def test_an_agent_that_completed_its_shutdown_has_not_failed_and_takes_no_furthe
     assert (life.record.failure_reason, life.record.error_code, life.record.recoveries) == (None, "", 0)
     assert life.refuses(Ready())
     assert in_state(State.COMPLETED, runtime.graceful).take(Ready()).state is State.RUNNABLE
+
+
+@pytest.mark.parametrize("machine", [runtime.machine, runtime.graceful], ids=lambda each: str(each.name))
+def test_a_completed_task_is_not_in_hand_any_more(machine: Machine[runtime.Runtime]) -> None:
+    """Nothing is the agent's current task once it is COMPLETED, after a shutdown neither (A23)."""
+    assert in_state(State.RUNNING, machine).take(Complete()).record.task_id is None
+    assert in_state(State.SHUTTING_DOWN, runtime.graceful).take(Complete()).record.task_id is None
 
 
 def test_a_completed_agent_must_be_ready_before_it_is_scheduled_again() -> None:

@@ -285,7 +285,7 @@ CHANGES: Final[dict[tuple[str, str], dict[str, object]]] = {
     ("WAITING_RESOURCES", "Run"): {"preemption": SPARED},
     ("RESUMED", "Run"): {"preemption": SPARED},
     ("RUNNING", "Suspend"): {"preemption": Preemption(sections=OVERDUE.sections)},
-    ("RUNNING", "Complete"): {"recoveries": 0},
+    ("RUNNING", "Complete"): {"recoveries": 0, "task_id": None},
     ("RUNNING", "Fail"): {"failure_reason": "why"},
     ("RUNNING", "DeadlinePassed"): {
         "failure_reason": "preemption was forced: soon",
@@ -407,7 +407,7 @@ def test_the_profile_of_the_cited_source_has_seventeen_edges() -> None:
 def test_the_graceful_profile_has_one_edge_more() -> None:
     """A shutdown may end in COMPLETED (A4)."""
     assert edges(runtime.graceful) - EDGES == {("SHUTTING_DOWN", "COMPLETED")}
-    completed = in_state("COMPLETED", recoveries=0, is_over=True)
+    completed = in_state("COMPLETED", recoveries=0, is_over=True, task_id=None)
     assert taken(in_state("SHUTTING_DOWN", **FAILED), Complete(), runtime.graceful).record == completed
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from lifefold.core import runtime
 from lifefold.core.kernel import Event, LifecycleEvent, Machine, Transition, journal, replace
@@ -38,6 +38,29 @@ session_grace_ms: Final[ContextVar[int | None]] = ContextVar("session_grace_ms",
 """How long an agent's process is left alone when it is to end; None if nobody ends it. Agents' limits keep to it."""
 
 Audit = Callable[[LifecycleEvent], None]
+
+T = TypeVar("T")
+
+
+def record_of(agent: "Agent") -> Runtime:
+    """Return all that the machine knows of an agent, whatever its class keeps by the name ``record``."""
+    record: _Given[Runtime] = vars(Agent)["record"]
+    return record.__get__(agent, Agent)
+
+
+class _Given(Generic[T]):
+    """A property that an attribute of the instance may take the place of."""
+
+    def __init__(self, get: Callable[[Any], T]) -> None:
+        self._get = get
+        self.__doc__ = get.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | T:
+        return self if instance is None else self._get(instance)
 
 
 class Agent:
@@ -120,9 +143,14 @@ class Agent:
         """The code of the failure, such as ``suspend_timeout``; empty if the agent itself said that it failed."""
         return self.__life.record.error_code
 
-    @property
+    def __repr__(self) -> str:
+        """Say which agent it is, its state, and its task."""
+        task = f", task {self.current_task_id!r}" if self.current_task_id is not None else ""
+        return f"<{type(self).__name__} {self.agent_id!r}: {self.state_name}{task}>"
+
+    @_Given
     def record(self) -> Runtime:
-        """All that the machine knows of the agent, as it is now."""
+        """All that the machine knows of the agent, as it is now; a subclass may keep something else by this name."""
         return self.__life.record
 
     @property

@@ -36,7 +36,7 @@ import msgspec
 from lifefold.core.kernel import replace
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.core.runtime import Runtime, State, graceful
-from lifefold.interpreters.handles.cooperative.agent import Agent, default_machine, session_grace_ms
+from lifefold.interpreters.handles.cooperative.agent import Agent, default_machine, record_of, session_grace_ms
 
 _PACKAGE: Final = "lifefold.interpreters.handles.cooperative"
 
@@ -153,7 +153,7 @@ def begin(agent: Agent, task: str) -> None:
 
 def run(agent: Agent) -> None:
     """Let the agent run, unless it does already. Raises what a hook on the way has raised."""
-    if agent.record.state is not State.RUNNING:
+    if record_of(agent).state is not State.RUNNING:
         agent.run()
     for failure in agent.failures:
         raise failure
@@ -164,7 +164,7 @@ def work(agent: Agent) -> None:
     came = cast("Worker", agent).process_work()
     if isinstance(came, Coroutine | Generator | AsyncGenerator):
         raise TypeError("process_work() must do the task when it is called: no 'async def', and no 'yield' in it")
-    if agent.record.state is State.RUNNING:
+    if record_of(agent).state is State.RUNNING:
         agent.complete()
 
 
@@ -178,9 +178,9 @@ def fail(agent: Agent, error: BaseException) -> None:
 
 def finish(agent: Agent, target: str, state_file: Path) -> int:
     """Keep what a suspended agent needs to go on, and return the exit status that says how it ended."""
-    match agent.record.state:
+    match record_of(agent).state:
         case State.SUSPENDED:
-            keep(state_file, Kept(target, agent.record))
+            keep(state_file, Kept(target, record_of(agent)))
             return SUSPENDED_STATUS
         case State.COMPLETED:
             state_file.unlink(missing_ok=True)
@@ -207,7 +207,7 @@ def keep(file: Path, kept: Kept) -> None:
 
 def supervise(agent: Agent, wishes: "SimpleQueue[str]", leave: Callable[[int], NoReturn] = os._exit) -> None:
     """Pass requests on and let time happen, until the agent is failed by force; then leave."""
-    while agent.record.error_code != "forced_preemption":
+    while record_of(agent).error_code != "forced_preemption":
         with suppress(Empty):
             agent.request_preemption(f"asked by {wishes.get(timeout=TICK_S)}")
         agent.tick()

@@ -31,6 +31,10 @@ class AbortChain:
         self._lock: Final = RLock()
         self._parents: Mapping[str, str] = {}
 
+    def __repr__(self) -> str:
+        """Say how many sessions have a parent, and by which policy aborts spread."""
+        return f"<AbortChain: {len(self._parents)} children, {self.policy}>"
+
     def register_child(self, parent_id: str, child_id: str) -> None:
         """Record whose child a session is; the first word about it counts."""
         parent, child = text("parent_id", parent_id, empty=False), text("child_id", child_id, empty=False)

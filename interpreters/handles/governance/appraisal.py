@@ -43,7 +43,7 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     status: str,
     *,
     pid: int | None = None,
-    started_at: float = 0.0,
+    started_at: float | None = None,
     last_heartbeat: float | None = None,
     now: float | None = None,
     thresholds: AgentStateThresholds = AgentStateThresholds(),  # noqa: B008 - an immutable value
@@ -51,13 +51,17 @@ def classify_agent_state(  # noqa: PLR0913 - the metadata of a session, each by 
     """Return the visual state of a session. Times are Unix, in seconds; ``now`` is the present if it is not given.
 
     ``status`` is an agent's word or a task's, in whatever case; one that is neither is UNKNOWN while there is a process
-    (E30). ``pid`` is None for a session that has none.
+    (E30). ``pid`` is None for a session that has none. A session without ``started_at`` is taken to have started at its
+    last heartbeat, or now if it has none: nothing shows that its launch is overdue.
     """
+    now_ms = _ms("now", time.time() if now is None else now)
     heard_ms = None if last_heartbeat is None else _ms("last_heartbeat", last_heartbeat)
     process = None if pid is None else whole("pid", pid, PIDS)
-    seen = visual.Observation(text("status", status), _ms("started_at", started_at), heard_ms, process)
+    unknown_ms = now_ms if heard_ms is None else heard_ms
+    started_ms = unknown_ms if started_at is None else _ms("started_at", started_at)
+    seen = visual.Observation(text("status", status), started_ms, heard_ms, process)
     limits = visual.Thresholds(*map(_ms, AgentStateThresholds._fields, instance(AgentStateThresholds, thresholds)))
-    return visual.classify(seen, _ms("now", time.time() if now is None else now), limits).state
+    return visual.classify(seen, now_ms, limits).state
 
 
 def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each by its name
@@ -68,10 +72,14 @@ def estimate_timeout(  # noqa: PLR0913, PLR0917 - what the formula takes, each b
     owned_files: int = 0,
     history: Iterable[tuple[str, str, float]] = (),
 ) -> TimeoutEstimate:
-    """Return how long a task may take (E33). ``history`` has the role, the status and the seconds of earlier runs."""
+    """Return how long a task may take (E33). ``history`` has the role, the status and the seconds of earlier runs.
+
+    ``scope`` is small, medium, large or XL, ``complexity`` low, medium or high, in whatever case; ``ValueError`` is
+    raised for any other. A model that the formula does not know has the factor 1.
+    """
     past = [_past_run(f"history, run {place}", run) for place, run in enumerate(history, 1)]
     words = (text("scope", scope), text("complexity", complexity), text("model", model), text("role", role))
-    work = adaptive_timeout.Work(*words, whole("owned_files", owned_files, range(FILES_LIMIT)))
+    work = adaptive_timeout.work(*words, whole("owned_files", owned_files, range(FILES_LIMIT)))
     found = adaptive_timeout.estimate(work, past)
     return TimeoutEstimate(found.timeout_ms / 1_000, found.confidence)
 
@@ -84,6 +92,10 @@ class GraduatedAccess:
         self._gates: Final = dict(gates or {})
         self._lock: Final = RLock()
         self._trust: Final[dict[str, Trust]] = {}
+
+    def __repr__(self) -> str:
+        """Say how many agents have a record, and how many transitions need trust."""
+        return f"<GraduatedAccess: {len(self._trust)} agents, {len(self._gates)} gates>"
 
     def level(self, agent_id: str) -> AccessLevel:
         """Return how far an agent is trusted; whoever gives no name is not."""

@@ -14,7 +14,12 @@ class IllegalTransitionError(Exception):
 
 
 class DuplicateTransitionError(Exception):
-    """The transition id was used for another transition of this entity (E14)."""
+    """``transition_id`` was used for another transition of the entity ``entity_id`` (E14)."""
+
+    def __init__(self, message: str, transition_id: str, entity_id: str) -> None:
+        """Take what is to be told, the id, and whose it is."""
+        super().__init__(message)
+        self.transition_id, self.entity_id = transition_id, entity_id
 
 
 class AccessDeniedError(Exception):

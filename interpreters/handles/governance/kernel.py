@@ -92,6 +92,10 @@ class Governance:
         self._lock: Final = RLock()
         self._calls: Final[Outbox[Callable[[], None]]] = Outbox(lambda call: call())
 
+    def __repr__(self) -> str:
+        """Say how many listeners it has, and how many transitions need trust."""
+        return f"<Governance: {len(self._listeners)} listeners, {len(self._gates)} gates>"
+
     @property
     def failures(self) -> deque[Exception]:
         """What listeners and the performer have raised, the oldest first; the transitions stand."""
@@ -200,7 +204,7 @@ class Governance:
             with self._lock:
                 recalled = self._ledger.recall(entity, transition_id, payload)
             if isinstance(recalled, Failure):
-                raise DuplicateTransitionError(str(recalled.failure()))
+                raise DuplicateTransitionError(str(recalled.failure()), transition_id, subject.id)
             original = recalled.unwrap()
             if original is not None:
                 return original

@@ -64,6 +64,10 @@ class Subject:
         performers = dict.fromkeys(asked_by(machine), self.asked.append)
         self.driver: Final = Driver(machine, record, performers, observer=self.note, clock=clock)
 
+    def __repr__(self) -> str:
+        """Say what it is, who, and in which state."""
+        return f"<{type(self).__name__} {self.id!r}: {self.spelled(self.record.state)}>"
+
     @property
     def record(self) -> Any:
         """The record as it is now."""

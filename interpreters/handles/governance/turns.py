@@ -69,6 +69,10 @@ class AgentTurnStateMachine:
         self._history: list[TurnChange] = []
         self._driver = self._turn(replace(self._machine.initial, agent=agent_id, task=task_id))
 
+    def __repr__(self) -> str:
+        """Say whose turn it is, its number, and its state."""
+        return f"<AgentTurnStateMachine {self.agent_id!r}: turn {self.turn}, {self.state}>"
+
     @property
     def state(self) -> turns.State:
         """The state of the present turn."""

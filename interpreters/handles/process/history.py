@@ -44,13 +44,14 @@ class SnapshotError(ValueError):
 class ProcessTransition:
     """A transition that was made.
 
-    ``timestamp`` is UTC by the wall clock. ``seq`` counts the transitions of a process from 1, and is the order of
-    things when the clock goes backwards (C17). ``metadata`` are copies of what a move was given, and the reader's own.
+    ``timestamp`` is UTC by the wall clock; the present, if none is given. ``seq`` counts the transitions of a process
+    from 1, and is the order of things when the clock goes backwards (C17). ``metadata`` are copies of what a move was
+    given, and the reader's own.
     """
 
     from_state: ProcessState
     to_state: ProcessState
-    timestamp: datetime
+    timestamp: datetime = field(default_factory=lambda: datetime.now(UTC))
     reason: str = ""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any], hash=False)
     seq: int = field(default=0, compare=False)

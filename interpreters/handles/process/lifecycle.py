@@ -54,8 +54,18 @@ class StateError(Exception):
         Cannot transition from 'created' to 'running'.
         Allowed targets: ['starting', 'stopped']
 
-    ``Process 'x': `` stands before it if the process has an id.
+    ``Process 'x': `` stands before it if the process has an id. ``current`` is the state that the process is in,
+    ``target`` the one that was wanted, as the caller named it; None where it was to be removed.
     """
+
+    def __init__(self, message: str, current: ProcessState, target: str | None = None) -> None:
+        """Take what is to be told, and the two states."""
+        super().__init__(message)
+        self.current, self.target = current, target
+
+    def __reduce__(self) -> tuple[type[StateError], tuple[str, ProcessState, str | None]]:
+        """Let it be copied and pickled."""
+        return type(self), (str(self), self.current, self.target)
 
 
 class ProcessLifecycle:
@@ -86,6 +96,10 @@ class ProcessLifecycle:
         self._history: Final[deque[ProcessTransition]] = deque(maxlen=self.history_limit)
         self._made = 0
         self._removed = False
+
+    def __repr__(self) -> str:
+        """Say which process it is, its state, and how often it has moved."""
+        return f"<ProcessLifecycle {self.process_id!r}: {self.state.value}, {self._made} transitions>"
 
     @property
     def state(self) -> ProcessState:
@@ -171,7 +185,8 @@ class ProcessLifecycle:
         """
         with self._lock:
             if self._life.record.state not in AT_REST:
-                raise StateError(f"{self._who()}Cannot remove while {self.state.value!r}.\nStop it first.")
+                message = f"{self._who()}Cannot remove while {self.state.value!r}.\nStop it first."
+                raise StateError(message, self.state)
             self._removed = True
 
     def snapshot(self) -> dict[str, Any]:
@@ -230,7 +245,8 @@ class ProcessLifecycle:
         self._made += 1
 
     def _error(self, wanted: str, why: str) -> StateError:
-        return StateError(f"{self._who()}Cannot transition from {self.state.value!r} to {wanted!r}.\n{why}")
+        message = f"{self._who()}Cannot transition from {self.state.value!r} to {wanted!r}.\n{why}"
+        return StateError(message, self.state, wanted)
 
     def _who(self) -> str:
         return f"Process {self.process_id!r}: " if self.process_id else ""

@@ -18,12 +18,16 @@ from lifefold.interpreters.handles.status.errors import (
 from lifefold.interpreters.handles.status.store import AgentState
 
 
-def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event]]:
-    """Yield the timers of an agent's leases that are due, the earliest first."""
+def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event, int]]:
+    """Yield the timers of an agent's leases that are due, the earliest first, each with its deadline.
+
+    A timer has happened at its deadline, however late that is noticed: a lease that expired a day ago has been closed
+    since its grace was over.
+    """
     timers = [(part.deadline_ms, each.ref, part) for each in state.leases for part in each.running]
     for deadline_ms, ref, part in sorted(timers, key=lambda timer: timer[:2]):
         if deadline_ms <= now_ms:
-            yield ref, Elapsed(part.slot, part.generation)
+            yield ref, Elapsed(part.slot, part.generation), deadline_ms
 
 
 def is_same_run(now: AgentState, then: AgentState) -> bool:

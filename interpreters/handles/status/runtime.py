@@ -103,6 +103,10 @@ class Runtime:
         if liveness is not None:
             self.reconcile(liveness)
 
+    def __repr__(self) -> str:
+        """Say over which state manager it works."""
+        return f"<Runtime over {self._store!r}>"
+
     @property
     def failures(self) -> deque[Exception]:
         """What telemetry, hooks and ``liveness`` have raised, the last hundred."""
@@ -262,10 +266,11 @@ class Runtime:
                 while True:
                     state, now_ms = self.get_agent(agent_id), self._clock()
                     due = next(due_timers(state, now_ms), None)
-                    given = due or input_for(state)
+                    given = input_for(state) if due is None else due[:2]
                     if given is None:
                         return state
-                    reaction = react(agent_type, state.aggregate(), Envelope(given[0], given[1], now_ms))
+                    at_ms = now_ms if due is None else due[2]
+                    reaction = react(agent_type, state.aggregate(), Envelope(given[0], given[1], at_ms))
                     if isinstance(reaction, Refusal):
                         raise AgentError(agent_id, reaction.reason) if refused is None else refused(state)
                     launching.prepare(reaction.effects)

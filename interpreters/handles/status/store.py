@@ -158,6 +158,10 @@ class MemoryStateManager:
         self._states: Final[dict[str, AgentState]] = {}
         self._lock: Final = Lock()
 
+    def __repr__(self) -> str:
+        """Say how many agents it keeps."""
+        return f"<MemoryStateManager: {len(self._states)} agents>"
+
     def save_agent_state(self, state: AgentState, expected_version: int) -> None:
         """Keep the state, or raise ``VersionConflict``."""
         with self._lock:
@@ -192,6 +196,10 @@ class SqliteStateManager:
             self._connection: Final = open_shared(path, BUSY_TIMEOUT_S)
             self._connection.execute(_SCHEMA)
         self._path: Final = path
+
+    def __repr__(self) -> str:
+        """Say in which file agents are kept."""
+        return f"<SqliteStateManager: {str(self._path)!r}>"
 
     def save_agent_state(self, state: AgentState, expected_version: int) -> None:
         """Keep the state, or raise ``VersionConflict`` or ``StoreUnavailable``."""

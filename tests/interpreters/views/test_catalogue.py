@@ -9,7 +9,7 @@ from lifefold.interpreters.views import UnknownNameError, about, machine_named, 
 LISTED = (
     "session session-windowed session-prompt-failures session-in-fleet session-supervised process"
     " process-promptise-1.5 process-by-hand process-by-hand-1.5 runtime runtime-sw4rm-agentpy runtime-graceful"
-    " runtime-supervised runtime-watched status status-draining lease budget-request task task-bernstein-1.9"
+    " runtime-supervised runtime-watched status status-draining lease task task-bernstein-1.9"
     " task-governed task-approval agent agent-supervised turn turn-completing-fails task-in-fleet seat intent"
     " mailbox pulse plan doors purse meter permit room supervision invocation inbox trigger duty assignment"
 ).split()

@@ -50,8 +50,8 @@ def test_the_thresholds_are_the_documents_and_can_be_set() -> None:
     """Document 004: stall threshold 300 s, spawn timeout 60 s."""
     assert AgentStateThresholds() == (300.0, 60.0)
     eager = AgentStateThresholds(stall_threshold_s=1, spawn_timeout_s=0.5)
-    assert classify_agent_state("running", pid=1, now=1.001, thresholds=eager) is AgentState.STALLED
-    assert classify_agent_state("claimed", now=0.501, thresholds=eager) is AgentState.DEAD
+    assert classify_agent_state("running", pid=1, started_at=0, now=1.001, thresholds=eager) is AgentState.STALLED
+    assert classify_agent_state("claimed", started_at=0, now=0.501, thresholds=eager) is AgentState.DEAD
 
 
 def test_the_present_is_meant_if_no_time_is_given() -> None:
@@ -60,10 +60,25 @@ def test_the_present_is_meant_if_no_time_is_given() -> None:
     assert classify_agent_state("starting", started_at=time.time() - 100) is AgentState.DEAD
 
 
-@pytest.mark.parametrize(("scope", "minutes"), [("small", 15), ("medium", 30), ("large", 60), ("xl", 120)])
+@pytest.mark.parametrize(("scope", "minutes"), [("small", 15), ("medium", 30), ("large", 60), ("XL", 120)])
 def test_a_scope_has_the_documents_time(scope: str, minutes: int) -> None:
     """Document 004, "Adaptive Timeout"."""
     assert estimate_timeout(scope) == TimeoutEstimate(minutes * 60.0, 0.5)
+
+
+def test_an_unknown_scope_is_refused() -> None:
+    """It is not taken for a medium one."""
+    with pytest.raises(ValueError, match="scope must be one of small, medium, large, xl, not 'enormous'"):
+        estimate_timeout("enormous")
+
+
+@pytest.mark.parametrize("status", ["starting", "claimed", "spawning"])
+@pytest.mark.parametrize("pid", [None, 1])
+def test_a_session_whose_start_is_not_known_is_not_overdue(status: str, pid: int | None) -> None:
+    """It did not start in 1970: it is SPAWNING, and one that runs is RUNNING."""
+    assert classify_agent_state(status, pid=pid) is AgentState.SPAWNING
+    assert classify_agent_state("running", pid=1) is AgentState.RUNNING
+    assert classify_agent_state("running", pid=1, last_heartbeat=1.0, now=1_000.0) is AgentState.STALLED
 
 
 def test_history_is_given_in_seconds() -> None:

@@ -78,6 +78,17 @@ def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -
         house.runtime.refresh(agent_id)
 
 
+def test_a_lease_that_expired_a_day_ago_is_closed_whenever_it_is_looked_at(house: AgentHouse) -> None:
+    """Its grace counts from when it expired, not from when that was noticed: nothing is refreshed or spent (B19)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms += 86_400_000
+    with pytest.raises(RefreshRefused, match="its lease is CLOSED"):
+        house.runtime.refresh(agent_id)
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "w", 1)
+    assert house.told[-1] == f"{agent_id} returns 100"
+
+
 def test_what_a_due_lease_returns_is_told_also_when_the_call_itself_is_refused(house: AgentHouse) -> None:
     """The timer has happened and is saved; whoever is told of it does not wait for the next call that succeeds."""
     agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))

@@ -1,0 +1,105 @@
+"""What a handle shows of itself in a shell, a log, and a failing test; and what its errors carry."""
+
+import copy
+import pickle
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from lifefold.interpreters.handles import cooperative, governance, process, status
+
+
+def handles(folder: Path) -> dict[str, Any]:
+    """Return a handle of every kind, each in a state that is worth showing."""
+    agent = cooperative.Agent("ann")
+    agent.start()
+    agent.schedule("T1")
+    lifecycle = process.ProcessLifecycle(process_id="web")
+    lifecycle.move(process.ProcessState.STARTING)
+    chain = governance.AbortChain()
+    chain.register_child("a", "b")
+    access = governance.GraduatedAccess()
+    access.record_success("ann")
+    store = status.MemoryStateManager()
+    runtime = status.Runtime(store)
+    runtime.spawn_agent()
+    file = status.SqliteStateManager(folder / "agents.db")
+    turn = governance.AgentTurnStateMachine("ann")
+    turn.transition("task_claimed")
+    return {
+        "<Agent 'ann': SCHEDULED, task 'T1'>": agent,
+        "<ProcessLifecycle 'web': starting, 1 transitions>": lifecycle,
+        "<Task 'T1': open>": governance.Task("T1"),
+        "<AgentSession 'S1': starting>": governance.AgentSession("S1"),
+        "<AgentTurnStateMachine 'ann': turn 1, CLAIMING>": turn,
+        "<Governance: 0 listeners, 0 gates>": governance.Governance(),
+        f"<AbortChain: 1 children, {chain.policy}>": chain,
+        "<GraduatedAccess: 1 agents, 0 gates>": access,
+        "<Runtime over <MemoryStateManager: 1 agents>>": runtime,
+        f"<SqliteStateManager: {str(folder / 'agents.db')!r}>": file,
+    }
+
+
+def test_every_handle_says_what_it_is_who_and_in_which_state(tmp_path: Path) -> None:
+    """In one short line, without an address in memory."""
+    found = handles(tmp_path)
+    assert [repr(each) for each in found.values()] == list(found)
+    found[f"<SqliteStateManager: {str(tmp_path / 'agents.db')!r}>"].close()
+
+
+def test_a_refused_move_carries_the_state_and_the_target() -> None:
+    """A program need not read the text; the error can be copied and pickled."""
+    lifecycle = process.ProcessLifecycle()
+    with pytest.raises(process.StateError) as caught:
+        lifecycle.move(process.ProcessState.RUNNING)
+    error = caught.value
+    assert (error.current, error.target) == (process.ProcessState.CREATED, "running")
+    for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):  # noqa: S301 - pickled here
+        assert (str(again), again.current, again.target) == (str(error), error.current, error.target)
+
+
+def test_a_process_that_cannot_be_removed_carries_its_state_and_no_target() -> None:
+    """Removal is no state of the table."""
+    lifecycle = process.ProcessLifecycle(process.ProcessState.RUNNING)
+    with pytest.raises(process.StateError) as caught:
+        lifecycle.remove()
+    assert (caught.value.current, caught.value.target) == (process.ProcessState.RUNNING, None)
+
+
+def test_an_id_that_was_used_for_something_else_is_in_the_error() -> None:
+    """With the entity that it belongs to (E14)."""
+    kernel, task = governance.Governance(), governance.Task("T1")
+    kernel.transition_task(task, "claimed", "ann", transition_id="x")
+    with pytest.raises(governance.DuplicateTransitionError) as caught:
+        kernel.transition_task(task, "in_progress", "ann", transition_id="x")
+    assert (caught.value.transition_id, caught.value.entity_id) == ("x", "T1")
+
+
+def test_a_transition_without_a_timestamp_is_of_now() -> None:
+    """The document's dataclass is made of its two states."""
+    before = datetime.now(UTC)
+    made = process.ProcessTransition(process.ProcessState.CREATED, process.ProcessState.STARTING)
+    assert before <= made.timestamp <= datetime.now(UTC)
+    assert made.timestamp.tzinfo is UTC
+
+
+OWN: Final = "record"
+
+
+class Keeper(cooperative.Agent):
+    """An agent of somebody's, with an attribute that the base class has a property for."""
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(agent_id)
+        setattr(self, OWN, ["what it has done"])
+
+
+def test_a_subclass_may_keep_a_record_of_its_own() -> None:
+    """Its machine goes on all the same, and what runs it in a fleet still reads the machine's record."""
+    agent = Keeper("ann")
+    agent.start()
+    assert agent.state_name == "RUNNABLE"
+    assert getattr(agent, OWN) == ["what it has done"]
+    assert cooperative.agent.record_of(agent).state == "RUNNABLE"
