@@ -50,9 +50,9 @@ def _failed(error: Exception) -> int:
     """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
-    from lifefold.interpreters.store import Busy, StoreError, Unwritable  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import Busy, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
 
-    if isinstance(error, BadInput):
+    if isinstance(error, BadInput | NotAStore):
         return _complain(error, 2)
     if isinstance(error, Busy):
         return _complain(f"{error}; give the command again when that program is done", 3)

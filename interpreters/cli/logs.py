@@ -14,6 +14,7 @@ from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.store import Busy, Entry, NotAStore, SqliteStore, StoreError
+from lifefold.interpreters.store.identity import must_be_a_path
 
 FOLDER: Final = ".lifefold"
 
@@ -51,7 +52,7 @@ def find_log(db: str | None) -> Path:
     Raises ``BadInput``, and ``PermissionError`` where that folder is not for this user.
     """
     if db is not None:
-        return Path(db)
+        return named(db)
     folder = Path(FOLDER)
     found = sorted({_latest(each) for each in folder.iterdir() if each.suffix == ".db"} if folder.is_dir() else ())
     if len(found) == 1:
@@ -61,6 +62,18 @@ def find_log(db: str | None) -> Path:
             f"there is no log in {Path(FOLDER).absolute()}; go to the folder of the fleet file, or name it: --db PATH"
         )
     raise BadInput(f"there are several logs in {FOLDER}: {', '.join(map(str, found))}; name one: --db PATH")
+
+
+def named(db: str) -> Path:
+    """Return the path of a log that was named. Raises ``BadInput`` for what can be none."""
+    path = Path(db)
+    try:
+        must_be_a_path(path)
+    except NotAStore as error:
+        raise BadInput(str(error)) from error
+    if path.is_dir():
+        raise BadInput(f"{db}: is a folder, not a log; name a file in it, as {Path(db) / 'fleet.db'}")
+    return path
 
 
 def option(log: Path) -> str:

@@ -3,7 +3,7 @@
 import json
 import secrets
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -46,8 +46,7 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
 
 def before_of(store: SqliteStore) -> Before:
     """Return what was before the run of this log."""
-    said = store.meta("before")
-    return msgspec.json.decode(said, type=Before) if said else NONE_BEFORE
+    return store.meta_as("before", Before) or NONE_BEFORE
 
 
 async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
@@ -58,6 +57,7 @@ async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
     owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
+    store.meta_as("meaning", dict[str, Any])
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)

@@ -1,5 +1,6 @@
 """Where logs are kept: the protocol of an event store, and the stores that come with lifefold."""
 
+from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
 from lifefold.interpreters.store.protocol import (
     Batch,
@@ -11,11 +12,12 @@ from lifefold.interpreters.store.protocol import (
     StoreError,
     VersionConflict,
 )
-from lifefold.interpreters.store.sqlite import Locked, NotAStore, SqliteStore, Unwritable
+from lifefold.interpreters.store.sqlite import SqliteStore
 
 __all__ = [
     "Batch",
     "Busy",
+    "Damaged",
     "Entry",
     "EventStore",
     "Fenced",

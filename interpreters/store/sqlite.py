@@ -9,13 +9,10 @@ says so to this module's logger; one that is not, or is not patient, gives up wi
 ``synchronous=FULL`` makes every commit wait for the disk. A disk that acknowledges what it has not kept is not covered.
 """
 
-import errno
 import fcntl
 import logging
 import os
 import sqlite3
-import struct
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -23,8 +20,14 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 import anyio
+import msgspec
 from anyio import to_thread
 
+from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, linked, verified
+from lifefold.interpreters.store.errors import NotAStore, damaged, told
+from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, must_be_ours
+from lifefold.interpreters.store.lock import lock_file, take_lock, unlockable
+from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
@@ -32,19 +35,11 @@ _logger: Final = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SCHEMA_VERSION: Final = 1
-APPLICATION_ID: Final = 0x11FEF01D
-"""Marks the file as ours; ``file`` and ``sqlite3`` show it."""
-
 BUSY_TIMEOUT_S: Final = 5.0
 """How long SQLite waits for another program before it says that the file is busy."""
 
 BUSY_PAUSE_S: Final = 0.2
 """How long somebody patient lets pass then before asking again."""
-
-LOCK_TRIES: Final = 20
-LOCK_PAUSE_S: Final = 0.05
-"""How often, and how far apart, a writer tries to get the lock."""
 
 _SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -57,26 +52,15 @@ CREATE TABLE entries (
     envelope BLOB NOT NULL,
     effects BLOB NOT NULL,
     digest BLOB NOT NULL,
+    link BLOB NOT NULL,
     UNIQUE (stream, version)
 );
 CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';
 CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL, answer TEXT);
 CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;
-INSERT INTO meta VALUES ('epoch', '0');
+INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');
 """
-
-
-class Locked(StoreError):
-    """Another process writes to this file."""
-
-
-class NotAStore(StoreError):
-    """The file is not a log of ours, or not of a version that this program can read."""
-
-
-class Unwritable(StoreError):
-    """The file may be read by whoever runs this program, and not written."""
 
 
 class SqliteStore:
@@ -99,7 +83,7 @@ class SqliteStore:
 
         Raises ``Locked``; ``FileExistsError`` if there is a file already; ``StoreError`` if a part of another is left.
         """
-        lock = _take_lock(path)
+        lock = take_lock(path)
         try:
             _must_be_free(path)
             draft = path.with_name(path.name + ".new")
@@ -119,7 +103,7 @@ class SqliteStore:
     def open(cls, path: Path, *, patient: bool = True) -> Self:
         """Open an existing file for writing, under a new epoch. Raises ``Locked``, ``Busy``, ``NotAStore``."""
         _connect(path).close()
-        lock = _take_lock(path)
+        lock = take_lock(path)
         try:
             return cls._writing(path, lock, patient=patient)
         except BaseException:
@@ -138,7 +122,7 @@ class SqliteStore:
     def _writing(cls, path: Path, lock: int, *, patient: bool) -> Self:
         connection = _connect(path)
         try:
-            epoch = _told(path, partial(_next_epoch, connection))
+            epoch = told(path, partial(_next_epoch, path, connection))
         except BaseException:
             connection.close()
             raise
@@ -161,16 +145,22 @@ class SqliteStore:
 
     def meta(self, name: str) -> str | None:
         """Return what was written under a name when the file was made."""
-        query = "SELECT value FROM meta WHERE name = ?"
-        found = self._told(lambda: self._connection.execute(query, (name,)).fetchone())
-        return None if found is None else str(found[0])
+        return self._told(lambda: meta_of(self._connection, name))
+
+    def meta_as(self, name: str, kind: type[T]) -> T | None:
+        """Return what was written under a name as JSON, read as this type. Raises ``Damaged``."""
+        text = self.meta(name)
+        try:
+            return None if text is None else msgspec.json.decode(text, type=kind)
+        except (msgspec.DecodeError, UnicodeError) as error:
+            raise damaged(self.path, f"what it says of itself under {name!r} cannot be read: {error}") from error
 
     def is_written(self) -> bool:
         """Tell whether some process has this file open for writing now."""
         if self._lock is not None:
             return True
         try:
-            lock = os.open(_lock_file(self.path), os.O_RDONLY | os.O_CLOEXEC)
+            lock = os.open(lock_file(self.path), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
@@ -178,7 +168,7 @@ class SqliteStore:
         except BlockingIOError:
             return True
         except OSError as error:
-            raise _unlockable(self.path, error) from error
+            raise unlockable(self.path, error) from error
         finally:
             os.close(lock)
         return False
@@ -193,11 +183,7 @@ class SqliteStore:
 
     async def read_on(self, count: int) -> Sequence[Entry]:
         """Return the entries of all streams, in the order of writing, but the first so many."""
-        query = (
-            "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
-            " ORDER BY position LIMIT -1 OFFSET ?"
-        )
-        return await self._in_turn(lambda: [Entry(*each) for each in self._connection.execute(query, (count,))])
+        return await self._in_turn(partial(self._read_on, count))
 
     async def performed(self) -> Mapping[str, int]:
         """Return what is known to be performed; see ``EventStore``."""
@@ -228,14 +214,31 @@ class SqliteStore:
             await anyio.sleep(BUSY_PAUSE_S)
 
     def _told(self, work: Callable[[], T]) -> T:
-        return _told(self.path, work)
+        return told(self.path, work)
 
     def _read(self, stream: str | None, after: int) -> list[Entry]:
+        if stream is None and not after:
+            return self._read_on(0)
         query = (
             "SELECT stream, version, at_ms, key, envelope, effects, digest FROM entries"
             " WHERE (?1 IS NULL OR stream = ?1) AND version > ?2 ORDER BY position"
         )
         return [Entry(*each) for each in self._connection.execute(query, (stream, after))]
+
+    def _read_on(self, count: int) -> list[Entry]:
+        """Return all entries but the first so many, of one moment, and see that they are as written."""
+        connection = self._connection
+        connection.execute("BEGIN")
+        try:
+            anchor = anchor_of(self.path, connection)
+            before = connection.execute(_LINK, (count - 1,)).fetchone() if count else (FIRST,)
+            rows = [(Entry(*each[:-1]), each[-1]) for each in connection.execute(_ENTRIES, (count,))]
+        finally:
+            connection.execute("COMMIT")
+        try:
+            return verified(Anchor(count, FIRST if before is None else before[0]), rows, anchor)
+        except BrokenChain as error:
+            raise damaged(self.path, str(error)) from error
 
     def _append(self, batch: Batch) -> None:
         connection = self._connection
@@ -249,41 +252,26 @@ class SqliteStore:
             raise
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
-        (epoch,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'epoch'").fetchone()
+        epoch = epoch_of(self.path, connection)
         if epoch != self._epoch:
             message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
             raise Fenced(message)
         _check_versions(connection, batch.entries)
-        connection.executemany(
-            "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest) for e in batch.entries],
-        )
+        if batch.entries:
+            anchor = anchor_of(self.path, connection)
+            written = list(linked(anchor, batch.entries))
+            connection.executemany(
+                "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(e.stream, e.version, e.at_ms, e.key, e.envelope, e.effects, e.digest, link) for e, link in written],
+            )
+            newest = f"{anchor.entries + len(written)} {written[-1][1].hex()}"
+            connection.execute("UPDATE meta SET value = ? WHERE name = 'anchor'", (newest,))
         connection.executemany(
             "INSERT INTO performed VALUES (?, ?) ON CONFLICT DO UPDATE SET version = excluded.version",
             batch.performed.items(),
         )
         connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
-
-
-def _told(path: Path, work: Callable[[], T]) -> T:
-    """Do it; an error of SQLite's becomes one that says which file it is about and what is safe."""
-    try:
-        return work()
-    except sqlite3.Error as error:
-        if is_busy(error):
-            message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
-            raise Busy(message) from error
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED:
-            message = f"{path}: the log is damaged ({error}); put a copy of it back, or begin anew with another --db"
-            raise StoreError(message) from error
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
-            message = f"{path}: may be read, and not written ({error}); nothing of this was written"
-            raise Unwritable(message) from error
-        message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
-        raise StoreError(message) from error
-
-
-_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
@@ -299,100 +287,41 @@ def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) ->
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    _must_be_ours(path)
+    must_be_ours(path)
     try:
-        return open_shared(path, BUSY_TIMEOUT_S)
+        connection = open_shared(path, BUSY_TIMEOUT_S)
     except sqlite3.Error as error:
         if is_busy(error):
             message = f"{path}: another program keeps the log busy ({error})"
             raise Busy(message) from error
         message = f"{path}: cannot be read as a log ({error})"
         raise NotAStore(message) from error
-
-
-def _next_epoch(connection: sqlite3.Connection) -> int:
-    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
-    (epoch,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'epoch'").fetchone()
-    return int(epoch)
-
-
-def _must_be_ours(path: Path) -> None:
-    """Look who wrote a file before it is really opened: opened immutable, it is neither locked nor recovered.
-
-    SQLite has to do this: were the file opened and closed in passing, a connection that this process has to it
-    elsewhere would lose its locks.
-    """
-    if not path.is_file():
-        message = f"{path}: {'is a folder, not a log' if path.is_dir() else 'there is no such log'}"
-        raise NotAStore(message)
-    if not os.access(path, os.R_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    if not path.stat().st_size:
-        message = f"{path}: is not a lifefold log (it is empty)"
-        raise NotAStore(message)
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as connection:
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.Error as error:
-        header = _header(path) if path.with_name(path.name + "-wal").exists() else None
-        if header is None:
-            message = f"{path}: is not a lifefold log ({error})"
-            raise NotAStore(message) from error
-        application, version = header  # a file that a full disk left in the middle of a checkpoint: SQLite can mend it
-    if application != APPLICATION_ID:
-        message = f"{path}: is not a lifefold log (a SQLite file of another program)"
-        raise NotAStore(message)
-    if version != SCHEMA_VERSION:
-        message = f"{path}: has version {version}, this lifefold reads {SCHEMA_VERSION}; use the one that wrote it"
-        raise NotAStore(message)
+        told(path, partial(must_be_whole, path, connection))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
-def _header(path: Path) -> tuple[int, int] | None:
-    """Return application id and version as the file's first bytes have them; None if it is no SQLite file."""
-    with path.open("rb") as file:
-        header = file.read(_HEADER.size)
-    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-        return None
-    _magic, version, application = _HEADER.unpack(header)
-    return application, version
+def _next_epoch(path: Path, connection: sqlite3.Connection) -> int:
+    epoch_of(path, connection)
+    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'epoch'")
+    return epoch_of(path, connection)
 
 
-_MAGIC: Final = b"SQLite format 3\0"
-_HEADER: Final = struct.Struct(">16s 44x i 4x i")
-"""The file format's fields at 0, 60 and 68: magic string, user version, application id."""
+_ENTRIES: Final = (
+    "SELECT stream, version, at_ms, key, envelope, effects, digest, link FROM entries"
+    " ORDER BY position LIMIT -1 OFFSET ?"
+)
+_LINK: Final = "SELECT link FROM entries ORDER BY position LIMIT 1 OFFSET ?"
 
 
 def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
         connection.executescript(_SCHEMA)
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
-
-
-def _take_lock(path: Path) -> int:
-    lock = os.open(_lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    for _ in range(LOCK_TRIES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_PAUSE_S)  # somebody may just be looking whether there is a writer
-        except OSError as error:
-            os.close(lock)
-            raise _unlockable(path, error) from error
-        else:
-            return lock
-    os.close(lock)
-    message = f"{path}: another lifefold is running on this log; leave it with Ctrl-C there first, or use another --db"
-    raise Locked(message)
-
-
-def _unlockable(path: Path, error: OSError) -> StoreError:
-    return StoreError(f"{_lock_file(path)}: cannot be locked ({error}); keep the log on a disk of this machine")
-
-
-def _lock_file(path: Path) -> Path:
-    return path.with_name(path.name + ".lock")
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", {**meta, "digest": digest_of_meta(meta)}.items())
 
 
 def _must_be_free(path: Path) -> None:

@@ -169,7 +169,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, Ended]:
     Raises ``BadInput`` for a task that asks for a repository where there is none.
     """
     with logs.peek(db) as store:
-        fleet = json.loads(store.meta("meaning") or "{}").get("fleet", {})
+        fleet = (store.meta_as("meaning", dict[str, Any]) or {}).get("fleet", {})
         merges, before = bool(store.meta("branch")), before_of(store).ended
     if plan.orphaned is OnDeath.VERIFY and not merges:
         raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')

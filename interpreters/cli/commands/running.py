@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     """Run a fleet file."""
     with outlet.opened() as out:
         fleet = _load(Path(arguments.fleet), watch=arguments.watch)
-        log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+        log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
         if arguments.db and not log.absolute().parent.is_dir():
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"

@@ -25,7 +25,7 @@ from lifefold.interpreters.store import (
     SqliteStore,
     StoreError,
     VersionConflict,
-    sqlite,
+    identity,
 )
 
 pytestmark = pytest.mark.anyio
@@ -166,7 +166,7 @@ def another_programs_file_after_a_crash(path: Path) -> None:
 def a_log_of_a_newer_version(path: Path) -> None:
     SqliteStore.create(path, {}).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {sqlite.SCHEMA_VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {identity.SCHEMA_VERSION + 1}")
     path.with_name(path.name + ".lock").unlink()
 
 
@@ -184,7 +184,7 @@ STRANGERS: dict[Callable[[Path], None], str] = {
     a_short_text_file: "is not a lifefold log",
     another_programs_file: "is not a lifefold log",
     another_programs_file_after_a_crash: "is not a lifefold log",
-    a_log_of_a_newer_version: "has version 2, this lifefold reads 1",
+    a_log_of_a_newer_version: "has version 3, this lifefold reads 2",
     a_beginning_of_a_log: "is not a lifefold log",
 }
 

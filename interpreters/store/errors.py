@@ -1,0 +1,52 @@
+"""What a SQLite store raises besides the errors of every store, and how an error of SQLite's becomes one of them."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from lifefold.interpreters.store.protocol import Busy, StoreError
+from lifefold.interpreters.store.wal import is_busy
+
+T = TypeVar("T")
+
+
+class Locked(StoreError):
+    """Another process writes to this file."""
+
+
+class NotAStore(StoreError):
+    """The file is not a log of ours, or not of a version that this program can read."""
+
+
+class Damaged(NotAStore):
+    """The file is a log of ours, and not as it was written; the message says where, and what to do."""
+
+
+class Unwritable(StoreError):
+    """The file may be read by whoever runs this program, and not written."""
+
+
+def damaged(path: Path, why: str) -> Damaged:
+    """Return the error for a log that is not as it was written."""
+    return Damaged(f"{path}: the log is damaged ({why}); put a copy of it back, or begin anew with another --db")
+
+
+def told(path: Path, work: Callable[[], T]) -> T:
+    """Do it; an error of SQLite's becomes one that says which file it is about and what is safe."""
+    try:
+        return work()
+    except sqlite3.Error as error:
+        if is_busy(error):
+            message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
+            raise Busy(message) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or "no such" in str(error):
+            raise damaged(path, str(error)) from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            message = f"{path}: may be read, and not written ({error}); nothing of this was written"
+            raise Unwritable(message) from error
+        message = f"{path}: {error}; nothing of this was written, and what was written before is safe"
+        raise StoreError(message) from error
+
+
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

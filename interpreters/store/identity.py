@@ -1,0 +1,82 @@
+"""Whether a file is a log of ours, and of a version that this program reads: looked at before it is really opened."""
+
+import errno
+import os
+import sqlite3
+import struct
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.store.errors import NotAStore
+
+SCHEMA_VERSION: Final = 2
+APPLICATION_ID: Final = 0x11FEF01D
+"""Marks the file as ours; ``file`` and ``sqlite3`` show it."""
+
+
+def must_be_ours(path: Path) -> None:
+    """Raise ``NotAStore`` for what is no log that this program reads, ``PermissionError`` for what it may not read.
+
+    It looks who wrote a file before it is really opened: opened immutable, it is neither locked nor recovered.
+
+    SQLite has to do this: were the file opened and closed in passing, a connection that this process has to it
+    elsewhere would lose its locks.
+    """
+    must_be_a_path(path)
+    if not path.is_file():
+        what = "is a folder, not a log" if path.is_dir() else "is no regular file, so no log"
+        message = f"{path}: {what if path.exists() else 'there is no such log'}"
+        raise NotAStore(message)
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    if not path.stat().st_size:
+        message = f"{path}: is not a lifefold log (it is empty)"
+        raise NotAStore(message)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as connection:
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as error:
+        header = _header(path) if path.with_name(path.name + "-wal").exists() else None
+        if header is None:
+            message = f"{path}: is not a lifefold log ({error})"
+            raise NotAStore(message) from error
+        application, version = header  # a file that a full disk left in the middle of a checkpoint: SQLite can mend it
+    if application != APPLICATION_ID:
+        message = f"{path}: is not a lifefold log (a SQLite file of another program)"
+        raise NotAStore(message)
+    if version != SCHEMA_VERSION:
+        message = f"{path}: has version {version}, this lifefold reads {SCHEMA_VERSION}; use the one that wrote it"
+        raise NotAStore(message)
+
+
+def must_be_a_path(path: Path) -> None:
+    """Raise ``NotAStore`` for what the file system does not take for a path, such as one that is too long."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:
+        shown = f"{str(path)[:_SHOWN]}…" if len(str(path)) > _SHOWN else str(path)
+        message = f"{shown!r} cannot be the path of a log: {getattr(error, 'strerror', None) or error}"
+        raise NotAStore(message) from error
+
+
+_SHOWN: Final = 100
+"""How many characters of a path are shown that is none."""
+
+
+def _header(path: Path) -> tuple[int, int] | None:
+    """Return application id and version as the file's first bytes have them; None if it is no SQLite file."""
+    with path.open("rb") as file:
+        header = file.read(_HEADER.size)
+    if len(header) < _HEADER.size or not header.startswith(_MAGIC):
+        return None
+    _magic, version, application = _HEADER.unpack(header)
+    return application, version
+
+
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER: Final = struct.Struct(">16s 44x i 4x i")
+"""The file format's fields at 0, 60 and 68: magic string, user version, application id."""

@@ -1,0 +1,42 @@
+"""The lock of a log: an advisory lock on a file beside it, which goes with its process."""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.store.errors import Locked
+from lifefold.interpreters.store.protocol import StoreError
+
+LOCK_TRIES: Final = 20
+LOCK_PAUSE_S: Final = 0.05
+"""How often, and how far apart, a writer tries to get the lock."""
+
+
+def take_lock(path: Path) -> int:
+    """Take the lock of a log and return its open file, which keeps it. Raises ``Locked``, ``StoreError``."""
+    lock = os.open(lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_S)  # somebody may just be looking whether there is a writer
+        except OSError as error:
+            os.close(lock)
+            raise unlockable(path, error) from error
+        else:
+            return lock
+    os.close(lock)
+    message = f"{path}: another lifefold is running on this log; leave it with Ctrl-C there first, or use another --db"
+    raise Locked(message)
+
+
+def unlockable(path: Path, error: OSError) -> StoreError:
+    """Return the error for a file system that has no locks."""
+    return StoreError(f"{lock_file(path)}: cannot be locked ({error}); keep the log on a disk of this machine")
+
+
+def lock_file(path: Path) -> Path:
+    """Return where the lock of a log is kept."""
+    return path.with_name(path.name + ".lock")

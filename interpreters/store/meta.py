@@ -1,0 +1,56 @@
+"""What a log says of itself: who writes to it, how many entries it has, and what its maker wrote into it."""
+
+import sqlite3
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.store.chain import FIRST, Anchor
+from lifefold.interpreters.store.errors import damaged
+
+OF_THE_STORE: Final = ("epoch", "anchor", "digest")
+"""The names that the store itself writes under; everything else is its maker's."""
+
+
+def must_be_whole(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise ``Damaged`` unless a log says of itself what was written."""
+    epoch_of(path, connection)
+    anchor_of(path, connection)
+    made = dict(connection.execute("SELECT name, value FROM meta"))
+    found = made.get("digest")
+    if found != digest_of_meta({name: value for name, value in made.items() if name not in OF_THE_STORE}):
+        raise damaged(path, "what it says of itself is not as it was written")
+
+
+def digest_of_meta(made: Mapping[str, object]) -> str:
+    """Return a digest of what a log's maker wrote into it."""
+    state = sha256()
+    for name, value in sorted(made.items()):
+        text = str(value)
+        state.update(f"{len(name)} {len(text)} {name}{text}".encode())
+    return state.hexdigest()
+
+
+def epoch_of(path: Path, connection: sqlite3.Connection) -> int:
+    """Return the epoch of the newest writer. Raises ``Damaged``."""
+    text = meta_of(connection, "epoch") or ""
+    if not text.isdecimal() or not text.isascii():
+        raise damaged(path, f"it does not say who writes to it: its epoch is {text!r}")
+    return int(text)
+
+
+def anchor_of(path: Path, connection: sqlite3.Connection) -> Anchor:
+    """Return how many entries there are to be, and the newest link. Raises ``Damaged``."""
+    text = meta_of(connection, "anchor") or ""
+    try:
+        count, link = text.split(" ")
+        return Anchor(int(count), bytes.fromhex(link) or FIRST)
+    except ValueError as error:
+        raise damaged(path, f"it does not say how many entries it has: its anchor is {text[:80]!r}") from error
+
+
+def meta_of(connection: sqlite3.Connection, name: str) -> str | None:
+    """Return what is written under a name; None if nothing is."""
+    found = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if found is None else str(found[0])
