@@ -316,5 +316,5 @@ def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
 
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:
     if fleet.repository is None:
-        return FolderWorkplace(folder.worktrees)
+        return FolderWorkplace.open(folder.worktrees)
     return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name, branch)
