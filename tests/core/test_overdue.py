@@ -17,7 +17,7 @@ def test_a_shim_has_its_own_limits_and_the_margin_before_it_is_woken(timeout_ms:
 
 @given(TIMES)
 def test_a_session_that_may_last_for_ever_is_never_overdue(grace_ms: int) -> None:
-    """Nobody has said how long it may take."""
+    """It has no time-out."""
     assert wake_after_ms(None, grace_ms) is None
 
 

@@ -34,7 +34,7 @@ def configured(scene: Scene, key: str, value: str) -> None:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
-    """A folder of the user's, with a file that nobody may touch."""
+    """A folder of the user's, with a file that is not to be touched."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     write(folder, precious="p")
@@ -166,7 +166,7 @@ async def test_more_files_than_one_command_takes_are_work_too(scene: Scene) -> N
 
 
 async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene, tmp_path: Path) -> None:
-    """By the repository's own list, and by that of all repositories; a new run goes by the rules of its own time."""
+    """Ignored are files by the repository's own list, and by that of all repositories; a new run goes by the rules of its own time."""
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
     (scene.repository / ".git" / "info" / "exclude").write_text("*.log\n")
     (tmp_path / "rules").write_text("*.swp\n")
@@ -188,7 +188,7 @@ async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene,
 
 
 async def test_rules_without_an_end_are_none(scene: Scene) -> None:
-    """A device that somebody has named as a list of rules is not read."""
+    """A device that is named as a list of rules is not read."""
     scene.git("config", "core.excludesFile", "/dev/zero")
     await at_work(scene)
     assert (scene.root / ".excludes").read_bytes() == b"\n"

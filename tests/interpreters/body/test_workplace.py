@@ -56,7 +56,7 @@ def test_folders_within_a_repository_are_refused_with_advice(scene: Scene, inner
 
 
 async def test_folders_beside_a_repository_are_taken(scene: Scene) -> None:
-    """What lies in no repository is nobody's branch."""
+    """No branch of the user's is above them."""
     place = FolderWorkplace.open(scene.root)
     await place.check_out("a", "T1", 1)
     assert names(place.folder("a", "T1")) == set()
