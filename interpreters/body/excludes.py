@@ -12,6 +12,9 @@ from typing import Final
 
 from lifefold.interpreters.body.git import Git
 
+RULES: Final = ".excludes"
+"""The name of the copy, in the folder of a fleet's worktrees."""
+
 RULES_BYTES: Final = 1_048_576
 """How much of a file of rules is read."""
 

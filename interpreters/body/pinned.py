@@ -8,7 +8,7 @@ neither the configuration nor the folder. A place is looked at with ``lstat``: a
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,10 @@ class Pins:
     directory: Path
     common: Path
     excludes: Path | None = None
+
+    def by(self, rules: Path) -> "Pins":
+        """Return these with the rules that a file has, if it is there."""
+        return replace(self, excludes=rules if rules.is_file() else None)
 
     def environment(self) -> dict[str, str]:
         """Return the variables by which git uses these, and looks for no others."""

@@ -36,7 +36,6 @@ import os
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -45,7 +44,7 @@ import anyio
 from lifefold.interpreters.body.aside import is_taken, make_own, move_into, set_aside
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
-from lifefold.interpreters.body.excludes import copy_rules
+from lifefold.interpreters.body.excludes import RULES, copy_rules
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import repository_at
@@ -89,7 +88,8 @@ class GitWorkplace:
     async def take_over(self, run: str, log: Path) -> None:
         """Let the fleet's name in the repository belong to this new run; keep what an earlier one left as salvage."""
         await self._retire()
-        self._rules.unlink(missing_ok=True)
+        with suppress(OSError):  # what stands where the root should be is moved aside before anything is made in it
+            self._rules.unlink()
         if self._tenure is not None:
             self._tenure.begin(run, log)
 
@@ -205,7 +205,7 @@ class GitWorkplace:
     @property
     def _rules(self) -> Path:
         """The file with the rules by which files are no work in this run."""
-        return self._root / ".excludes"
+        return self._root / RULES
 
     @property
     def _gone(self) -> Path:
@@ -215,8 +215,8 @@ class GitWorkplace:
     async def _worktree(self, folder: Path) -> Git | None:
         """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
         found = await self._home.worktree_at(folder)
-        if found is not None and found.pins is not None and self._rules.exists():
-            found.pins = replace(found.pins, excludes=self._rules)
+        if found is not None and found.pins is not None:
+            found.pins = found.pins.by(self._rules)
         return found
 
     @asynccontextmanager

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,25 @@ async def test_no_program_is_run_that_an_agent_names_in_the_configuration(scene:
     assert not (tmp_path / "sprung").exists()
 
 
+async def test_no_program_is_run_to_fetch_what_an_agent_says_is_missing(scene: Scene, tmp_path: Path) -> None:
+    """A partial clone asks a remote for what it lacks, and a remote can be a command."""
+    await at_work(scene)
+    remote = {"url": f"ext::touch {tmp_path}/sprung", "promisor": "true", "partialclonefilter": "blob:none"}
+    for key, value in remote.items():
+        configured(scene, f"remote.trap.{key}", value)
+    configured(scene, "core.repositoryFormatVersion", "1")
+    configured(scene, "extensions.partialClone", "trap")
+    configured(scene, "protocol.ext.allow", "always")
+    reference = scene.repository / ".git" / "refs" / "heads" / "lifefold" / "fleet" / "T2" / "1"
+    reference.parent.mkdir()
+    reference.write_text("1" * 40 + "\n")
+    with suppress(WorkplaceError):
+        await scene.workplace.check_out("a", "T2", 1)
+    assert not (tmp_path / "sprung").exists()
+    attempt(scene.place(), "cat-file", "-e", "2" * 40)
+    assert (tmp_path / "sprung").exists()
+
+
 async def test_a_new_run_refuses_a_working_tree_that_the_configuration_places_elsewhere(
     scene: Scene, elsewhere: Path
 ) -> None:
@@ -166,7 +186,7 @@ async def test_more_files_than_one_command_takes_are_work_too(scene: Scene) -> N
 
 
 async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene, tmp_path: Path) -> None:
-    """Ignored are files by the repository's own list, and by that of all repositories; a new run goes by the rules of its own time."""
+    """By the repository's list and the one for all of them; a new run goes by the rules of its own time."""
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
     (scene.repository / ".git" / "info" / "exclude").write_text("*.log\n")
     (tmp_path / "rules").write_text("*.swp\n")
