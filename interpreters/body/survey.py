@@ -31,19 +31,13 @@ async def survey(repository: Path) -> tuple[Path, str]:
     if kind.status != 0:
         what = f"Git finds no repository: {kind.stderr.removeprefix('fatal: ')}"
         raise WorkplaceError(what, repository, "Name a git repository, or make one: git init, and a first commit.")
-    pins = repository_at(repository)
+    wrong = await contradiction(repository)
+    if wrong is not None:
+        raise wrong
     if kind.text == "true":
-        if pins is not None and pins.directory.name == ".git":
-            remedy = "Its configuration says so, and it has a working tree: git config core.bare false"
-        else:
-            remedy = "Name a clone of it that has a working tree."
-        raise WorkplaceError("The repository is bare", repository, remedy)
+        raise WorkplaceError("The repository is bare", repository, "Name a clone of it that has a working tree.")
     where = await home.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
     directory, top = (Path(line) for line in where.text.splitlines())
-    if pins is not None and pins.folder != top:
-        what = f"The repository's configuration says that its working tree is {top} (core.worktree)"
-        remedy = "If you did not mean that, an agent may have set it: git config --unset core.worktree"
-        raise WorkplaceError(what, pins.folder, remedy)
     if not await home.commit_at("HEAD"):
         raise WorkplaceError("The repository has no commit", top, "Make a first commit; the agents start from it.")
     operation = _unfinished_in(directory)
@@ -54,6 +48,28 @@ async def survey(repository: Path) -> tuple[Path, str]:
     if not branch:
         raise WorkplaceError("No branch is checked out", top, "Check out the branch that work is to be merged into.")
     return top, branch.removeprefix("refs/heads/")
+
+
+async def contradiction(repository: Path) -> WorkplaceError | None:
+    """Return what a repository's configuration says against its folders, and how that is undone; None if nothing.
+
+    An agent may have set it. The runner's git does not go by it, but the user's does.
+    """
+    pins = repository_at(repository)
+    if pins is None:
+        return None
+    asked = ("rev-parse", "--is-bare-repository", "--show-toplevel")
+    answer = await Git(pins.folder).run(*asked, accept=range(256))
+    is_bare, _, top = answer.text.partition("\n")
+    if is_bare == "true" and pins.directory.name == ".git":
+        what, remedy = "it is bare (core.bare)", "git config core.bare false"
+    elif answer.status == 0 and Path(top) != pins.folder:
+        what, remedy = f"its working tree is {top} (core.worktree)", "git config --unset core.worktree"
+    else:
+        return None
+    return WorkplaceError(
+        f"The repository's configuration says that {what}", pins.folder, f"If an agent has set that: {remedy}"
+    )
 
 
 async def _see_that_git_is_new_enough(repository: Path) -> None:

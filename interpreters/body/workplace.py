@@ -59,6 +59,10 @@ class Workplace(Protocol):
         """Take the agents' places away, as far as nothing of value is in them: nobody works there any more."""
         ...
 
+    async def contradiction(self) -> WorkplaceError | None:
+        """Return what agents have set that misleads the user's own tools here; None if nothing."""
+        ...
+
     async def take_over(self, run: str, log: Path) -> None:
         """Let the fleet's name here belong to this new run; what an earlier one has left is put aside."""
         ...
@@ -120,6 +124,9 @@ class FolderWorkplace:
 
     async def clear(self) -> None:
         """Do nothing: the folders are the work."""
+
+    async def contradiction(self) -> None:
+        """Return None: there is nothing to be set."""
 
     async def take_over(self, run: str, log: Path) -> None:
         """Do nothing: the folders are beside the log, and belong to its run alone."""

@@ -48,7 +48,7 @@ from lifefold.interpreters.body.excludes import RULES, copy_rules
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import repository_at
-from lifefold.interpreters.body.survey import survey
+from lifefold.interpreters.body.survey import contradiction, survey
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
 
@@ -159,6 +159,10 @@ class GitWorkplace:
             result = await self._collect(worktree, claim, title)
             async with self._alone():
                 return await self._trunk.integrate(worktree, claim, result, title)
+
+    async def contradiction(self) -> WorkplaceError | None:
+        """Return what the repository's configuration says against its folders; None if nothing."""
+        return await contradiction(self._home.folder)
 
     async def clear(self) -> None:
         """Remove the agents' worktrees; the claims' branches stay.

@@ -172,6 +172,7 @@ class Runner:
         """Run until everything is settled, or until the runner was asked to leave."""
         if not self._is_over(self.engine):
             await self._go_on()
+            await self._warn()
         verdict = self.verdict()
         if verdict is Verdict.ALL_CLOSED:
             await self._clear()
@@ -190,6 +191,12 @@ class Runner:
         self.handlers.people.over(About.GREETING, self.fleet.name)
         for agent, task_ in merges_left(self.aggregates):
             self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
+
+    async def _warn(self) -> None:
+        """Tell the user what agents have left in the repository's configuration that misleads the user's own git."""
+        wrong = await self._workplace.contradiction()
+        if wrong is not None:
+            self.handlers.tell(self.fleet.name, str(wrong))
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""

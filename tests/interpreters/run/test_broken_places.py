@@ -62,9 +62,12 @@ def test_a_loop_that_an_agent_left_at_its_end_hinders_no_later_run(tmp_path: Pat
 
 
 def test_a_repository_that_an_agent_calls_bare_gets_the_work_all_the_same(tmp_path: Path) -> None:
-    """The user's files follow, too; the setting is the user's to take back."""
+    """The user's files follow, too; the user is told how to take the setting back, and a new run asks for that."""
     ground = prepared(tmp_path, BARE, "bad-1", "plain-1")
-    ground.run()
+    assert "git config core.bare false" in ground.run()
+    assert (
+        "git config core.bare false" in ground.call("run", "fleet.toml", "--no-live", "--db", "new.db", code=2).stderr
+    )
     assert {"bad-1.txt", "plain-1.txt"} <= {path.name for path in (tmp_path / "repo").iterdir()}
     assert len(ground.merges()) == 2
 
