@@ -8,7 +8,7 @@ it. Asked twice, it kills what still runs and waits for nothing else.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -194,9 +194,10 @@ class Runner:
 
     async def _warn(self) -> None:
         """Tell the user what agents have left in the repository's configuration that misleads the user's own git."""
-        wrong = await self._workplace.contradiction()
-        if wrong is not None:
-            self.handlers.tell(self.fleet.name, str(wrong))
+        with suppress(WorkplaceError, OSError):  # a repository that is gone misleads no git
+            wrong = await self._workplace.contradiction()
+            if wrong is not None:
+                self.handlers.tell(self.fleet.name, str(wrong))
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
