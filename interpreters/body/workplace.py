@@ -59,8 +59,8 @@ class Workplace(Protocol):
         """Take the agents' places away, as far as nothing of value is in them: nobody works there any more."""
         ...
 
-    async def contradiction(self) -> WorkplaceError | None:
-        """Return what agents have set that misleads the user's own tools here; None if nothing."""
+    async def warnings(self) -> tuple[str, ...]:
+        """Return what agents may have set here that concerns the user, or the next run, and not this one."""
         ...
 
     async def take_over(self, run: str, log: Path) -> None:
@@ -125,8 +125,9 @@ class FolderWorkplace:
     async def clear(self) -> None:
         """Do nothing: the folders are the work."""
 
-    async def contradiction(self) -> None:
-        """Return None: there is nothing to be set."""
+    async def warnings(self) -> tuple[str, ...]:
+        """Return nothing: there is nothing to be set."""
+        return ()
 
     async def take_over(self, run: str, log: Path) -> None:
         """Do nothing: the folders are beside the log, and belong to its run alone."""

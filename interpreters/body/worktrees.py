@@ -44,7 +44,7 @@ import anyio
 from lifefold.interpreters.body.aside import is_taken, make_own, move_into, set_aside
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
-from lifefold.interpreters.body.excludes import RULES, copy_rules
+from lifefold.interpreters.body.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import repository_at
@@ -160,9 +160,11 @@ class GitWorkplace:
             async with self._alone():
                 return await self._trunk.integrate(worktree, claim, result, title)
 
-    async def contradiction(self) -> WorkplaceError | None:
-        """Return what the repository's configuration says against its folders; None if nothing."""
-        return await contradiction(self._home.folder)
+    async def warnings(self) -> tuple[str, ...]:
+        """Return what the configuration says against the repository's folders, and whether rules have changed."""
+        wrong = await contradiction(self._home.folder)
+        changed = await rules_have_changed(self._home, self._rules)
+        return (*([str(wrong)] if wrong else ()), *([CHANGED] if changed else ()))
 
     async def clear(self) -> None:
         """Remove the agents' worktrees; the claims' branches stay.

@@ -193,11 +193,10 @@ class Runner:
             self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
 
     async def _warn(self) -> None:
-        """Tell the user what agents have left in the repository's configuration that misleads the user's own git."""
+        """Tell the user what agents may have left in the repository's configuration."""
         with suppress(WorkplaceError, OSError):  # a repository that is gone misleads no git
-            wrong = await self._workplace.contradiction()
-            if wrong is not None:
-                self.handlers.tell(self.fleet.name, str(wrong))
+            for warning in await self._workplace.warnings():
+                self.handlers.tell(self.fleet.name, warning)
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""

@@ -28,8 +28,19 @@ shutil.copy(".git", victim / ".git")
 shutil.rmtree(place); os.symlink(victim, place)
 """
 BARE: Final = 'subprocess.run(["git", "config", "core.bare", "true"], check=True)'
+HIDES: Final = """
+rules = folder / "repo" / ".git" / "info" / "exclude"
+rules.parent.mkdir(exist_ok=True)
+rules.write_text("*.txt\\n")
+"""
 STOPS: Final = "os.kill(os.getppid(), signal.SIGSTOP)"
 STOPS_AND_HANGS: Final = 'os.kill(os.getppid(), signal.SIGSTOP); open(folder / "stopped", "w").close(); time.sleep(600)'
+
+
+def new(folder: Path) -> Path:
+    """Make a folder."""
+    folder.mkdir()
+    return folder
 
 
 def prepared(folder: Path, breaks: str, *tasks: str, timeout: str = "60s") -> Ground:
@@ -65,11 +76,18 @@ def test_a_repository_that_an_agent_calls_bare_gets_the_work_all_the_same(tmp_pa
     """The user's files follow, too; the user is told how to take the setting back, and a new run asks for that."""
     ground = prepared(tmp_path, BARE, "bad-1", "plain-1")
     assert "git config core.bare false" in ground.run()
-    assert (
-        "git config core.bare false" in ground.call("run", "fleet.toml", "--no-live", "--db", "new.db", code=2).stderr
-    )
+    refused = ground.call("run", "fleet.toml", "--no-live", "--db", "new.db", code=2).stderr
+    assert "git config core.bare false" in refused
     assert {"bad-1.txt", "plain-1.txt"} <= {path.name for path in (tmp_path / "repo").iterdir()}
     assert len(ground.merges()) == 2
+
+
+def test_a_rule_that_an_agent_writes_to_hide_work_hides_none(tmp_path: Path) -> None:
+    """The work of both tasks is merged, and the user is told that there is a new rule; of none there is no word."""
+    ground = prepared(tmp_path, HIDES, "bad-1", "plain-1")
+    assert "have hidden no work in it" in ground.run()
+    assert {"bad-1.txt", "plain-1.txt"} <= {path.name for path in (tmp_path / "repo").iterdir()}
+    assert "have hidden no work" not in prepared(new(tmp_path / "other"), HIDES, "plain-1").run()
 
 
 def test_a_fleet_without_a_repository_within_one_is_refused(tmp_path: Path) -> None:
