@@ -2,8 +2,8 @@
 
 Housekeeping must not depend on how the user has set git up for himself, nor disturb it. So every call is made without
 hooks, signing, editor, prompt, automatic garbage collection and file monitor, in English, and with an environment in
-which no variable points git to another repository. What an agent can configure is pinned: see ``pinned``, ``excludes``, and
-docs/decisions.md, "Pinned for git". File names are handled as NUL-separated lists.
+which no variable points git to another repository. What an agent can configure is pinned (see ``pinned``, ``excludes``
+and docs/decisions.md, "Pinned for git"). File names are handled as NUL-separated lists.
 
 A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at; one whose runner is
 killed goes on, with the locks that its task held (see ``locks``). Where only a fleet writes, a lock file that outlasts
