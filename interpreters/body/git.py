@@ -2,7 +2,8 @@
 
 Housekeeping must not depend on how the user has set git up for himself, nor disturb it. So every call is made without
 hooks, signing, editor, prompt, automatic garbage collection and file monitor, in English, and with an environment in
-which no variable points git to another repository. File names are handled as NUL-separated lists.
+which no variable points git to another repository. What an agent can configure is pinned (see ``pinned``, ``excludes``
+and docs/decisions.md, "Pinned for git"). File names are handled as NUL-separated lists.
 
 A git that is killed leaves its lock files behind, so one that is cancelled may end what it is at; one whose runner is
 killed goes on, with the locks that its task held (see ``locks``). Where only a fleet writes, a lock file that outlasts
@@ -12,17 +13,14 @@ git's own waiting was left by the dead, and is removed; one in the user's own re
 import os
 import re
 import shutil
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from lifefold.interpreters.body.command import Limits, plain, run
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.locks import held
-
-OLDEST_GIT = (2, 38)
-"""The first version that can merge without a working tree (``git merge-tree --write-tree``)."""
+from lifefold.interpreters.body.pinned import Pins, repository_at, worktree_at
 
 GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
 """How long one git command may take, and take yet when it is cancelled, and how much it may print."""
@@ -33,14 +31,8 @@ STDERR_LINES = 8
 NAMES_SHOWN = 20
 """How many file names a message lists."""
 
-UNFINISHED = {
-    "MERGE_HEAD": "merge",
-    "rebase-merge": "rebase",
-    "rebase-apply": "rebase",
-    "CHERRY_PICK_HEAD": "cherry-pick",
-    "REVERT_HEAD": "revert",
-}
-"""What lies in a git directory while an operation is unfinished."""
+NAMES_AT_ONCE = 200
+"""How many file names one command gets; a name has 4,096 bytes at most, and arguments have room for 2 MiB."""
 
 _CONFIGURATION = (
     f"core.hooksPath={os.devnull}",
@@ -53,6 +45,7 @@ _CONFIGURATION = (
     "maintenance.auto=false",
     "merge.autoStash=false",
     "merge.verifySignatures=false",
+    "protocol.ext.allow=never",
     "submodule.recurse=false",
 )
 _KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
@@ -90,10 +83,14 @@ class Answer:
 
 
 class Git:
-    """Git in one folder: a repository's working tree, or a worktree of it."""
+    """Git in one folder: a repository's working tree, or a worktree of it.
 
-    def __init__(self, folder: Path, limits: Limits = GIT_LIMITS) -> None:
+    With ``pins`` it is this working tree and no other, whatever the configuration says.
+    """
+
+    def __init__(self, folder: Path, limits: Limits = GIT_LIMITS, pins: Pins | None = None) -> None:
         self.folder = folder
+        self.pins = pins
         self._limits = limits
 
     async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
@@ -115,7 +112,8 @@ class Git:
         command = ("git", *(part for setting in _CONFIGURATION for part in ("-c", setting)), *arguments)
         name = _name_of(arguments)
         try:
-            outcome = await run(command, self.folder, self._limits, env=environment(), inherited=held())
+            where = {} if self.pins is None else self.pins.environment()
+            outcome = await run(command, self.folder, self._limits, env=environment() | where, inherited=held())
         except OSError as error:
             raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
         if outcome.status is None:
@@ -165,7 +163,7 @@ class Git:
     async def is_clean(self) -> bool:
         """Whether the working tree is as committed, without even untracked files; ignored ones do not count."""
         asked = ("status", "--porcelain", "-z", "--untracked-files=normal")
-        return not (await self.run(*asked)).text
+        return not (await self.run(*asked)).text and not await self._hidden("--directory", "--no-empty-directory")
 
     async def unmerged(self) -> tuple[str, ...]:
         """Return the paths that a merge has left unresolved in the working tree."""
@@ -174,10 +172,20 @@ class Git:
     async def commit_all(self, message: str) -> None:
         """Commit whatever differs from the last commit, also untracked files, but not ignored ones."""
         await self.run("add", "--all")
+        for names in portions(await self._hidden()):
+            await self.run("update-index", "--add", "--", *names)
         if await self.agrees("diff", "--cached", "--quiet", "--no-ext-diff"):
             return
         arguments = ("commit", "--quiet", "--no-verify", "--cleanup=whitespace", f"--message={message}")
         await self.run(*await self._identity(), *arguments)
+
+    async def _hidden(self, *options: str) -> tuple[str, ...]:
+        """Return the untracked files that only a rule of later than the run's beginning ignores (see ``excludes``)."""
+        rules = None if self.pins is None else self.pins.excludes
+        if rules is None:
+            return ()
+        asked = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
+        return tuple(name.removesuffix("/") for name in (await self.run(*asked, *options)).names)
 
     async def merged_tree(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Merge two commits without touching any working tree; return the tree and the paths that are in conflict."""
@@ -205,9 +213,17 @@ class Git:
         return tuple({key: value for key, _, value in (line.partition(" ") for line in entry)} for entry in entries)
 
     async def linked_worktrees(self) -> tuple["Git", ...]:
-        """Return the repository's worktrees but the main one, as far as they are there."""
-        found = tuple(Git(Path(known["worktree"])) for known in (await self.worktrees())[1:])
-        return tuple(git for git in found if git.folder.is_dir())
+        """Return the repository's worktrees but the main one, as far as they are there and sound."""
+        found = [await self.worktree_at(Path(known["worktree"])) for known in (await self.worktrees())[1:]]
+        return tuple(git for git in found if git is not None)
+
+    async def worktree_at(self, folder: Path) -> "Git | None":
+        """Return the repository's worktree at a folder, pinned to it; None if there is none that is sound."""
+        pins = worktree_at(folder, await self.common_directory())
+        if pins is None:
+            return None
+        found = Git(folder, self._limits, pins)
+        return found if (await found.run("rev-parse", "--git-dir", accept=range(256))).status == 0 else None
 
     async def working_tree_of(self, branch: str) -> "Git | None":
         """Return the working tree that has a branch checked out, if any has."""
@@ -215,8 +231,15 @@ class Git:
             return self
         for known in await self.worktrees():
             if known.get("branch") == branch and "prunable" not in known:
-                return Git(Path(known["worktree"]))
+                return await self._tree_at(Path(known["worktree"]))
         return None
+
+    async def _tree_at(self, folder: Path) -> "Git | None":
+        """Return the repository's working tree at a folder: the main one, or a sound worktree."""
+        main = repository_at(folder)
+        if main is not None and main.directory == main.common == await self.common_directory():
+            return Git(folder, self._limits, main)
+        return await self.worktree_at(folder)
 
     async def advance(self, branch: str, old: str, new: str) -> str:
         """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
@@ -230,7 +253,9 @@ class Git:
             if tree is None:
                 await self.set_ref(branch, new, expected=old)
             else:
-                await tree.run("merge", "--ff-only", "--quiet", "--no-stat", new)
+                # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
+                options = ("-c", f"branch.{branch.removeprefix('refs/heads/')}.mergeOptions=")
+                await tree.run(*options, "merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", new)
         except GitError as error:
             if await self.commit_at(branch) != old or ".lock" in error.stderr:
                 return error.stderr
@@ -239,18 +264,9 @@ class Git:
 
     async def common_directory(self) -> Path:
         """Return the git directory that the repository's worktrees share."""
+        if self.pins is not None:
+            return self.pins.common
         return Path((await self.run("rev-parse", "--path-format=absolute", "--git-common-dir")).text)
-
-    async def own_directory(self, home: "Git") -> Path | None:
-        """Return the git directory of this folder if it is a sound worktree of the repository at ``home``."""
-        if not self.folder.is_dir():
-            return None
-        where = ("rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir", "--show-toplevel")
-        ours = await self.run(*where, accept=range(256))
-        common, _, own = (await home.run(*where[:-1])).text.partition("\n")
-        found = [Path(line) for line in ours.text.splitlines()]
-        sound = ours.status == 0 and found[0] == Path(common) and found[2] == self.folder.resolve()
-        return found[1] if sound and found[1] != Path(own) else None
 
     async def forget_unfinished(self) -> None:
         """End the operations that a checkout does not end, so that no later command goes on with them."""
@@ -278,21 +294,16 @@ def environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"}
 
 
+def portions(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield file names in such numbers as one command takes for arguments."""
+    for first in range(0, len(names), NAMES_AT_ONCE):
+        yield names[first : first + NAMES_AT_ONCE]
+
+
 def remove_locks(git_directory: Path) -> None:
     """Remove the lock files that a killed git has left in the git directory of a worktree of ours."""
     for lock in git_directory.rglob("*.lock"):
         lock.unlink(missing_ok=True)
-
-
-def set_aside(folder: Path, aside: Path) -> None:
-    """Move whatever is at ``folder`` into the folder ``aside``, where it is no worktree any more."""
-    if not os.path.lexists(folder):
-        return
-    if (folder / ".git").is_file():
-        (folder / ".git").unlink()
-    aside.mkdir(parents=True, exist_ok=True)
-    places = (aside / f"{folder.name}-{number}" for number in count(1))
-    folder.rename(next(place for place in places if not os.path.lexists(place)))
 
 
 def path_name(name: str) -> str:
@@ -325,45 +336,6 @@ def _name_of(arguments: tuple[str, ...]) -> str:
     while arguments[settings] == "-c":
         settings += 2
     return arguments[settings]
-
-
-async def survey(repository: Path) -> tuple[Path, str]:
-    """Return the top of a repository's working tree and the short name of the branch that is checked out in it.
-
-    Raises WorkplaceError if a fleet cannot work with it, and says what to do.
-    """
-    await _see_that_git_is_new_enough(repository)
-    home = Git(repository)
-    kind = await home.run("rev-parse", "--is-bare-repository", accept=range(256))
-    if kind.status != 0:
-        what = f"Git finds no repository: {kind.stderr.removeprefix('fatal: ')}"
-        raise WorkplaceError(what, repository, "Name a git repository, or make one: git init, and a first commit.")
-    if kind.text == "true":
-        raise WorkplaceError("The repository is bare", repository, "Name a clone of it that has a working tree.")
-    where = await home.run("rev-parse", "--absolute-git-dir", "--show-toplevel")
-    directory, top = (Path(line) for line in where.text.splitlines())
-    if not await home.commit_at("HEAD"):
-        raise WorkplaceError("The repository has no commit", top, "Make a first commit; the agents start from it.")
-    operation = _unfinished_in(directory)
-    if operation:
-        remedy = f"Finish it: git {operation} --continue, or --abort."
-        raise WorkplaceError(f"A {operation} is not finished", top, remedy)
-    branch = await home.target_of("HEAD")
-    if not branch:
-        raise WorkplaceError("No branch is checked out", top, "Check out the branch that work is to be merged into.")
-    return top, branch.removeprefix("refs/heads/")
-
-
-async def _see_that_git_is_new_enough(repository: Path) -> None:
-    version = (await Git(repository).run("version")).text
-    found = re.search(r"(\d+)\.(\d+)", version)
-    if found is None or (int(found[1]), int(found[2])) < OLDEST_GIT:
-        oldest = ".".join(map(str, OLDEST_GIT))
-        raise WorkplaceError(f"{version} is too old", repository, f"Install git {oldest} or newer.")
-
-
-def _unfinished_in(git_directory: Path) -> str:
-    return next((operation for name, operation in UNFINISHED.items() if (git_directory / name).exists()), "")
 
 
 def _remove_left_lock(stderr: str) -> bool:

@@ -11,7 +11,9 @@ from typing import Final
 import anyio
 
 from lifefold.interpreters.body.claim import CLAIM
+from lifefold.interpreters.body.excludes import RULES
 from lifefold.interpreters.body.git import GIT_LIMITS, Git, GitError, path_name
+from lifefold.interpreters.body.pinned import worktree_at
 
 LOOK_MS: Final = 3_000
 """How long it is looked in all: somebody waits for the answer, and asks again if he wants to."""
@@ -32,7 +34,10 @@ class Unmerged:
 
 
 async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limit_ms: int = LOOK_MS) -> Unmerged:
-    """Look what was not merged, until the time is up. Nothing is found where git cannot look."""
+    """Look what was not merged, until the time is up. Nothing is found where git cannot look.
+
+    ``home`` is the git directory that the worktrees share.
+    """
     name = path_name(fleet)
     prefixes = (f"refs/heads/lifefold/{name}/", f"refs/lifefold/{name}/salvage/")
     found: dict[str, list[str]] = {}
@@ -40,7 +45,7 @@ async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limi
         for task, reference in await _kept(home, branch, prefixes):
             found.setdefault(task, []).append(reference.removeprefix("refs/heads/"))
         for folder in _folders(worktrees):
-            if task := await _claimed(folder, prefixes[0]):
+            if task := await _claimed(home, folder, prefixes[0]):
                 found.setdefault(task, []).append(str(folder))
     return Unmerged({task: tuple(places) for task, places in found.items()}, is_whole=not look.cancelled_caught)
 
@@ -59,9 +64,12 @@ async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tupl
     return [(task, reference) for (task, _), reference in first.items()]
 
 
-async def _claimed(folder: Path, branches: str) -> str:
+async def _claimed(home: Path, folder: Path, branches: str) -> str:
     """Return the task of the claim that a worktree belongs to, if something there is not committed; else nothing."""
-    worktree = Git(folder, _LIMITS)
+    pins = worktree_at(folder, home)
+    if pins is None:
+        return ""
+    worktree = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
     try:
         claimed = await worktree.target_of(CLAIM)
         is_left = claimed.startswith(branches) and not await worktree.is_clean()

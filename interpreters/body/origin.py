@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifefold.interpreters.body.git import Git
+from lifefold.interpreters.body.pinned import repository_at
 from lifefold.interpreters.body.tenure import holder
 
 
@@ -22,14 +23,14 @@ class Origin:
 
 async def origin_of(repository: Path, branch: str) -> Origin:
     """Return what a run that begins in ``repository`` on ``branch`` has to remember."""
-    git = Git(repository)
+    git = Git(repository, pins=repository_at(repository))
     first = await git.run("rev-list", "--max-parents=0", "--first-parent", f"refs/heads/{branch}", "--")
     return Origin(await git.common_directory(), first.text)
 
 
 async def is_origin(origin: Origin, repository: Path, fleet: str, run: str) -> bool:
     """Tell whether ``repository`` is the one in which the run of the fleet was begun. Nothing is changed."""
-    git = Git(repository)
+    git = Git(repository, pins=repository_at(repository))
     directory = await git.common_directory()
     moved = not origin.directory.exists() and holder(directory, fleet) == run
     return (directory == origin.directory or moved) and bool(await git.commit_at(origin.first_commit))

@@ -24,6 +24,7 @@ from lifefold.interpreters.body.identity import (
     is_alive,
     open_pidfd,
     signal_group_if_ours,
+    signal_if_ours,
 )
 from lifefold.interpreters.body.session_files import (
     LaunchError,
@@ -88,17 +89,30 @@ class SessionProcess:
 
         Asking again can only shorten the grace.
         """
+        self.wake()
         _write_order(self.directory, {"end": grace_ms})
         await lowlevel.checkpoint()
 
     async def kill(self) -> None:
         """Have the agent and all its descendants killed at once."""
         listens = False
+        self.wake()
         with contextlib.suppress(ShimUnresponsiveError):  # the shim finds out about it when it runs again
             listens = _write_order(self.directory, {"kill": True})
         if not listens and self.start is not None:
             signal_group_if_ours(self.start.agent, signal.SIGKILL)
         await lowlevel.checkpoint()
+
+    def wake(self) -> None:
+        """Let a shim that was stopped go on: it does what is due. One that runs takes no notice."""
+        if self.start is not None:
+            signal_if_ours(self.start.shim, signal.SIGCONT)
+
+    def overpower(self) -> None:
+        """Kill the shim, which does not act, and the agent with its group; ``wait`` then kills what is left."""
+        if self.start is not None:
+            signal_if_ours(self.start.shim, signal.SIGKILL)
+            signal_group_if_ours(self.start.agent, signal.SIGKILL)
 
     async def renew(self, lease_ms: int) -> None:
         """Let the session live for ``lease_ms`` from now on, unless this is said again.

@@ -15,7 +15,10 @@ from typing import Final
 
 import anyio
 
+from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
+from lifefold.interpreters.body.aside import DISPLACED, is_displaced
 from lifefold.interpreters.body.command import plain
+from lifefold.interpreters.body.overdue import end_of
 from lifefold.interpreters.body.session_files import LaunchError, SessionExit, SessionSpec
 from lifefold.interpreters.body.session_process import SessionProcess, adopt, launch, output_tail
 
@@ -48,6 +51,8 @@ async def verify(
     environment; without it, ours is inherited. No shell. Cancelling this ends the command that runs.
     """
     await end_left_over(records)
+    if is_displaced(folder):
+        return f"Nothing could be verified: {DISPLACED}, at {folder}."
     for command in commands:
         spec = SessionSpec(
             argv=tuple(command),
@@ -69,8 +74,7 @@ async def end_left_over(records: Path) -> None:
     for record in sorted(records.glob("*")):  # noqa: ASYNC240 - a handful of names
         found = await adopt(record)
         if isinstance(found, SessionProcess):
-            await found.kill()
-            await found.wait()
+            await _kill(found)
 
 
 def _free(records: Path) -> Path:
@@ -97,12 +101,17 @@ async def _objection(spec: SessionSpec, record: Path) -> str | None:
 async def _run(spec: SessionSpec, record: Path) -> SessionExit:
     process = await launch(record, spec)
     try:
-        return await process.wait()
+        return await end_of(process, wake_after_ms(spec.timeout_ms, spec.grace_ms), spec.grace_ms)
     except anyio.get_cancelled_exc_class():
         with anyio.CancelScope(shield=True):
-            await process.kill()
-            await process.wait()
+            await _kill(process)
         raise
+
+
+async def _kill(process: SessionProcess) -> None:
+    """Kill a command, and see it dead."""
+    await process.kill()
+    await end_of(process, kill_after_ms(0), 0)
 
 
 def _ending(ended: SessionExit, spec: SessionSpec) -> str:

@@ -4,9 +4,18 @@ A fleet without a repository works in plain folders. One with a repository works
 """
 
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol, Self
 
+from lifefold.interpreters.body.aside import make_own, set_aside
+from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.git import path_name
+from lifefold.interpreters.body.pinned import is_folder, repository_at
+
+INSTEAD: Final = (
+    'Write repository = "{}" into [fleet], for worktrees whose work is merged into its branch;'
+    " or keep the folders elsewhere: --db with a path that is in no repository."
+)
+"""What to do about folders within a repository."""
 
 
 class Workplace(Protocol):
@@ -50,6 +59,10 @@ class Workplace(Protocol):
         """Take the agents' places away, as far as nothing of value is in them: nobody works there any more."""
         ...
 
+    async def warnings(self) -> tuple[str, ...]:
+        """Return what agents may have set here that concerns the user, or the next run, and not this one."""
+        ...
+
     async def take_over(self, run: str, log: Path) -> None:
         """Let the fleet's name here belong to this new run; what an earlier one has left is put aside."""
         ...
@@ -69,17 +82,34 @@ class FolderWorkplace:
     def __init__(self, root: Path) -> None:
         self._root = root.absolute()
 
+    @classmethod
+    def open(cls, root: Path) -> Self:
+        """Return the workplace of a run. Raises WorkplaceError if the folders would lie within a repository.
+
+        An agent's git, and most tools, look for a repository in all folders above; so an agent that commits would do so
+        on the branch that the user has checked out.
+        """
+        around = repository_at(root)
+        if around is not None:
+            what = "No repository is named, and the agents' folders would lie within one, on whose branch they commit"
+            raise WorkplaceError(what, around.folder, INSTEAD.format(around.folder))
+        return cls(root)
+
     def folder(self, agent: str, task: str) -> Path:  # noqa: ARG002 - whoever works at the task works there
         """Return the task's folder."""
         return self._root / path_name(task)
 
     async def prepare(self, agent: str) -> None:  # noqa: ARG002 - an agent has no place but the task's
         """Make the folder for the tasks' folders."""
-        _make(self._root)
+        make_own(self._root)
 
     async def check_out(self, agent: str, task: str, epoch: int) -> None:  # noqa: ARG002 - it is kept between attempts
-        """Make the task's folder, if there is none."""
-        _make(self.folder(agent, task))
+        """Make the task's folder, if there is none; what stands there and is none is moved aside."""
+        folder = self.folder(agent, task)
+        make_own(self._root)
+        if not is_folder(folder):
+            set_aside(folder, self._root / ".aside")
+        make_own(folder)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
         """Return False: the folder is kept between attempts, so nobody knows what this one has changed."""
@@ -95,6 +125,10 @@ class FolderWorkplace:
     async def clear(self) -> None:
         """Do nothing: the folders are the work."""
 
+    async def warnings(self) -> tuple[str, ...]:
+        """Return nothing: there is nothing to be set."""
+        return ()
+
     async def take_over(self, run: str, log: Path) -> None:
         """Do nothing: the folders are beside the log, and belong to its run alone."""
 
@@ -103,7 +137,3 @@ class FolderWorkplace:
 
     def close(self) -> None:
         """Do nothing."""
-
-
-def _make(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)

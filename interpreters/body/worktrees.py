@@ -32,6 +32,8 @@ is moved to ``ROOT/.aside/`` as a whole, and a new worktree takes its place.
 branches in the very moment of the fast-forward gets it on the branch that he has switched to.
 """
 
+import os
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -39,10 +41,14 @@ from typing import Self
 
 import anyio
 
+from lifefold.interpreters.body.aside import is_taken, make_own, move_into, set_aside
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
-from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, set_aside, shown, survey
+from lifefold.interpreters.body.excludes import CHANGED, RULES, copy_rules, rules_have_changed
+from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.locks import holding
+from lifefold.interpreters.body.pinned import repository_at
+from lifefold.interpreters.body.survey import contradiction, survey
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
 
@@ -58,7 +64,7 @@ class GitWorkplace:
 
     def __init__(self, repository: Path, root: Path, fleet: str, branch: str) -> None:
         self.branch = branch
-        self._home = Git(repository.absolute())
+        self._home = Git(repository.absolute(), pins=repository_at(repository))
         self._root = root.absolute()
         self._fleet = fleet
         self._trunk = Trunk(self._home, branch)
@@ -82,6 +88,8 @@ class GitWorkplace:
     async def take_over(self, run: str, log: Path) -> None:
         """Let the fleet's name in the repository belong to this new run; keep what an earlier one left as salvage."""
         await self._retire()
+        with suppress(OSError):  # what stands where the root should be is moved aside before anything is made in it
+            self._rules.unlink()
         if self._tenure is not None:
             self._tenure.begin(run, log)
 
@@ -110,9 +118,8 @@ class GitWorkplace:
         async with self._place(agent) as worktree:
             if await worktree.target_of(CLAIM) == claim.branch:
                 return
-            if not await self._vacate(worktree):
-                await self._replace(worktree)
-            await self._enter(worktree, claim)
+            is_empty = await self._vacate(worktree)
+            await self._enter(worktree if is_empty else await self._replace(worktree.folder), claim)
 
     async def differs(self, agent: str, task: str, epoch: int) -> bool:
         """Tell whether the worktree differs from the claim's base: by commits, by changes, by files that are new.
@@ -153,16 +160,24 @@ class GitWorkplace:
             async with self._alone():
                 return await self._trunk.integrate(worktree, claim, result, title)
 
+    async def warnings(self) -> tuple[str, ...]:
+        """Return what the configuration says against the repository's folders, and whether rules have changed."""
+        wrong = await contradiction(self._home.folder)
+        changed = await rules_have_changed(self._home, self._rules)
+        return (*([str(wrong)] if wrong else ()), *([CHANGED] if changed else ()))
+
     async def clear(self) -> None:
         """Remove the agents' worktrees; the claims' branches stay.
 
         What was not merged is kept as salvage; a worktree in which there is something that git cannot keep stays. What
-        the repository ignores is removed with its worktree.
+        the repository ignores is removed with its worktree. One that was cut off is finished by the next one.
         """
-        root = self._root.resolve()
-        for worktree in await self._home.linked_worktrees():
-            if worktree.folder.parent == root:
-                await self._remove(worktree)
+        root = _real(self._root)
+        for known in (await self._home.worktrees())[1:]:
+            folder = Path(known["worktree"])
+            if folder.parent == root:
+                await self._remove(folder.name, known.get("HEAD", ""))
+        shutil.rmtree(self._gone, ignore_errors=True)
 
     async def _must_have_room(self) -> None:
         for name in ("refs/heads/lifefold", f"refs/heads/lifefold/{path_name(self._fleet)}"):
@@ -193,43 +208,81 @@ class GitWorkplace:
             if await worktree.target_of(CLAIM):
                 await worktree.run("symbolic-ref", "--delete", CLAIM)
 
+    @property
+    def _rules(self) -> Path:
+        """The file with the rules by which files are no work in this run."""
+        return self._root / RULES
+
+    @property
+    def _gone(self) -> Path:
+        """The folder of what is being removed."""
+        return self._root / ".gone"
+
+    async def _worktree(self, folder: Path) -> Git | None:
+        """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
+        found = await self._home.worktree_at(folder)
+        if found is not None and found.pins is not None:
+            found.pins = found.pins.by(self._rules)
+        return found
+
     @asynccontextmanager
     async def _place(self, agent: str) -> AsyncGenerator[Git, None]:
         """Give the agent's worktree, made or repaired, to one operation alone.
 
         That no git of ours is at work there is also why the lock files that are found in it may be removed.
         """
-        worktree = Git(self.folder(agent, ""))
-        async with holding(self._root / ".locks" / worktree.folder.name):
-            directory = await worktree.own_directory(self._home)
-            if directory is None:
-                await self._replace(worktree)
-            else:
-                remove_locks(directory)
+        folder = self.folder(agent, "")
+        for own in (self._root, self._root / ".locks"):
+            make_own(own)
+        async with holding(self._root / ".locks" / folder.name):
+            if not self._rules.exists():
+                await copy_rules(self._home, self._rules)
+            worktree = await self._worktree(folder)
+            if worktree is None:
+                worktree = await self._replace(folder)
+            elif worktree.pins is not None:
+                remove_locks(worktree.pins.directory)
             yield worktree
 
-    async def _replace(self, worktree: Git) -> None:
+    async def _replace(self, folder: Path) -> Git:
         """Move away whatever is where the worktree should be, and make a new one."""
-        folder = worktree.folder
         async with self._alone():
             for known in await self._home.worktrees():
-                head = known.get("HEAD", "")
-                if Path(known["worktree"]) == folder.resolve() and head.strip("0") and await self._home.commit_at(head):
-                    await self._keep(folder.name, "lost", head)
+                if Path(known["worktree"]) == _real(folder.parent) / folder.name:
+                    await self._keep_lost(folder.name, known.get("HEAD", ""))
             set_aside(folder, self._root / ".aside")
             add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
             await self._home.run(*add, str(folder), await self._trunk.tip())
+        made = await self._worktree(folder)
+        if made is None:
+            raise WorkplaceError("The new worktree was taken away at once", folder, "See what else works there.")
+        return made
 
-    async def _remove(self, worktree: Git) -> None:
-        """Keep what is in a worktree of ours, and remove it; leave one that is not sound or cannot be emptied."""
-        async with holding(self._root / ".locks" / worktree.folder.name):
-            directory = await worktree.own_directory(self._home)
-            if directory is None:
-                return
-            remove_locks(directory)
-            if await self._vacate(worktree):
-                async with self._alone():
-                    await self._home.run("worktree", "remove", "--force", "--force", str(worktree.folder))
+    async def _keep_lost(self, owner: str, head: str) -> None:
+        """Keep what a worktree that is not sound any more had committed, if that is known."""
+        if head.strip("0") and await self._home.commit_at(head):
+            await self._keep(owner, "lost", head)
+
+    async def _remove(self, name: str, head: str) -> None:
+        """Keep what is in a worktree of ours, and remove it; leave one that is not sound or cannot be emptied.
+
+        It is moved away as a whole first: git would take it to pieces, and one that a crash has left half done could
+        not be told from one that an agent has spoilt.
+        """
+        folder = self._root / name
+        async with holding(self._root / ".locks" / name):
+            if is_taken(folder):
+                worktree = await self._worktree(folder)
+                if worktree is None or worktree.pins is None:
+                    return
+                remove_locks(worktree.pins.directory)
+                if not await self._vacate(worktree):
+                    return
+                move_into(self._gone, folder)
+            else:
+                await self._keep_lost(name, head)
+            async with self._alone():
+                await self._home.run("worktree", "remove", "--force", "--force", str(folder))
 
     async def _vacate(self, worktree: Git) -> bool:
         """Keep what an earlier claim has left, end what it has begun, clean up; return whether that was possible."""
@@ -326,6 +379,11 @@ class GitWorkplace:
         """
         async with self._lock, holding(self._root / ".lock"):
             yield
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links in it, as git knows it."""
+    return Path(os.path.realpath(path))
 
 
 def _salvage_name(branch: str) -> str:

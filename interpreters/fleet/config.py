@@ -103,8 +103,8 @@ class FleetKeys(Section, header="[fleet]"):
     name = Key(forms.NAME, "what it is called; its log is `.lifefold/NAME.db`", "", required=True)
     repository = Key(
         forms.TEXT,
-        "the git repository the agents work on, or a folder in it; without it each task has a plain folder and nothing"
-        " is merged",
+        "the git repository the agents work on, or a folder in it; without it each task has a plain folder,"
+        " which may lie in no repository, and nothing is merged",
         "",
     )
     lease = Key(

@@ -10,7 +10,9 @@ it leaves the session to its shim and its lease, as a runner that is killed does
 
 import contextlib
 from collections.abc import Awaitable, Callable, Generator
+from errno import ENOTDIR
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 import anyio
@@ -18,6 +20,7 @@ import anyio
 from lifefold.core import session
 from lifefold.core.fleet import assignment, intent, invocation, service
 from lifefold.core.kernel import Aggregate
+from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
 from lifefold.effects import (
     CancelSession,
     CheckOutWork,
@@ -41,7 +44,9 @@ from lifefold.interpreters.body import (
     adopt,
     launch,
 )
+from lifefold.interpreters.body.aside import DISPLACED, is_displaced
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.body.overdue import end_of
 from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
@@ -276,6 +281,8 @@ class Handlers:
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
         spec = session_spec(self.fleet, self.folder, self.workplace, activity, ongoing.occasion)
+        if ongoing.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
+            raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
 
     async def _attend(self, process: SessionProcess, activity: RunSession, ongoing: Ongoing) -> SessionExit:
@@ -286,8 +293,10 @@ class Handlers:
                 await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
                     await _say_that_it_runs(activity, ongoing)
+                wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
+                see = partial(end_of, process, wake_ms, activity.grace_ms, partial(self.tell, agent))
                 with self._waits(agent, "see its session's end") as tell:
-                    return await patiently(process.wait, UNCERTAIN, tell)
+                    return await patiently(see, UNCERTAIN, tell)
             except anyio.get_cancelled_exc_class():
                 if ongoing.ending:
                     await self._see_to_the_end(ongoing, partial(_finish, process, activity.grace_ms))
@@ -366,7 +375,7 @@ async def _end(process: SessionProcess, grace_ms: int) -> None:
 async def _finish(process: SessionProcess, grace_ms: int) -> None:
     """See a session to its end."""
     await _end(process, grace_ms)
-    await process.wait()
+    await end_of(process, kill_after_ms(grace_ms), grace_ms)
 
 
 async def _renew(process: SessionProcess, lease_ms: int) -> None:

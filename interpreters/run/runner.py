@@ -8,7 +8,7 @@ it. Asked twice, it kills what still runs and waits for nothing else.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -172,6 +172,7 @@ class Runner:
         """Run until everything is settled, or until the runner was asked to leave."""
         if not self._is_over(self.engine):
             await self._go_on()
+            await self._warn()
         verdict = self.verdict()
         if verdict is Verdict.ALL_CLOSED:
             await self._clear()
@@ -190,6 +191,12 @@ class Runner:
         self.handlers.people.over(About.GREETING, self.fleet.name)
         for agent, task_ in merges_left(self.aggregates):
             self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
+
+    async def _warn(self) -> None:
+        """Tell the user what agents may have left in the repository's configuration."""
+        with suppress(WorkplaceError, OSError):  # a repository that is gone misleads no git
+            for warning in await self._workplace.warnings():
+                self.handlers.tell(self.fleet.name, warning)
 
     async def _clear(self) -> None:
         """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
@@ -316,5 +323,5 @@ def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
 
 async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:
     if fleet.repository is None:
-        return FolderWorkplace(folder.worktrees)
+        return FolderWorkplace.open(folder.worktrees)
     return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name, branch)

@@ -138,7 +138,7 @@ def _open_control() -> int:
 
 
 def _record(record: "dict[str, Any]", output: OutputLog) -> int:
-    """Write ``exit.json``, trying for a minute if the disk is full."""
+    """Write ``exit.json``, trying for a minute if the disk is full; at once give up if the directory is removed."""
     output.finish()
     record["message"] = "; ".join(part for part in (record["message"], output.error) if part)
     record.update(output_bytes=output.total_bytes, output_dropped_bytes=output.dropped_bytes, at_ms=proc.wall_ms())
@@ -147,6 +147,8 @@ def _record(record: "dict[str, Any]", output: OutputLog) -> int:
             durable.write_durably(".", durable.EXIT, durable.encode(record))
         except OSError as error:
             sys.stderr.write(f"cannot write {durable.EXIT} (attempt {attempt}): {error}\n")
+            if os.lstat(".").st_nlink == 0:
+                break
             time.sleep(_RECORD_PAUSE_S)
         else:
             return OK

@@ -24,6 +24,9 @@ from session_ground import PATIENCE_S, Bell, death, script
 
 pytestmark = pytest.mark.anyio
 
+LESS_THAN_A_MINUTE_S = 45
+"""The time for which a shim tries to record an end, less what a slow machine takes for anything else."""
+
 STUBBORN = "trap '' TERM; echo $$ > {bell}; while :; do sleep 1000; done"
 DAEMON = "(setsid sh -c \"trap '' TERM; echo \\$\\$ > {bell}; exec sleep 1000\" &); read line < {go}; exit 5"
 
@@ -38,6 +41,14 @@ async def test_an_agent_that_is_asked_ends_in_its_own_way(tmp_path: Path) -> Non
     ended = await session.wait()
     assert (ended.outcome, ended.code, ended.signal) == ("ended", 9, None)
     assert (await session.output_tail(100)).endswith(b"tidy\n")
+
+
+async def test_a_session_whose_directory_its_agent_removes_is_lost_at_once(tmp_path: Path) -> None:
+    """There is nowhere to record its end, and no use in trying for as long as for a disk that is full."""
+    directory = tmp_path / "run"
+    session = await launch(directory, script(f"rm -rf {directory}; exit 0"))
+    with anyio.fail_after(LESS_THAN_A_MINUTE_S):
+        assert (await session.wait()).outcome == "lost"
 
 
 async def test_an_agent_that_ignores_the_request_is_killed_after_the_grace(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ async def places(repository: Path, *references: str) -> Mapping[str, tuple[str, 
     """Return what is found if all these references name the one commit."""
     for each in references:
         git(repository, "update-ref", each, "lost")
-    found = await unmerged(repository, "fleet", "main", repository.with_name("worktrees"))
+    found = await unmerged(repository / ".git", "fleet", "main", repository.with_name("worktrees"))
     assert found.is_whole
     return found.places
 
@@ -61,10 +61,10 @@ async def test_when_the_time_is_up_what_was_found_by_then_is_named(
     git(repository, "worktree", "add", "--quiet", "--detach", str(worktree))
     git(worktree, "symbolic-ref", CLAIM, branch)
     (worktree / "new").touch()
-    whole = await unmerged(repository, "fleet", "main", worktree.parent)
+    whole = await unmerged(repository / ".git", "fleet", "main", worktree.parent)
     assert (whole.places, whole.is_whole) == ({"T1": (reference,), "T2": (str(worktree),)}, True)
     os.mkfifo(worktree.parent / "never")
     path = before_git(repository.parent, f'case " $* " in *" status "*) exec cat {worktree.parent}/never ;; esac')
     monkeypatch.setenv("PATH", path)
-    part = await unmerged(repository, "fleet", "main", worktree.parent)
+    part = await unmerged(repository / ".git", "fleet", "main", worktree.parent)
     assert (part.places, part.is_whole) == ({"T1": (reference,)}, False)

@@ -112,6 +112,18 @@ async def test_no_commands_object_to_nothing(tmp_path: Path) -> None:
     assert await judge(tmp_path, [], timeout_ms=SOON_MS) is None
 
 
+async def test_nothing_is_run_through_a_link_that_stands_where_the_place_was(tmp_path: Path) -> None:
+    """The agent has replaced its place: what is elsewhere is not its work, and not to be touched."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "place").symlink_to(tmp_path / "elsewhere")
+    reason = await verify(
+        tmp_path / "place", (("touch", "ran"),), timeout_ms=SOON_MS, records=tmp_path / "records", env=None
+    )
+    assert reason is not None
+    assert "a link or a file stands where the place to work was" in reason
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 async def test_the_first_objection_ends_verification(tmp_path: Path) -> None:
     """The reason names the command, its status and its output; later commands do not run."""
     reason = await judge(tmp_path, [shell("echo seen; echo bad >&2; exit 3"), ("touch", "ran")], timeout_ms=SOON_MS)

@@ -40,6 +40,53 @@ def test_both_workplaces_keep_the_protocol(tmp_path: Path) -> None:
     assert all(place.folder("a", "T").is_absolute() for place in places)
 
 
+# -- folders without a repository
+
+
+@pytest.mark.parametrize("inner", ["", "x/y"])
+def test_folders_within_a_repository_are_refused_with_advice(scene: Scene, inner: str) -> None:
+    """Agents that commit there would do so on the user's branch; both ways out are named, and nothing is made."""
+    folder = scene.repository / inner / "folders"
+    with pytest.raises(WorkplaceError) as raised:
+        FolderWorkplace.open(folder)
+    assert raised.value.where == scene.repository
+    assert f'repository = "{scene.repository}"' in raised.value.remedy
+    assert "--db" in raised.value.remedy
+    assert not folder.exists()
+
+
+async def test_folders_beside_a_repository_are_taken(scene: Scene) -> None:
+    """No branch of the user's is above them."""
+    place = FolderWorkplace.open(scene.root)
+    await place.check_out("a", "T1", 1)
+    assert names(place.folder("a", "T1")) == set()
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "folders/T1"], ids=["link", "loop"])
+async def test_a_tasks_folder_that_was_replaced_by_a_link_is_made_anew(tmp_path: Path, target: str) -> None:
+    """The link is moved aside, and what it points to is left alone."""
+    (tmp_path / "elsewhere").mkdir()
+    write(tmp_path / "elsewhere", precious="p")
+    place = FolderWorkplace(tmp_path / "folders")
+    await place.check_out("a", "T1", 1)
+    place.folder("a", "T1").rmdir()
+    place.folder("a", "T1").symlink_to(tmp_path / target)
+    await place.prepare("a")
+    await place.check_out("a", "T1", 2)
+    assert not place.folder("a", "T1").is_symlink()
+    assert names(place.folder("a", "T1")) == set()
+    assert names(tmp_path / "elsewhere") == {"precious"}
+
+
+async def test_a_tasks_folder_keeps_its_files_between_attempts(tmp_path: Path) -> None:
+    """A folder that is one is left as it is."""
+    place = FolderWorkplace(tmp_path)
+    await place.check_out("a", "T1", 1)
+    write(place.folder("a", "T1"), kept="k")
+    await place.check_out("b", "T1", 2)
+    assert names(place.folder("b", "T1")) == {"kept"}
+
+
 # -- which repositories can be worked with
 
 

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from git_faults import Faults
 from git_ground import Scene, commit, git, new_repository, write
 from lifefold.interpreters.body.errors import InTheWayError
 from lifefold.interpreters.body.locks import holding
@@ -87,3 +88,32 @@ async def test_a_worktree_in_which_a_git_is_at_work_is_not_removed(
         with pytest.raises(InTheWayError, match="still at work here"):
             await scene.again().clear()
     assert (scene.place() / "done").exists()
+
+
+async def test_a_clearing_that_was_cut_off_is_finished_by_the_next_one(scene: Scene, faults: Faults) -> None:
+    """At whichever command a runner dies: no worktree stays registered, none of its files stays, all work is kept."""
+    ended, cut = False, 0
+    while not ended:
+        for agent in ("a", "b"):
+            await scene.workplace.check_out(agent, f"T{cut}{agent}", 1)
+            write(scene.place(agent), left=f"{cut}")
+        ended = await faults.crash(scene.workplace.clear, after=cut)
+        await scene.again().clear()
+        assert registered(scene) == []
+        assert {path.name for path in scene.root.iterdir() if path.is_dir()} <= {".locks"}
+        assert {f"{agent}/T{cut}{agent}-1" for agent in ("a", "b")} <= set(scene.salvaged())
+        cut += 1
+    assert cut > 4
+
+
+async def test_a_worktree_of_which_only_the_registration_is_left_is_forgotten(scene: Scene) -> None:
+    """What was committed there and nowhere else is kept; entries of others stay, also broken ones."""
+    await scene.workplace.check_out("a", "T1", 1)
+    git(scene.place(), "checkout", "--quiet", "--detach")
+    head = commit(scene.place(), only="here")
+    scene.git("worktree", "add", "--quiet", "--detach", str(scene.root.parent / "mine"))
+    shutil.rmtree(scene.root.parent / "mine")
+    shutil.rmtree(scene.place())
+    await scene.workplace.clear()
+    assert registered(scene) == ["mine"]
+    assert list(scene.salvaged().values()) == [head]

@@ -1,5 +1,6 @@
 """What a run does with the user's repository as such: which one it may go on in, and what it leaves there."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,20 @@ def test_a_fleet_that_has_closed_all_tasks_leaves_branches_and_no_worktree(groun
     assert not list((ground.folder / ".lifefold" / "ground.db.files" / "worktrees").glob("agent-*"))
     branches = ground.git("for-each-ref", "--format=%(refname:lstrip=4)", "refs/heads/lifefold").split()
     assert {branch.partition("/")[0] for branch in branches} == {"plain-1", "crash-1"}
+
+
+def test_a_last_clean_up_that_was_cut_off_is_finished_by_the_next_run(ground: Ground) -> None:
+    """What is left of it is a registration without a folder: only the fleet's own is removed."""
+    ground.prepare("plain-1")
+    ground.run()
+    own = ground.folder / ".lifefold" / "ground.db.files" / "worktrees" / "agent"
+    for place in (own, ground.folder / "mine"):
+        ground.git("worktree", "add", "--quiet", "--detach", str(place))
+        shutil.rmtree(place)
+    assert worktrees(ground) == 2
+    ground.run()
+    assert worktrees(ground) == 1
+    assert str(ground.folder / "mine") in ground.git("worktree", "list")
 
 
 def test_a_fleet_with_a_task_that_is_not_closed_keeps_its_worktrees(ground: Ground) -> None:
