@@ -1,4 +1,4 @@
-"""Files and folders that are their owner's alone, whatever the umask is; what is there already keeps its permissions."""
+"""Files and folders for their owner alone, whatever the umask is. What is there already keeps its permissions."""
 
 import os
 from pathlib import Path

@@ -9,6 +9,7 @@ it leaves the session to its shim and its lease, as a runner that is killed does
 """
 
 import contextlib
+import os
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from typing import Final, TypeVar
@@ -50,9 +51,11 @@ from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
+from lifefold.interpreters.run.redaction import secrets_of
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
+from lifefold.interpreters.run.variables import environment, hint
 from lifefold.interpreters.run.waits import Waits
 
 T = TypeVar("T")
@@ -76,9 +79,11 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
-        self.people: Final = Notices(Waits(folder.waits))
+        self.secrets: Final = secrets_of(fleet, os.environ)
+        self.people: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.people.told
         self.fleet: Final = fleet
+        self._named: Final = {each.name: each for each in (*fleet.agents, *fleet.services)}
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
@@ -200,10 +205,12 @@ class Handlers:
         if ongoing.leftover:
             return
         try:
-            reason = await verify(folder, activity.commands, timeout_ms=activity.timeout_ms, records=records)
+            given, within_ms = environment(os.environ, self.fleet), activity.timeout_ms
+            check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
+            reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
             await self._see_to_the_end(ongoing, partial(end_left_over, records))
-            reason = str(error)
+            reason = self.secrets.hidden(str(error))
         await ongoing.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
     async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
@@ -255,13 +262,15 @@ class Handlers:
             if ongoing.ending:
                 await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
             what = "not started" if found is None else "its end is not known"
-            await ongoing.report(session.SessionExited(session.Error(f"{what}: {error}")))
+            said = self.secrets.hidden(f"{what}: {error}")
+            await ongoing.report(session.SessionExited(session.Error(said)))
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, ongoing)
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        called = await outcome(ended, directory, cooperative=agent in self._cooperative)
+        lacks = partial(hint, os.environ, self._named[agent])
+        called = await outcome(ended, directory, self.secrets, lacks, cooperative=agent in self._cooperative)
         await ongoing.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:

@@ -13,6 +13,7 @@ from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
 from lifefold.interpreters.fleet import Fleet, expand
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.variables import environment
 
 ARGUMENT_BYTES: Final = 120_000
 """How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
@@ -45,7 +46,7 @@ def session_spec(
     return SessionSpec(
         argv=tuple(argv),
         cwd=str(worktree),
-        env={**os.environ, **agent.env, **known},
+        env=environment(os.environ, agent, known),
         timeout_ms=activity.timeout_ms,
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
@@ -68,7 +69,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
     return SessionSpec(
         argv=tuple(expand(of.command, prompt=prompt, prompt_file=str(prompt_file), task="", worktree=place)),
         cwd=place,
-        env={**os.environ, **of.env, **known},
+        env=environment(os.environ, of, known),
         timeout_ms=activity.timeout_ms,
         grace_ms=activity.grace_ms,
         output_limit_bytes=of.output_limit_bytes,

@@ -165,6 +165,13 @@ class Ground:
         """Return the subjects of the merges into the fleet's branch."""
         return self.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
 
+    def settle(self, text: str, other: str) -> "Ground":
+        """Write something else into the fleet file in place of a text that is there once."""
+        before = self.fleet.read_text()
+        assert before.count(text) == 1
+        self.fleet.write_text(before.replace(text, other))
+        return self
+
     def demand(self, task: str, *lines: str) -> "Ground":
         """Write more lines to a task of the fleet file; without a name, to the fleet."""
         head = f'id = "{task}"\n' if task else 'name = "ground"\n'

@@ -81,7 +81,7 @@ def program(*argv: str, **changes: object) -> SessionSpec:
 
 
 def start_shim(directory: Path, told: bytes | None = None) -> "subprocess.Popen[bytes]":
-    """Start a shim as a runner would, to be closed by the caller; ``told`` is what it reads of the agent's variables."""
+    """Start a shim as a runner would, to be closed by the caller; ``told`` is what it reads of the variables."""
     argv = [sys.executable, "-I", "-S", str(SHIM), str(directory)]
     shim = subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True)
     assert shim.stdin is not None

@@ -45,9 +45,11 @@ def main(arguments: list[str]) -> int:
     if durable.exists(".", durable.STARTED) or durable.exists(".", durable.EXIT):
         return REPEATED
     environment = _told_environment()
-    if environment is None:
-        sys.stderr.write("the runner went before it had told the agent's variables\n")
-        return UNTOLD
+    return UNTOLD if environment is None else _run(environment)
+
+
+def _run(environment: "dict[str, str]") -> int:
+    """Run the agent that ``spec.json`` describes to its end."""
     wakeup_fd = _prepare_process()
     durable.reserve(".", durable.EXIT)
     output = OutputLog(".", 0)
@@ -95,8 +97,11 @@ def _told_environment() -> "dict[str, str] | None":
     try:
         told = durable.decode(b"".join(chunks).decode("utf-8"))
     except ValueError:
-        return None
-    return {name: str(value) for name, value in told.items()} if isinstance(told, dict) else None
+        told = None
+    if isinstance(told, dict):
+        return {name: str(value) for name, value in told.items()}
+    sys.stderr.write("the runner went before it had told the agent's variables\n")
+    return None
 
 
 def _prepare_process() -> int:
