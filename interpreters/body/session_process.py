@@ -139,6 +139,9 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         with anyio.CancelScope(shield=True):
             await _undo(directory, shim)
         raise
+    finally:
+        for pipe in filter(None, (shim.stdin, shim.stdout)):
+            pipe.close()
     return await _existing(directory)
 
 

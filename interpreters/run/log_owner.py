@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from lifefold.core.fleet.claim_token import KEY_CHARS
 from lifefold.core.fleet.remainder import Ended
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.body.workplace import Workplace
@@ -26,6 +27,9 @@ class Before(msgspec.Struct, frozen=True):
     branch: str = ""
 
 
+CLAIM_KEY: Final = "claim_key"
+"""Under which name a log has what the tokens of its claims are derived from."""
+
 NONE_BEFORE: Final = Before()
 """What was before the first run."""
 
@@ -41,7 +45,7 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
             "git_directory": str(origin.directory),
             "first_commit": origin.first_commit,
         }
-    return {**said, "run": secrets.token_hex(8)}
+    return {**said, "run": secrets.token_hex(8), CLAIM_KEY: secrets.token_hex(KEY_CHARS // 2)}
 
 
 def before_of(store: SqliteStore) -> Before:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from lifefold.core import process, session, task
 from lifefold.core.fleet import (
@@ -39,7 +40,15 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
-from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, OtherFleetError, before_of, must_belong, written_of
+from lifefold.interpreters.run.log_owner import (
+    CLAIM_KEY,
+    NONE_BEFORE,
+    Before,
+    OtherFleetError,
+    before_of,
+    must_belong,
+    written_of,
+)
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
@@ -237,9 +246,8 @@ class Runner:
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
     def _open_or_resume(self) -> None:
-        for name, envelope in opening(
-            remainder(self.fleet.plan, before_of(self._store).ended), self.engine.clock.now_ms()
-        ):
+        plan = replace(self.fleet.plan, key=self._store.meta(CLAIM_KEY) or "")
+        for name, envelope in opening(remainder(plan, before_of(self._store).ended), self.engine.clock.now_ms()):
             if name not in self.aggregates:
                 self.engine.offer(name, envelope)
         for name in self._workers():

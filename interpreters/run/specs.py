@@ -38,8 +38,10 @@ def session_spec(
     known = {
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),
+        "LIFEFOLD_TOKEN": f"{brief.epoch}-{brief.token}",
         "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
+        **_redacted(fleet),
         **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
         **_left(occasion),
     }
@@ -64,6 +66,7 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
     ref = "" if waiting.in_hand is None else waiting.in_hand.source
     known = {
         "LIFEFOLD_TRIGGER": _KINDS[type(occasion.within.record(ref).source)] if ref else "message",
+        **_redacted(fleet),
         **_known(folder, activity, of.name, activity.grace_ms),
     }
     return SessionSpec(
@@ -90,6 +93,11 @@ def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) 
         "LIFEFOLD_PROMPT_FILE": str(folder.prompt(name, activity.attempt)),
         "LIFEFOLD_GRACE_MS": str(grace_ms),
     }
+
+
+def _redacted(fleet: Fleet) -> dict[str, str]:
+    """Return which further variables are secrets, for commands that a session gives: they hide them, too."""
+    return {"LIFEFOLD_REDACT": " ".join(fleet.redact)} if fleet.redact else {}
 
 
 def _argument(activity: RunSession, prompt_file: Path) -> str:

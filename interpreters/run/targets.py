@@ -21,6 +21,7 @@ LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
 STANDING_IN: Final = {
     "LIFEFOLD_TASK": "",
     "LIFEFOLD_CLAIM": "0",
+    "LIFEFOLD_TOKEN": "0-",
     "LIFEFOLD_DB": os.devnull,
     "LIFEFOLD_ATTEMPT": "0",
     "LIFEFOLD_PROMPT_FILE": os.devnull,

@@ -59,7 +59,8 @@ if behaviour == "split" and "+" not in task:
     from lifefold.interpreters.store import SqliteStore
 
     parts = tuple(job.Subtask(f"Write {task}+{n}.txt", (("test", "-s", f"{task}+{n}.txt"),)) for n in (1, 2))
-    split = Envelope("task:" + task, job.Split(int(os.environ["LIFEFOLD_CLAIM"]), parts), time.time_ns() // 1_000_000)
+    epoch, _, token = os.environ["LIFEFOLD_TOKEN"].partition("-")
+    split = Envelope("task:" + task, job.Split(int(epoch), parts, token), time.time_ns() // 1_000_000)
     with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
         anyio.run(store.post, "board", encode(split))
     time.sleep(600)

@@ -22,7 +22,7 @@ from lifefold.core.fleet import board, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
-from lifefold.interpreters.cli import awaited, letters, logs, outlet
+from lifefold.interpreters.cli import awaited, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.display import Display, display
@@ -54,6 +54,7 @@ def run(arguments: Namespace) -> int:
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
+        inside.must_not_run(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
