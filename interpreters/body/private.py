@@ -26,7 +26,15 @@ def make_private_file(path: Path) -> None:
 
 def open_private(path: Path, mode: str = "w") -> TextIO:
     """Open a text file in UTF-8; one that is not there yet is made for the owner alone."""
-    return path.open(mode, encoding="utf-8", errors="backslashreplace", opener=_private)
+    return open(path, mode, encoding="utf-8", errors="backslashreplace", opener=_private)
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Tell whether users who are neither the owner nor in the group may reach a file or a folder that is there."""
+    try:
+        return bool(path.stat().st_mode & OTHERS and path.absolute().parent.stat().st_mode & OTHERS)
+    except OSError:
+        return False
 
 
 def _private(path: str, flags: int) -> int:

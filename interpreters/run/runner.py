@@ -33,6 +33,7 @@ from lifefold.core.fleet import (
 from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
@@ -173,6 +174,11 @@ class Runner:
         return people.standing(*([About.WAITING] if is_over else []))
 
     @property
+    def log(self) -> Path:
+        """The file of the log."""
+        return self._store.path
+
+    @property
     def branch(self) -> str:
         """The branch that work is merged into; empty without a repository."""
         return self._store.meta("branch") or ""
@@ -211,7 +217,7 @@ class Runner:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
-            with self.folder.refusals.open("a") as file:
+            with open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
     def leave(self) -> bool:
@@ -318,7 +324,7 @@ def _line(name: str, refusal: Refusal) -> str:
 
 
 def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private(log.parent)
     return SqliteStore.create(log, said)
 
 

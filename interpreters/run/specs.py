@@ -9,6 +9,7 @@ from lifefold.core.fleet import inbox, metering, service
 from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.body import SessionSpec
+from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
 from lifefold.interpreters.fleet import Fleet, expand
@@ -114,10 +115,11 @@ def _left(occasion: Occasion) -> dict[str, str]:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file as a whole: who reads it meanwhile finds the old text or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file as a whole, for its owner alone: a reader meanwhile finds the old text or the new one."""
+    make_private(file.parent)
     draft = file.with_name(f"{file.name}.new")
-    draft.write_text(text, encoding="utf-8")
+    with open_private(draft) as new:
+        new.write(text)
     draft.replace(file)
 
 

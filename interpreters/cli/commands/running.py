@@ -22,6 +22,7 @@ from lifefold.core.fleet import board, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
 from lifefold.interpreters.cli import awaited, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
@@ -168,6 +169,10 @@ def _introduce(runner: Runner, *, begins: bool) -> None:
     fleet = runner.fleet
     for warning in fleet.warnings if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
+    for path in (runner.log, runner.folder.root):
+        if is_open_to_others(path):
+            told = f"{path}: every user of this machine may read it, prompts and outputs of agents included"
+            print(f"warning: {told}; chmod -R o-rwx {shlex.quote(str(path))} ends that", file=sys.stderr)
     if fleet.repository is not None:
         top = next((each for each in (fleet.repository, *fleet.repository.parents) if (each / ".git").exists()), None)
         print(f"work is merged into the branch {runner.branch} of {top or fleet.repository}")
@@ -283,8 +288,9 @@ def _unwritten(failure: StoreError) -> int:
 def _unexpected(log: Path) -> int:
     report, details = FleetFolder(log).root / "crash.txt", traceback.format_exc()
     try:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(details, encoding="utf-8", errors="backslashreplace")
+        make_private(report.parent)
+        with open_private(report) as file:
+            file.write(details)
     except OSError:
         where = f"the details are these:\n{details}"
     else:

@@ -103,7 +103,7 @@ def test_a_session_timeout_that_comes_or_goes_is_told(folder: Path) -> None:
 
 def test_environment_variables_are_no_part_of_the_meaning(folder: Path) -> None:
     """A new key needs no new log, and a digest of a value would let it be guessed."""
-    head, more = '[fleet]\n', '[fleet]\nenv_pass = ["AWS_*"]\nredact = ["X"]\nenv = { X = "hunter4" }\n'
+    head, more = "[fleet]\n", '[fleet]\nenv_pass = ["AWS_*"]\nredact = ["X"]\nenv = { X = "hunter4" }\n'
     one, two = fleet(folder), fleet(folder, ("hunter2", "hunter3"), (head, more))
     assert one.meaning == two.meaning
     assert "hunter" not in one.meaning
