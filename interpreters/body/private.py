@@ -6,7 +6,7 @@ from typing import Final, TextIO
 
 FILE: Final = 0o600
 FOLDER: Final = 0o700
-"""What a new file, and a new folder, permits: everything to its owner, and nothing to anybody else."""
+"""What a new file, and a new folder, permits: everything to its owner, and nothing to other users."""
 
 OTHERS: Final = 0o007
 """The permissions of a user who is neither the owner nor in the group."""

@@ -1,4 +1,4 @@
-"""The token of a claim: nobody guesses it, and everything that a claim begets has it."""
+"""The token of a claim: no two are alike, and all that follows from a claim has the right one."""
 
 from hypothesis import given
 from hypothesis import strategies as st

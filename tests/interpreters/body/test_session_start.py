@@ -87,7 +87,7 @@ async def test_the_values_of_variables_are_in_no_file_of_the_session(tmp_path: P
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 async def test_a_sessions_folder_is_its_users_alone_whatever_the_umask(umask: int, tmp_path: Path) -> None:
-    """Nobody else reads what an agent was told or has printed; the agent's own umask is the runner's."""
+    """No other user reads what an agent was told or has printed; the agent's own umask is the runner's."""
     before = os.umask(umask)
     try:
         session = await launch(tmp_path / "all" / "run", script("umask; echo out", output_limit_bytes=4))

@@ -48,7 +48,7 @@ def test_all_that_a_run_leaves_is_for_its_user_alone(ground: Ground) -> None:
 
 
 def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(ground: Ground) -> None:
-    """Several users share a log because somebody lets them; a log that everybody may read is told of at each run."""
+    """An operator may share a log with a group; a log that every user may read is told of at each run."""
     ground.prepare("plain-1")
     assert "may read it" not in ground.call("run", str(ground.fleet), "--no-live").stderr
     lock = ground.log.with_name("ground.db.lock")
