@@ -40,7 +40,8 @@ async def outcome(
     ``cooperative``: it was one of an agent in Python, whose exit status may say that it is suspended.
 
     An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``. It
-    has none of the ``secrets``. What the session ``lacks``, judged by what it has printed, is added.
+    has none of the ``secrets``. What the session ``lacks``, judged by what it has printed, is added if
+    it ended by itself.
     """
     if ended.outcome == "timeout":
         return session.Timeout()
@@ -50,7 +51,8 @@ async def outcome(
         return session.Suspended(asked=ended.outcome != "exited")
     size_bytes = TAIL_BYTES + secrets.longest_bytes
     output = secrets.quotable(await _tail(directory, size_bytes), size_bytes)
-    said, message, lacking = _last_line(output), secrets.hidden(ended.message), lacks(output)
+    lacking = lacks(output) if ended.outcome == "exited" else ""
+    said, message = _last_line(output), secrets.hidden(ended.message)
     message = f"{message}: {said}" if said else message
     return session.Error(f"{message} ({lacking})" if lacking else message)
 

@@ -28,7 +28,9 @@ MOST_NAMES: Final = 4
 """How many variables a hint names."""
 
 _LOGIN: Final = re.compile(
-    r"log[ -]?in\b|logged in|api[ _-]?key|unauthori[sz]ed|authenticat|credential|\b40[13]\b", re.IGNORECASE
+    r"\b(?:please|must|to) log ?in\b|[ /]login\b|logged (?:in|out)|api[ _-]?key|unauthori[sz]ed|authenticat"
+    r"|credential|\b401\b",
+    re.IGNORECASE,
 )
 """What agents print that are not logged in."""
 

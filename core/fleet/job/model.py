@@ -104,11 +104,13 @@ class Split(OwnerReport, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Split", ...]:
-        """Return the present claim's, into two parts and into none, and another claim's; none if it may not be."""
+        """Return the present claim's, into two parts and into none, another's, and a forged one; none if it may not."""
         if not record.most_subtasks:
             return ()
         two = Subtask(verify=(("make", "check"),)), Subtask(files=("part",))
-        return cls(record.epoch, two), cls(record.epoch), cls(record.epoch + 1, two)
+        token = record.token
+        forged = cls(record.epoch, two, f"not {token}")
+        return cls(record.epoch, two, token), cls(record.epoch, (), token), cls(record.epoch + 1, two, token), forged
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -145,8 +147,14 @@ class ToolAborted(OwnerReport, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["ToolAborted", ...]:
-        """Return the present claim's, and another claim's; none where the fleet has no aborts."""
-        return () if record.fate is None else (cls(record.epoch), cls(record.epoch + 1))
+        """Return the present claim's, another claim's, and a forged one; none where the fleet has no aborts."""
+        token = record.token
+        said = (
+            cls(record.epoch, token=token),
+            cls(record.epoch + 1, token=token),
+            cls(record.epoch, token=f"not {token}"),
+        )
+        return () if record.fate is None else said
 
 
 class AbortWanted(Event, frozen=True):

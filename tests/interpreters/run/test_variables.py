@@ -62,13 +62,14 @@ def test_an_agent_that_is_not_logged_in_is_told_which_variables_it_did_not_get(s
 
 def test_a_variable_that_the_agent_names_comes_first() -> None:
     """It knows what it lacks."""
-    assert hint(AROUND, Agent("a", (), ()), "GITHUB_TOKEN is missing: log in").startswith(
+    assert hint(AROUND, Agent("a", (), ()), "GITHUB_TOKEN is missing: please log in").startswith(
         "GITHUB_TOKEN, ANTHROPIC_API_KEY"
     )
 
 
 def test_there_is_no_hint_where_nothing_was_held_back_or_it_is_about_something_else() -> None:
     """It would mislead."""
-    assert not hint(AROUND, Agent("a", (), ()), "SyntaxError: invalid syntax")
+    for said in ("SyntaxError: invalid syntax", "there is no log in /tmp", "line 401x of 4010", "catalogue in order"):
+        assert not hint(AROUND, Agent("a", (), ()), said)
     assert not hint({"PATH": "/bin"}, Agent("a", (), ()), "Not logged in")
     assert not hint(AROUND, Agent("a", (), (), env_pass=("*",)), "Not logged in")
