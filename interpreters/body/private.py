@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Final, Literal, TextIO
+from typing import IO, Final, Literal
 
 FILE: Final = 0o600
 FOLDER: Final = 0o700
@@ -24,7 +24,7 @@ def make_private_file(path: Path) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE))
 
 
-def open_private(path: Path, mode: Literal["w", "a"] = "w") -> TextIO:
+def open_private(path: Path, mode: Literal["w", "a"] = "w") -> IO[str]:
     """Open a text file in UTF-8; one that is not there yet is made for the owner alone."""
     return open(path, mode, encoding="utf-8", errors="backslashreplace", opener=_private)
 

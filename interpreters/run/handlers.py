@@ -47,6 +47,7 @@ from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
 from lifefold.interpreters.fleet import Fleet
+from lifefold.interpreters.fleet.model import Agent, Service
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
@@ -83,7 +84,8 @@ class Handlers:
         self.people: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.people.told
         self.fleet: Final = fleet
-        self._named: Final = {each.name: each for each in (*fleet.agents, *fleet.services)}
+        ours: list[Agent | Service] = [*fleet.agents, *fleet.services]
+        self._named: Final = {each.name: each for each in ours}
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
@@ -210,7 +212,7 @@ class Handlers:
             reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
             await self._see_to_the_end(ongoing, partial(end_left_over, records))
-            reason = self.secrets.hidden(str(error))
+            reason = str(error)
         await ongoing.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
     async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
@@ -262,8 +264,7 @@ class Handlers:
             if ongoing.ending:
                 await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
             what = "not started" if found is None else "its end is not known"
-            said = self.secrets.hidden(f"{what}: {error}")
-            await ongoing.report(session.SessionExited(session.Error(said)))
+            await ongoing.report(session.SessionExited(session.Error(f"{what}: {error}")))
             return
         if ended is found and ended.outcome != "spawn-failed":
             await _say_that_it_runs(activity, ongoing)

@@ -84,7 +84,7 @@ def _parts(value: str) -> list[str]:
 
 def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:
     """Return the secrets that a fleet's processes may come to know."""
-    tables = (around, fleet.env, *(each.env for each in (*fleet.agents, *fleet.services)))
+    tables = (around, fleet.env, *(each.env for each in fleet.agents), *(each.env for each in fleet.services))
     return Secrets((variable for table in tables for variable in table.items()), fleet.redact)
 
 

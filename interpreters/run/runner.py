@@ -51,6 +51,7 @@ from lifefold.interpreters.run.log_owner import (
     written_of,
 )
 from lifefold.interpreters.run.notices import About
+from lifefold.interpreters.run.quoting import quoting
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
@@ -130,7 +131,7 @@ class Runner:
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
-            whole = interpreter.over(composed(factories, surroundings))
+            whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
             taken.pop_all()
             return runner

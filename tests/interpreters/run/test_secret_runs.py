@@ -1,5 +1,6 @@
 """Runs of agents that know secrets: what they get, and that no record, prompt or screen has it."""
 
+import signal
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing
@@ -97,7 +98,7 @@ def test_a_fleet_goes_on_with_its_log_when_a_key_was_changed(ground: Ground) -> 
     ground.prepare("hang-1", timeout="60s")
     with ground.running() as run:
         run.until("SessionStarted")
-        run.signal(2)
+        run.signal(signal.SIGINT)
         run.rest()
     ground.settle("env = { ", 'env_pass = ["A_*"]\nenv = { B_KEY = "other", ')
     assert "1 of 1 tasks closed" in ground.run()
