@@ -1,7 +1,6 @@
 """Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -46,10 +45,10 @@ def without(value: Any, secrets: Secrets) -> Any:
     """Return a value, and everything in it, with names in place of the values of secrets; itself if it has none."""
     if isinstance(value, str) and type(value) is str:
         return secrets.hidden(value)
-    if isinstance(value, tuple | list):
-        return type(value)(without(each, secrets) for each in value)
-    if isinstance(value, Mapping):
-        return {key: without(each, secrets) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return tuple(without(each, secrets) for each in cast("tuple[Any, ...]", value))
+    if isinstance(value, dict):
+        return {key: without(each, secrets) for key, each in cast("dict[Any, Any]", value).items()}
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
         hidden = {name: without(each, secrets) for name, each in fields.items()}
