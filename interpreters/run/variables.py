@@ -4,8 +4,9 @@ It gets little of the runner's environment: what programs need to find their way
 names in ``env_pass``. Then come the values of ``env``.
 """
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from lifefold.interpreters.fleet import Fleet
@@ -15,8 +16,8 @@ from lifefold.interpreters.run.redaction import is_secret, matches
 PASSED: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERMINFO*", "COLORTERM",
     "NO_COLOR", "TMPDIR", "TMP", "TEMP", "XDG_*", "EDITOR", "VISUAL", "PAGER",
-    "SSH_AUTH_SOCK", "GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH", "GIT_SSH_COMMAND", "EMAIL",
-    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK", "GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL",
+    "EMAIL", "DBUS_SESSION_BUS_ADDRESS",
     "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
     "LD_LIBRARY_PATH", "DYLD_*", "NIX_*", "HOMEBREW_PREFIX", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_*",
@@ -51,6 +52,26 @@ def environment(
 
 def _is_passed(name: str, named: Iterable[str]) -> bool:
     return matches(name, named) or (matches(name, PASSED) and not is_secret(name))
+
+
+def untold(fleet: Fleet, around: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is strange about agents that are known: a variable by which they log in is there, and not passed."""
+    for of in fleet.agents:
+        patterns = _LOGS_IN.get(os.path.basename(of.command[0]) if of.command else "", ())  # noqa: PTH119 - no path is made
+        given = environment(around, of)
+        names = sorted(name for name in around if name not in given and is_secret(name) and matches(name, patterns))
+        if names:
+            listed = ", ".join(f'"{name}"' for name in names)
+            lacks = " or ".join(names)
+            yield f"agent {of.name} does not get {lacks}; if it logs in by that, give it env_pass = [{listed}]"
+
+
+_LOGS_IN: Final = {
+    "claude": ("ANTHROPIC_*", "CLAUDE_*"),
+    "codex": ("OPENAI_*", "CODEX_*"),
+    "aider": ("OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "DEEPSEEK_*", "OPENROUTER_*"),
+}
+"""By what known agents log in."""
 
 
 def hint(around: Mapping[str, str], of: Agent | Service, said: str) -> str:

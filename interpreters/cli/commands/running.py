@@ -38,6 +38,7 @@ from lifefold.interpreters.run.leavings import Leavings
 from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
+from lifefold.interpreters.run.variables import untold
 from lifefold.interpreters.store import SqliteStore, StoreError, Unwritable
 
 UNEXPECTED = 3
@@ -167,7 +168,7 @@ async def _run(
 def _introduce(runner: Runner, *, begins: bool) -> None:
     """Say where work goes, and when a log begins what is strange about the fleet file."""
     fleet = runner.fleet
-    for warning in fleet.warnings if begins else ():
+    for warning in (*fleet.warnings, *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
     for path in (runner.log, runner.folder.root):
         if is_open_to_others(path):

@@ -1,9 +1,12 @@
 """Environment variables: what processes of a fleet get of the runner's, and what a hint says of the others."""
 
+from pathlib import Path
+
 import pytest
 
+from lifefold.interpreters.fleet import load
 from lifefold.interpreters.fleet.model import Agent, Service
-from lifefold.interpreters.run.variables import PASSED, environment, hint
+from lifefold.interpreters.run.variables import PASSED, environment, hint, untold
 
 AROUND = {
     "PATH": "/bin", "HOME": "/home/me", "LC_TIME": "C", "XDG_CONFIG_HOME": "/home/me/.config", "XDG_TOKEN": "hidden",
@@ -65,6 +68,24 @@ def test_a_variable_that_the_agent_names_comes_first() -> None:
     assert hint(AROUND, Agent("a", (), ()), "GITHUB_TOKEN is missing: please log in").startswith(
         "GITHUB_TOKEN, ANTHROPIC_API_KEY"
     )
+
+
+@pytest.mark.parametrize(
+    ("program", "names"),
+    [("/usr/bin/claude", ["ANTHROPIC_API_KEY"]), ("codex", []), ("aider", ["ANTHROPIC_API_KEY"]), ("python", [])],
+)
+def test_a_known_agent_without_the_key_that_is_there_is_told_of(program: str, names: list[str], tmp_path: Path) -> None:
+    """Before a session fails by that; not where the fleet file names it."""
+    file = tmp_path / "fleet.toml"
+    (tmp_path / "bin").mkdir()
+    own = tmp_path / "bin" / program.rpartition("/")[2]
+    own.touch(0o755)
+    agent = f'[[agents]]\nname = "a"\ncommand = ["{own}", "{{prompt}}"]\n'
+    file.write_text(f'[fleet]\nname = "f"\n{agent}[[tasks]]\nid = "T1"\nprompt = "x"\n')
+    told = [*untold(load(file), AROUND)]
+    assert [f'env_pass = ["{name}"]' in line for name, line in zip(names, told, strict=True)] == [True] * len(names)
+    file.write_text(file.read_text().replace("[fleet]\n", '[fleet]\nenv_pass = ["ANTHROPIC_*"]\n'))
+    assert not [*untold(load(file), AROUND)]
 
 
 def test_there_is_no_hint_where_nothing_was_held_back_or_it_is_about_something_else() -> None:
