@@ -32,6 +32,11 @@ def session() -> str:
     return f"a session{f' of {agent}' if agent else ''}{f' at {task}' if task else ''}"
 
 
+def actor() -> str:
+    """Return the actor of what is said inside a session: ``session:AGENT``; empty outside."""
+    return f"session:{os.environ.get('LIFEFOLD_AGENT') or 'unknown'}" if session() else ""
+
+
 def must_be_permitted(arguments: Namespace) -> None:
     """Raise ``BadInput`` inside a session for a command that acts on a fleet, and is none of a session's."""
     module, _, function = arguments.command.partition(":")

@@ -131,7 +131,7 @@ _LEFT: Final = "left in the log; the runner has not answered yet"
 
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     """Leave posts, and wait until somebody has taken them: a runner, another command, or this one."""
-    now_ms, actor = time.time_ns() // 1_000_000, f"operator:{login()}"
+    now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
     numbers = {
         await store.post(each.to, encode(Envelope(each.entity, each.event, now_ms, actor))): each.name for each in said
     }

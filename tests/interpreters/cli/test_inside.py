@@ -119,6 +119,7 @@ def test_what_a_session_says_has_no_secret(
     assert main(["abort", "--scope", "tool", "--tool", "curl sk-0123456789", "--because", text]) == 0
     assert main(["split", "--part", text]) == 0
     events = [each.event for each in said(log.path)]
+    assert {each.actor for each in said(log.path)} == {"session:ann"}, "the log does not say that an operator did it"
     assert isinstance(events[0], job.ToolAborted)
     assert isinstance(events[1], job.Split)
     hidden = "use [redacted AN_API_KEY] and [redacted HARMLESS]"
