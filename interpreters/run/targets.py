@@ -13,6 +13,7 @@ from lifefold.interpreters.body.command import Limits, plain, run
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.model import Agent
 from lifefold.interpreters.handles.cooperative.probe import LOADED
+from lifefold.interpreters.run.redaction import secrets_of
 from lifefold.interpreters.run.variables import environment
 
 LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
@@ -45,8 +46,9 @@ async def unloadable(fleet: Fleet, limits: Limits = LIMITS) -> tuple[str, ...]:
     folder = fleet.source.parent
     place = fleet.repository or folder
     answers = [(agent, await _answer(agent, folder, place, limits)) for agent in asked.values()]
+    secrets = secrets_of(fleet, os.environ)
     return tuple(
-        f"{agent.target_place}cannot be loaded: {answer}; accepted: {ACCEPTED}"
+        f"{agent.target_place}cannot be loaded: {secrets.hidden(answer)}; accepted: {ACCEPTED}"
         for agent, answer in answers
         if answer != LOADED
     )
