@@ -61,7 +61,7 @@ async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
 
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
-    owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
+    owner, meaning = store.meta("fleet"), _without_variables(store.meta("meaning") or "{}")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)
@@ -72,6 +72,14 @@ def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
             " --db; when that fleet is over, --again does by the changed file what was not done"
         )
         raise OtherFleetError(message)
+
+
+def _without_variables(meaning: str) -> str:
+    """Return a meaning as it is written now: one of an earlier version had digests of variables."""
+    document = json.loads(meaning)
+    for each in (*document.get("agents", {}).values(), *document.get("services", {}).values()):
+        each.pop("env", None)
+    return json.dumps(document)
 
 
 async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:

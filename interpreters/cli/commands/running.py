@@ -170,10 +170,9 @@ def _introduce(runner: Runner, *, begins: bool) -> None:
     fleet = runner.fleet
     for warning in (*fleet.warnings, *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
-    for path in (runner.log, runner.folder.root):
-        if is_open_to_others(path):
-            told = f"{path}: every user of this machine may read it, prompts and outputs of agents included"
-            print(f"warning: {told}; chmod -R o-rwx {shlex.quote(str(path))} ends that", file=sys.stderr)
+    for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
+        told = f"{path}: every user of this machine may read it, and what is beside it"
+        print(f"warning: {told}; chmod -R o-rwx {shlex.quote(str(runner.log))}* ends that", file=sys.stderr)
     if fleet.repository is not None:
         top = next((each for each in (fleet.repository, *fleet.repository.parents) if (each / ".git").exists()), None)
         print(f"work is merged into the branch {runner.branch} of {top or fleet.repository}")

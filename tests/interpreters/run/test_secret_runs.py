@@ -1,14 +1,19 @@
 """Runs of agents that know secrets: what they get, and that no record, prompt or screen has it."""
 
+import json
 import signal
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
 from fleet_ground import Ground
+from lifefold.interpreters.fleet import load
+from lifefold.interpreters.run.log_owner import must_belong
+from lifefold.interpreters.store import SqliteStore
 
 AGENT = r"""
 import os, pathlib, sys
@@ -103,3 +108,13 @@ def test_a_fleet_goes_on_with_its_log_when_a_key_was_changed(ground: Ground) -> 
     ground.settle("env = { ", 'env_pass = ["A_*"]\nenv = { B_KEY = "other", ')
     assert "1 of 1 tasks closed" in ground.run()
     assert "B_KEY" not in texts(ground)
+
+
+def test_a_log_that_has_digests_of_variables_is_no_other_fleets(ground: Ground) -> None:
+    """An earlier version kept them: what is said of such a log is not that its fleet file was changed."""
+    ground.prepare("plain-1", repository=False)
+    fleet = load(ground.fleet)
+    meaning = json.loads(fleet.meaning)
+    meaning["agents"]["agent"]["env"] = {"COUNTS": "digest 00000000"}
+    with SqliteStore.create(ground.folder / "old.db", {"fleet": "ground", "meaning": json.dumps(meaning)}) as store:
+        anyio.run(must_belong, fleet, store)
