@@ -1,12 +1,13 @@
 """Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
 
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
 from lifefold.core.kernel import Event
 from lifefold.interpreters.engine import Interpreter, Ongoing
 from lifefold.interpreters.engine.interpreter import ActivityHandler
+from lifefold.interpreters.fleet.values import as_table
 from lifefold.interpreters.run.redaction import Secrets
 
 
@@ -45,12 +46,16 @@ def without(value: Any, secrets: Secrets) -> Any:
     """Return a value, and everything in it, with names in place of the values of secrets; itself if it has none."""
     if isinstance(value, str) and type(value) is str:
         return secrets.hidden(value)
-    if isinstance(value, tuple):
-        return tuple(without(each, secrets) for each in cast("tuple[Any, ...]", value))
-    if isinstance(value, dict):
-        return {key: without(each, secrets) for key, each in cast("dict[Any, Any]", value).items()}
+    if _is_tuple(value):
+        return tuple(without(each, secrets) for each in value)
+    if (table := as_table(value)) is not None:
+        return {key: without(each, secrets) for key, each in table.items()}
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
         hidden = {name: without(each, secrets) for name, each in fields.items()}
         return value if hidden == fields else msgspec.structs.replace(value, **hidden)
     return value
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple)
