@@ -25,6 +25,7 @@ from typing import Final, Self, TypeVar
 import anyio
 from anyio import to_thread
 
+from lifefold.interpreters.store.permissions import make_private_file, permit_as_the_log
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
@@ -364,8 +365,7 @@ _HEADER: Final = struct.Struct(">16s 44x i 4x i")
 
 
 def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
-    # For its owner alone, whatever the umask is. SQLite gives what it puts beside a file the same permissions.
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
         connection.executescript(_SCHEMA)
@@ -374,7 +374,7 @@ def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
 
 def _take_lock(path: Path) -> int:
     lock = os.open(_lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    _permit_as_the_log(path, lock)
+    permit_as_the_log(path, lock)
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -388,18 +388,6 @@ def _take_lock(path: Path) -> int:
     os.close(lock)
     message = f"{path}: another lifefold is running on this log; leave it with Ctrl-C there first, or use another --db"
     raise Locked(message)
-
-
-def _permit_as_the_log(path: Path, lock: int) -> None:
-    """Let the users take the lock who may read the log: an operator opens a log to a group, and not its lock."""
-    log = path.stat().st_mode & _READ if path.exists() else 0
-    found = os.fstat(lock)
-    if log & ~found.st_mode and found.st_uid == os.geteuid():
-        os.fchmod(lock, (found.st_mode | log) & 0o666)
-
-
-_READ: Final = 0o044
-"""The permissions of a group, and of all others, to read."""
 
 
 def _unlockable(path: Path, error: OSError) -> StoreError:
