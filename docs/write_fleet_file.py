@@ -8,6 +8,8 @@ from typing import Any
 
 from lifefold.interpreters.fleet.config import FileKeys
 from lifefold.interpreters.fleet.keys import Heading, Key, Section, heading, keys_of, sections_of
+from lifefold.interpreters.run.redaction import SECRET
+from lifefold.interpreters.run.variables import PASSED
 
 PAGE = Path(__file__).parent / "fleet-file.md"
 PART = re.compile(r"<!-- keys of (?P<header>\S+) -->\n.*?<!-- end of keys -->", re.DOTALL)
@@ -22,7 +24,14 @@ def page(text: str) -> str:
         rows = "".join(f"| {' | '.join(cells)} |\n" for cells in cells_of(tables[header]))
         return f"<!-- keys of {header} -->\n{rows}<!-- end of keys -->"
 
-    return PART.sub(table, text)
+    with_tables = PART.sub(table, text)
+    for what, names in (("passed", PASSED), ("secret", SECRET)):
+        listed = ", ".join(f"`{name}`" for name in names)
+        marks = f"<!-- {what} variables -->\n", f"<!-- end of {what} variables -->"
+        head, _, rest = with_tables.partition(marks[0])
+        _, _, tail = rest.partition(marks[1])
+        with_tables = f"{head}{marks[0]}{listed}\n{marks[1]}{tail}"
+    return with_tables
 
 
 def within(section: type[Section]) -> Iterator[type[Section]]:

@@ -43,6 +43,7 @@ from lifefold.interpreters.body import (
     signal_group_if_ours,
     signal_if_ours,
 )
+from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.engine import Occasion, Ongoing, handles
 from lifefold.interpreters.run import Surroundings
 
@@ -57,8 +58,9 @@ OURS: Final = "@lifefold"
 KEEPER: Final = """
 import json, os, signal, subprocess, sys
 order, status = sys.argv[1:]
-told = json.load(open(order))
-agent = subprocess.Popen(told["argv"], cwd=told["cwd"], env=told["env"])
+told, env = json.load(open(order)), json.load(open(order + ".env"))
+os.unlink(order + ".env")
+agent = subprocess.Popen(told["argv"], cwd=told["cwd"], env=env)
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.SIG_IGN)
 code = agent.wait()
@@ -238,9 +240,12 @@ class Tmux:
 
 
 def write_order(window: Window, spec: SessionSpec) -> None:
-    """Write down what is to be started: in a folder that is nobody else's, as the environment is in it."""
-    window.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    window.order.write_text(json.dumps({"argv": spec.argv, "cwd": spec.cwd, "env": {**spec.env, MARK: window.name}}))
+    """Write down what is to be started, for this user alone. What tmux starts removes the environment from the disk."""
+    make_private(window.folder)
+    with open_private(window.order.with_name(f"{window.order.name}.env")) as environment:
+        json.dump({**spec.env, MARK: window.name}, environment)
+    with open_private(window.order) as order:
+        json.dump({"argv": spec.argv, "cwd": spec.cwd}, order)
 
 
 def record_of(leader: ProcessIdentity, spec: SessionSpec) -> SessionStart:

@@ -128,6 +128,7 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
             orphaned=whole.orphaned,
             level=whole.level,
             merges=whole.merges,
+            key=whole.key,
         )
         yield Create(f"task:{part.id}", part)
 

@@ -141,7 +141,7 @@ class Plan(msgspec.Struct, frozen=True):
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
     ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
-    there are none.
+    there are none. ``key`` is what the tokens of claims are derived from: random, and the log's own.
     """
 
     name: str
@@ -158,6 +158,7 @@ class Plan(msgspec.Struct, frozen=True):
     services: tuple[ServicePlan, ...] = ()
     orphaned: task.OnDeath = task.OnDeath.FAIL
     aborts: AbortPolicy | None = None
+    key: str = ""
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -264,6 +265,7 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         always_asks=each.asks,
         orphaned=each.orphaned or plan.orphaned,
         fate=job.Fate(plan.aborts) if plan.aborts is not None else None,
+        key=plan.key,
     )
 
 

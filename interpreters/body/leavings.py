@@ -4,6 +4,7 @@ Nobody is waited for, so it is looked only where no runner is at work, and not f
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -79,7 +80,8 @@ async def _claimed(home: Path, folder: Path, branches: str) -> str:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    return (each for each in sorted(root.glob("*")) if (each / ".git").exists())
+    with suppress(PermissionError):  # of a user who shares the log, and not its folder
+        yield from [each for each in sorted(root.glob("*")) if (each / ".git").exists()]
 
 
 def _task(reference: str) -> str:

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from lifefold.interpreters.body.identity import ProcessIdentity
+from lifefold.interpreters.body.private import make_private
 from lifefold.interpreters.body.shim import durable
 
 Outcome = Literal["exited", "signalled", "timeout", "ended", "killed", "lease-expired", "spawn-failed", "lost"]
@@ -136,16 +137,19 @@ def write_exit(directory: Path, record: SessionExit) -> None:
 
 
 def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int | None) -> None:
-    """Make the directory and write the order to start durably. Refuses (LaunchError) what could not be run anywhere."""
+    """Make the directory and write the order to start durably. Refuses (LaunchError) what could not be run anywhere.
+
+    Of the environment it has the names. The values are on no disk: ``environment_of`` is what the shim is told of them.
+    """
     if not spec.argv or any("\0" in text for text in (*spec.argv, *spec.env, *spec.env.values())):
         raise LaunchError(f"argv {spec.argv!r} must not be empty, and neither it nor the environment may hold a NUL")
     if not directory.is_dir():
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(directory)
         durable.sync_directory(str(directory.parent))
     told = {
         "argv": list(spec.argv),
         "cwd": str(Path(spec.cwd).absolute()),
-        "env": dict(spec.env),
+        "env": sorted(spec.env),
         "generation": spec.generation,
         "timeout_ms": spec.timeout_ms,
         "grace_ms": spec.grace_ms,
@@ -159,6 +163,11 @@ def write_spec(directory: Path, spec: SessionSpec, *, lease_until_boot_ms: int |
     finally:
         with contextlib.suppress(FileNotFoundError):
             (directory / temporary).unlink()
+
+
+def environment_of(spec: SessionSpec) -> bytes:
+    """Return the variables of a session with their values, as the shim reads them from its standard input."""
+    return json.dumps(dict(spec.env)).encode()  # not by msgspec: see above
 
 
 def tail_lines(path: Path, size_bytes: int = 2048) -> str:

@@ -26,6 +26,7 @@ from lifefold.interpreters.body.identity import (
     signal_group_if_ours,
     signal_if_ours,
 )
+from lifefold.interpreters.body.private import make_private_file
 from lifefold.interpreters.body.session_files import (
     LaunchError,
     SessionExit,
@@ -33,6 +34,7 @@ from lifefold.interpreters.body.session_files import (
     SessionSpec,
     SessionStart,
     ShimUnresponsiveError,
+    environment_of,
     read_exit,
     read_start,
     tail_lines,
@@ -141,6 +143,7 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         return await _existing(directory)
     shim = _start_shim(directory)
     try:
+        await _tell_environment(shim, environment_of(spec))
         await _wait_for_decision(shim)
         start = _started_by(directory, shim)
         if start is not None or read_exit(directory) is not None:
@@ -150,6 +153,9 @@ async def launch(directory: Path, spec: SessionSpec, *, lease_ms: int | None = N
         with anyio.CancelScope(shield=True):
             await _undo(directory, shim)
         raise
+    finally:
+        for pipe in filter(None, (shim.stdin, shim.stdout)):
+            pipe.close()
     return await _existing(directory)
 
 
@@ -218,15 +224,32 @@ def _prepare(directory: Path, spec: SessionSpec, lease_until_boot_ms: int | None
 
 
 def _start_shim(directory: Path) -> "subprocess.Popen[bytes]":
-    """Start the shim, in a session of its own. It closes its standard output when it has decided."""
+    """Start the shim, in a session of its own. It closes its standard output when it has decided.
+
+    Its standard input is for the values of the agent's variables: a pipe is read by the shim alone, and is on no disk.
+    """
+    make_private_file(directory / durable.SHIM_LOG)
     with (directory / durable.SHIM_LOG).open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - a program of ours, without a shell
             [sys.executable, "-I", "-S", str(SHIM), str(directory.absolute())],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
         )
+
+
+async def _tell_environment(shim: "subprocess.Popen[bytes]", environment: bytes) -> None:
+    """Tell the shim the agent's variables. A shim that refuses its directory reads nothing, and goes."""
+    assert shim.stdin is not None  # noqa: S101 - as started above
+    with shim.stdin:
+        os.set_blocking(shim.stdin.fileno(), False)
+        left = memoryview(environment)
+        with contextlib.suppress(BrokenPipeError):
+            while left:
+                await anyio.wait_writable(shim.stdin)
+                with contextlib.suppress(BlockingIOError):
+                    left = left[os.write(shim.stdin.fileno(), left) :]
 
 
 async def _wait_for_decision(shim: "subprocess.Popen[bytes]") -> None:

@@ -21,6 +21,7 @@ from enum import Enum
 from pathlib import Path
 
 from lifefold.interpreters.body.identity import ProcessIdentity, signal_group_if_ours, signal_if_ours
+from lifefold.interpreters.body.private import make_private
 from lifefold.interpreters.body.session_files import (
     SessionExit,
     SessionFileError,
@@ -50,7 +51,7 @@ def settle(directory: Path, known: SessionStart | None = None) -> SessionExit | 
     ``known`` is its start, for who has it: agents can reach the record. SurvivorsError if processes live on after
     SIGKILL: the session is not recorded as over then.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(directory)
     with _lock(directory) as taken:
         if not taken:
             return Unsettled.HELD

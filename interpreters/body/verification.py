@@ -8,10 +8,10 @@ before the commands are run again.
 import os
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -32,23 +32,36 @@ REASON_LINES: Final = 20
 REASON_CHARS: Final = 2_000
 """How much of it a reason quotes."""
 
+QUOTED_BYTES: Final = 4 * REASON_CHARS
+"""How much of the end of the output is looked at for that."""
+
 COMMAND_CHARS: Final = 200
 """How much of the command line a reason quotes."""
 
+Quote: TypeAlias = Callable[[bytes, int], str]
+"""Makes a text for people of the end of an output, which has the size that was asked for if it was cut off."""
 
-async def verify(
+
+def shown(output: bytes, _size_bytes: int) -> str:
+    """Return the end of an output as it can be printed, whatever is in it."""
+    return plain(output)
+
+
+async def verify(  # noqa: PLR0913 - each is said by its name
     folder: Path,
     commands: Sequence[Sequence[str]],
     *,
     timeout_ms: int,
     records: Path,
     env: Mapping[str, str] | None = None,
+    quote: Quote = shown,
 ) -> str | None:
     """Run the commands in ``folder``, one after the other; return None if all exit 0, else what is wrong.
 
     The reason is for people and for the agent's next prompt: the command, how it ended, the end of its output.
     ``timeout_ms`` holds for each command; its files are kept in a new folder in ``records``. ``env`` is the whole
-    environment; without it, ours is inherited. No shell. Cancelling this ends the command that runs.
+    environment; without it, ours is inherited. ``quote`` makes the text of a reason. No shell. Cancelling this ends
+    the command that runs.
     """
     await end_left_over(records)
     if is_displaced(folder):
@@ -63,7 +76,7 @@ async def verify(
             grace_ms=GRACE_MS,
             output_limit_bytes=OUTPUT_BYTES,
         )
-        reason = await _objection(spec, _free(records))
+        reason = await _objection(spec, _free(records), quote)
         if reason is not None:
             return reason
     return None
@@ -81,21 +94,22 @@ def _free(records: Path) -> Path:
     return next(path for path in (records / str(number) for number in count(1)) if not path.exists())
 
 
-async def _objection(spec: SessionSpec, record: Path) -> str | None:
-    shown = shlex.join(spec.argv)
-    if len(shown) > COMMAND_CHARS:
-        shown = f"{shown[:COMMAND_CHARS]}…"
+async def _objection(spec: SessionSpec, record: Path, quote: Quote) -> str | None:
+    line = shlex.join(spec.argv).encode(errors="replace")
+    said = quote(line, len(line) + 1)
+    command = f"{said[:COMMAND_CHARS]}…" if len(said) > COMMAND_CHARS else said
     if not spec.argv:
-        return f"The command `{shown}` could not be started: it is empty."
+        return f"The command `{command}` could not be started: it is empty."
     try:
         ended = await _run(spec, record)
     except (LaunchError, OSError, ValueError) as error:
-        return f"The command `{shown}` could not be started: {error}."
+        return f"The command `{command}` could not be started: {error}."
     if ended.outcome == "spawn-failed":
-        return f"The command `{shown}` could not be started: {ended.message}"
+        return f"The command `{command}` could not be started: {ended.message}"
     if ended.outcome == "exited" and ended.code == 0:
         return None
-    return f"The command `{shown}` {_ending(ended, spec)}. {_quotation(await output_tail(record, 4 * REASON_CHARS))}"
+    end = quote(await output_tail(record, QUOTED_BYTES), QUOTED_BYTES)
+    return f"The command `{command}` {_ending(ended, spec)}. {_quotation(end)}"
 
 
 async def _run(spec: SessionSpec, record: Path) -> SessionExit:
@@ -129,6 +143,6 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _quotation(output: bytes) -> str:
-    lines = "\n".join(plain(output).rstrip().splitlines()[-REASON_LINES:])
+def _quotation(output: str) -> str:
+    lines = "\n".join(output.rstrip().splitlines()[-REASON_LINES:])
     return f"The end of its output:\n{lines[-REASON_CHARS:]}" if lines else "It printed nothing."

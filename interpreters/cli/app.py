@@ -6,6 +6,7 @@ A command imports what it needs when it is called, so that ``lifefold --help`` i
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
@@ -30,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     module, _, function = arguments.command.partition(":")
     try:
+        _must_be_permitted(arguments)
         code = int(getattr(import_module(f"{_COMMANDS}.{module}"), function)(arguments) or 0)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -37,6 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - those that are not foreseen are raised again
         return _failed(error)
     return code
+
+
+def _must_be_permitted(arguments: Namespace) -> None:
+    """Raise ``BadInput`` for what a process of a fleet may not do."""
+    if any(name.startswith("LIFEFOLD_") for name in os.environ):
+        from lifefold.interpreters.cli.inside import must_be_permitted  # noqa: PLC0415 - slow, and seldom needed
+
+        must_be_permitted(arguments)
 
 
 def _unknown(word: str, commands: Sequence[str]) -> int:

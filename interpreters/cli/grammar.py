@@ -156,7 +156,7 @@ def _add_deciding(commands: _Commands) -> None:
     )
     abort.add_argument("--tool", metavar="NAME", default="", help="which tool, with --scope tool")
     abort.add_argument(
-        "--claim", metavar="N", help="with --scope tool, the claim under which it is in hand (default: LIFEFOLD_CLAIM)"
+        "--token", metavar="TOKEN", help="with --scope tool, the token of the task's claim (default: LIFEFOLD_TOKEN)"
     )
     abort.add_argument("--because", metavar="TEXT", default="", help="why")
     _log_option(abort, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")
@@ -224,7 +224,7 @@ def _add_giving(commands: _Commands) -> None:
 
     split = _add(commands, "split", "adding:split", "split a task into parts: for the agent that has it in hand")
     split.add_argument("task", metavar="TASK", nargs="?", help="the task's id (default: LIFEFOLD_TASK)")
-    split.add_argument("--claim", metavar="N", help="the claim under which it is in hand (default: LIFEFOLD_CLAIM)")
+    split.add_argument("--token", metavar="TOKEN", help="the token of its claim (default: LIFEFOLD_TOKEN)")
     split.add_argument("--part", metavar="PROMPT", action="append", default=[], help="what a part's agent is told")
     shape = '[{"prompt": ..., "verify": [[...]], "files": [...]}]'
     split.add_argument("--json", metavar="FILE", help=f"the parts from a file, or - from the input, as {shape}")

@@ -22,7 +22,7 @@ import msgspec
 from lifefold.core.fleet import board, mailbox, status, system, worker
 from lifefold.core.kernel import Aggregate, Envelope, Event, Refusal, UnreadableEntry, encode, replace
 from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli import logs
+from lifefold.interpreters.cli import inside, logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.run.evidence import look
@@ -64,10 +64,21 @@ Judge: TypeAlias = Callable[[Mapping[str, Aggregate]], Iterable[Said | Refused]]
 
 
 def say(db: str | None, judge: Judge, hint: str) -> int:
-    """Say what there is to be said, and print a line for each; return 0.
+    """Say what an operator has to say, and print a line for each; return 0.
 
-    Raises ``BadInput`` if all of it was refused; ``hint`` is the command that shows why.
+    Raises ``BadInput`` if all of it was refused; ``hint`` is the command that shows why. Raises it inside a session,
+    before anything is read.
     """
+    inside.must_be_outside("this command")
+    return _say(db, judge, hint)
+
+
+def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
+    """Do the same for what a session may say, which shows the token of its claim."""
+    return _say(db, judge, hint)
+
+
+def _say(db: str | None, judge: Judge, hint: str) -> int:
     with logs.peek(db) as store:
         judged = list(judge(_fleet(store)))
         answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
@@ -120,7 +131,7 @@ _LEFT: Final = "left in the log; the runner has not answered yet"
 
 async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
     """Leave posts, and wait until somebody has taken them: a runner, another command, or this one."""
-    now_ms, actor = time.time_ns() // 1_000_000, f"operator:{login()}"
+    now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
     numbers = {
         await store.post(each.to, encode(Envelope(each.entity, each.event, now_ms, actor))): each.name for each in said
     }

@@ -26,6 +26,9 @@ _NAME_CHARACTERS: Final = 20
 PEOPLE: Final = "operator:"
 """What the actors begin with who are people; their login names follow."""
 
+SESSION: Final = "session:"
+"""What the actors begin with who are sessions that give a command; their agents' names follow."""
+
 
 class Happening(msgspec.Struct, frozen=True):
     """A transition, as its journal has it, and its cause in words; ``brief`` is what matters most of the cause."""
@@ -40,7 +43,7 @@ class Happening(msgspec.Struct, frozen=True):
         event = self.event
         moved = f"{event.from_status or '(new)'} -> {event.to_status}"
         name = f"{event.entity_type} {event.entity_id}"
-        by = f" (by {event.actor})" if event.actor.startswith(PEOPLE) else ""
+        by = f" (by {event.actor})" if event.actor.startswith((PEOPLE, SESSION)) else ""
         return plain(f"{clock_time(event.timestamp)}  {name:<24} {moved:<34} {self.cause}{by}".encode())
 
     def short_line(self) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from lifefold.core.fleet import Budget, Caps, pulse
+from lifefold.core.fleet import Caps, pulse
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.adaptive_timeout import LONGEST_MS
 from lifefold.core.policy.intensity import Restart
@@ -24,7 +24,7 @@ from lifefold.interpreters.fleet.command import (
 )
 from lifefold.interpreters.fleet.gates import LEVEL
 from lifefold.interpreters.fleet.keys import Key, Narrow, Section, heading
-from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Service
+from lifefold.interpreters.fleet.model import DEFAULT_OUTPUT_LIMIT_BYTES, Agent, Fleet, Service
 from lifefold.interpreters.fleet.services import IS_NO_SERVICE, IS_SERVICE, RUNS_A_COMMAND
 from lifefold.interpreters.fleet.table import Names, Table
 from lifefold.interpreters.fleet.units import format_duration
@@ -105,7 +105,15 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
         AccessLevel.UNTRUSTED,
         when=IS_NO_SERVICE,
     )
-    env = Key[dict[str, str]](forms.VARIABLES, "added to the runner's environment", {})
+    env = Key[dict[str, str]](
+        forms.VARIABLES, "variables of its environment; they come after the fleet's, and after what is passed on", {}
+    )
+    env_pass = Key[tuple[str, ...]](
+        forms.VARIABLE_NAMES,
+        "which variables of the runner's environment it gets besides the usual ones, such as the key that it logs in"
+        ' with; `["*"]` is all of them; see below',
+        (),
+    )
     session_timeout = Key[int | None](
         TIMEOUT,
         'how long a session may take; without one a hung session hangs (a warning says so). `"adaptive"`: half an hour,'
@@ -183,17 +191,18 @@ class AgentKeys(Section, header="[[agents]]", named_by="name", least=1):
     restart = RestartKeys
 
 
-def read_agents(root: Table, folder: Path, budget: Budget) -> tuple[list[Agent], list[Service]]:
+def read_agents(root: Table, folder: Path, fleet: Fleet) -> tuple[list[Agent], list[Service]]:
     """Return all agents, those of a ``count`` numbered from 1, and services; paths are relative to ``folder``.
 
-    ``budget`` is the fleet's, which those of agents have to fit to.
+    To the ``fleet``'s budget those of agents have to fit, and its variables are theirs, too.
     """
+    budget = fleet.budget
     names = Names()
     limited: list[tuple[Table, Caps]] = []
     found = [
         each
         for table in root.tables(AgentKeys)
-        for each in (_services(table, folder) if _is_service(table) else _agents(table, folder, limited))
+        for each in (_services(table, folder, fleet) if _is_service(table) else _agents(table, folder, fleet, limited))
         if names.is_new(table, "name", each.name)
     ]
     agents = [each for each in found if isinstance(each, Agent)]
@@ -215,11 +224,11 @@ def _is_service(table: Table) -> bool:
     return table.values.get(AgentKeys.kind.name) == "service"
 
 
-def _services(table: Table, folder: Path) -> Iterator[Service]:
+def _services(table: Table, folder: Path, fleet: Fleet) -> Iterator[Service]:
     name, _ = table.read(AgentKeys.name), table.read(AgentKeys.kind)
     written = table.read(AgentKeys.command)
     limits = Limits(grace_ms=table.read(AgentKeys.grace), session_timeout_ms=table.read(AgentKeys.session_timeout))
-    env = dict(table.read(AgentKeys.env))
+    env, env_pass = _variables(table, fleet)
     service = services.read_service(table, name, written, limits, folder)
     output_limit_bytes = table.read(AgentKeys.output_limit)
     table.finish()
@@ -234,16 +243,22 @@ def _services(table: Table, folder: Path) -> Iterator[Service]:
                 accepted = "{prompt}, {prompt_file} and {fleet_dir}: a service has no task"
                 table.problem("command", f'found "{{{placeholder}}}"; accepted: {accepted}', place)
     if name:
-        yield replace(service, command=command, env=env, output_limit_bytes=output_limit_bytes)
+        yield replace(service, command=command, env=env, env_pass=env_pass, output_limit_bytes=output_limit_bytes)
 
 
-def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> Iterator[Agent]:
+def _variables(table: Table, fleet: Fleet) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables of an agent, and the names of those that it gets from the runner, with the fleet's."""
+    env, names = table.read(AgentKeys.env), table.read(AgentKeys.env_pass)
+    return {**fleet.env, **env}, tuple(dict.fromkeys((*fleet.env_pass, *names)))
+
+
+def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table, Caps]]) -> Iterator[Agent]:
     name = table.read(AgentKeys.name)
     count = table.read(AgentKeys.count)
     written, target = _runs(table)
     roles = tuple(dict.fromkeys(table.read(AgentKeys.roles)))
     trust = table.read(AgentKeys.trust)
-    env = dict(table.read(AgentKeys.env))
+    env, env_pass = _variables(table, fleet)
     timeout_ms = table.read(AgentKeys.session_timeout)
     adaptive = timeout_ms == ADAPTIVE_MS
     limits = _limits(table, LONGEST_MS if adaptive else timeout_ms)
@@ -276,6 +291,7 @@ def _agents(table: Table, folder: Path, limited: list[tuple[Table, Caps]]) -> It
             stall,
             restart,
             adaptive,
+            env_pass,
         )
 
 

@@ -133,6 +133,19 @@ class FleetKeys(Section, header="[fleet]"):
         " its work merged without a person's approval; without any, and without `trust`, trust does not count",
         None,
     )
+    env = Key[dict[str, str]](
+        forms.VARIABLES, "variables of the environment of all agents, services and verification commands", {}
+    )
+    env_pass = Key[tuple[str, ...]](
+        forms.VARIABLE_NAMES,
+        "which variables of the runner's environment all of them get besides the usual ones; see below",
+        (),
+    )
+    redact = Key[tuple[str, ...]](
+        forms.VARIABLE_NAMES,
+        "which variables are secrets although their names do not say so: their values are in no record; see below",
+        (),
+    )
     retry = RetryKeys
     budget = FleetBudgetKeys
     restart = RestartKeys
@@ -161,7 +174,7 @@ def load(path: Path | str, *, watch: bool = False) -> Fleet:
     root = Table(Report(file, content), _document(content, file))
     table = root.table(FleetKeys)
     fleet = _fleet(table, source)
-    agents, services = read_agents(root, source.parent, fleet.budget)
+    agents, services = read_agents(root, source.parent, fleet)
     if services and not agents and not watch:
         accepted = "an agent of another kind that takes the tasks, or lifefold run --watch, for services alone"
         root.problem("agents", f"there are services only, and a fleet ends with its tasks; accepted: {accepted}")
@@ -223,6 +236,9 @@ def _fleet(table: Table, source: Path) -> Fleet:
         restarts=_restarts(table.table(RestartKeys)) if RESTART in table else None,
         preemption=_preemption(table.table(PreemptionKeys)) if PREEMPTION in table else None,
         aborts=_aborts(table.table(AbortKeys)) if ABORTS in table else None,
+        env=dict(table.read(FleetKeys.env)),
+        env_pass=table.read(FleetKeys.env_pass),
+        redact=table.read(FleetKeys.redact),
     )
     table.finish()
     if fleet.orphaned is OnDeath.VERIFY and FleetKeys.repository.name not in table:

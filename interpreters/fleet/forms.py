@@ -331,6 +331,13 @@ VARIABLES = Form(
 )
 """Environment variables."""
 
+VARIABLE_NAMES = array_of(
+    matching(r"[^=\s\0]+", "the name of a variable, or a glob of names such as AWS_*", "a name"),
+    'an array of names of variables, or globs of them, such as ["AWS_*"]',
+    'names or globs, as `["AWS_*"]`',
+)
+"""Which environment variables: by their names, in which ``*`` stands for anything."""
+
 
 def one_or_several(words: Sequence[str]) -> Form[tuple[str, ...]]:
     """Accept one of several words, or an array of them that is not empty; each counts once."""

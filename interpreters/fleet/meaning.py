@@ -2,6 +2,8 @@
 
 A database remembers the meaning of the file that it was begun with. Another file for the same database is then not just
 refused or obeyed: the difference is told, key by key, in the file's own words.
+
+The variables of processes are no part of a meaning. They may be secrets, and a new key needs no new log.
 """
 
 import json
@@ -76,7 +78,6 @@ def _agent(agent: Agent) -> dict[str, object]:
     limits = agent.limits
     runs = {AgentKeys.target: agent.target} if agent.target else {AgentKeys.command: agent.written_command}
     meanings = {
-        AgentKeys.env: {name: _digest(value) for name, value in agent.env.items()},
         AgentKeys.output_limit: agent.output_limit_bytes,
         AgentKeys.session_timeout: ADAPTIVE_MS if agent.adaptive else limits.session_timeout_ms,
         AgentKeys.grace: limits.grace_ms,
@@ -109,7 +110,6 @@ def _agent(agent: Agent) -> dict[str, object]:
 def _service(service: Service) -> dict[str, object]:
     meanings: dict[Key[Any], object] = {
         AgentKeys.command: service.written_command,
-        AgentKeys.env: {name: _digest(value) for name, value in service.env.items()},
         AgentKeys.output_limit: service.output_limit_bytes,
         AgentKeys.session_timeout: service.runs.session_timeout_ms,
         AgentKeys.grace: service.runs.grace_ms,
@@ -148,7 +148,7 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
                 yield f"{place}: {'was added' if inner in news else 'was removed'}"
             else:
                 yield from _differences(place, olds[inner], news[inner])
-    elif isinstance(new, str) and new.startswith(_DIGEST) and (".env." in key or ".options." in key):
+    elif isinstance(new, str) and new.startswith(_DIGEST) and ".options." in key:
         yield f"{key}: has changed"
     else:
         yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"

@@ -24,9 +24,10 @@ class Agent(msgspec.Struct, frozen=True):
     """One agent, of those that a ``count`` makes several of.
 
     ``command`` is to be given to ``expand``, ``written_command`` is as the file has it; one of kind ``python`` has a
-    ``target`` there instead, which ``target_place`` says where it stands. ``env`` is added to the environment that the
-    runner itself has. ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its
-    sessions move. ``adaptive``: how long they may take depends on how long others took; its limits have the most.
+    ``target`` there instead, which ``target_place`` says where it stands. ``env_pass`` names what it gets of the
+    runner's environment besides the usual, ``env`` is added to that; both have what the fleet's say.
+    ``output_limit_bytes`` is for each session, on disk. Without ``stall`` nobody watches whether its sessions move.
+    ``adaptive``: how long they may take depends on how long others took; its limits have the most.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Agent(msgspec.Struct, frozen=True):
     stall: pulse.Limits | None = None
     restart: Restart = Restart()
     adaptive: bool = False
+    env_pass: tuple[str, ...] = ()
 
 
 class Service(msgspec.Struct, frozen=True):
@@ -62,6 +64,7 @@ class Service(msgspec.Struct, frozen=True):
     directory: Path | None = None
     written_directory: str = ""
     output_limit_bytes: int = DEFAULT_OUTPUT_LIMIT_BYTES
+    env_pass: tuple[str, ...] = ()
 
 
 class InterpreterEntry(msgspec.Struct, frozen=True):
@@ -89,8 +92,11 @@ class Fleet(msgspec.Struct, frozen=True):
     trust does not count, without ``preemption`` no task makes room for another one, and without ``aborts`` there
     are none. ``orphaned`` is what becomes of a task whose session dies, unless the task says it itself.
 
+    ``env`` and ``env_pass`` are for all its processes, verification commands among them. ``redact`` names variables
+    that are secrets although they are not called so.
+
     ``meaning`` is all that the file says, as JSON, and the same for two files that mean the same; environment variables
-    and the options of interpreters are in it only as digests. ``fingerprint`` is its digest.
+    are not in it, and the options of interpreters only as digests. ``fingerprint`` is its digest.
     """
 
     name: str
@@ -114,6 +120,9 @@ class Fleet(msgspec.Struct, frozen=True):
     meaning: str = ""
     services: tuple[Service, ...] = ()
     aborts: AbortPolicy | None = None
+    env: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    env_pass: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
 
     def place_of(self, service: Service) -> Path:
         """Return the folder that a service runs in."""

@@ -4,6 +4,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from lifefold.interpreters.body.private import make_private
+
 BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new")
 """The ends of the names of the files that are a log."""
 
@@ -55,8 +57,8 @@ class FleetFolder:
         return self.root / "verifications" / task / str(epoch)
 
     def make(self) -> None:
-        """Create the folder, out of git's sight."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Create the folder, out of git's sight, and for the user alone who runs the fleet."""
+        make_private(self.root)
         ignore = self.root.parent / ".gitignore"
         if self.root.parent.name == ".lifefold" and not ignore.exists():
             ignore.write_text("*\n")

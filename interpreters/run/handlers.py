@@ -9,6 +9,7 @@ it leaves the session to its shim and its lease, as a runner that is killed does
 """
 
 import contextlib
+import os
 from collections.abc import Awaitable, Callable, Generator
 from errno import ENOTDIR
 from functools import partial
@@ -51,13 +52,16 @@ from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
 from lifefold.interpreters.fleet import Fleet
+from lifefold.interpreters.fleet.model import Agent, Service
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
+from lifefold.interpreters.run.redaction import secrets_of
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
+from lifefold.interpreters.run.variables import environment, hint
 from lifefold.interpreters.run.waits import Waits
 
 T = TypeVar("T")
@@ -81,9 +85,12 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
-        self.people: Final = Notices(Waits(folder.waits))
+        self.secrets: Final = secrets_of(fleet, os.environ)
+        self.people: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.people.told
         self.fleet: Final = fleet
+        ours: list[Agent | Service] = [*fleet.agents, *fleet.services]
+        self._named: Final = {each.name: each for each in ours}
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
@@ -205,7 +212,9 @@ class Handlers:
         if ongoing.leftover:
             return
         try:
-            reason = await verify(folder, activity.commands, timeout_ms=activity.timeout_ms, records=records)
+            given, within_ms = environment(os.environ, self.fleet), activity.timeout_ms
+            check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
+            reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
             await self._see_to_the_end(ongoing, partial(end_left_over, records))
             reason = str(error)
@@ -266,7 +275,8 @@ class Handlers:
             await _say_that_it_runs(activity, ongoing)
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        called = await outcome(ended, directory, cooperative=agent in self._cooperative)
+        lacks = partial(hint, os.environ, self._named[agent])
+        called = await outcome(ended, directory, self.secrets, lacks, cooperative=agent in self._cooperative)
         await ongoing.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from lifefold.core.fleet.claim_token import KEY_CHARS
 from lifefold.core.fleet.remainder import Ended
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.body.workplace import Workplace
@@ -26,6 +27,9 @@ class Before(msgspec.Struct, frozen=True):
     branch: str = ""
 
 
+CLAIM_KEY: Final = "claim_key"
+"""Under which name a log has what the tokens of its claims are derived from."""
+
 NONE_BEFORE: Final = Before()
 """What was before the first run."""
 
@@ -41,7 +45,7 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
             "git_directory": str(origin.directory),
             "first_commit": origin.first_commit,
         }
-    return {**said, "run": secrets.token_hex(8)}
+    return {**said, "run": secrets.token_hex(8), CLAIM_KEY: secrets.token_hex(KEY_CHARS // 2)}
 
 
 def before_of(store: SqliteStore) -> Before:
@@ -56,8 +60,8 @@ async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
 
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
-    owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
     store.meta_as("meaning", dict[str, Any])
+    owner, meaning = store.meta("fleet"), _without_variables(store.meta("meaning") or "{}")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)
@@ -68,6 +72,14 @@ def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
             " --db; when that fleet is over, --again does by the changed file what was not done"
         )
         raise OtherFleetError(message)
+
+
+def _without_variables(meaning: str) -> str:
+    """Return a meaning as it is written now: one of an earlier version had digests of variables."""
+    document = json.loads(meaning)
+    for each in (*document.get("agents", {}).values(), *document.get("services", {}).values()):
+        each.pop("env", None)
+    return json.dumps(document)
 
 
 async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:

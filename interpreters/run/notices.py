@@ -4,6 +4,7 @@ import time
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from lifefold.interpreters.run.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.run.waits import Waits
 
 
@@ -27,8 +28,12 @@ class Notice(NamedTuple):
 class Notices:
     """Keeps what people are told; ``told`` is all of it, agent and message, in order."""
 
-    def __init__(self, waits: Waits | None = None) -> None:
-        """Begin with nothing; ``waits`` is where those look for what is in the way who ask from elsewhere."""
+    def __init__(self, waits: Waits | None = None, secrets: Secrets = NO_SECRETS) -> None:
+        """Begin with nothing; ``waits`` is where those look for what is in the way who ask from elsewhere.
+
+        People are told none of the ``secrets``.
+        """
+        self._secrets: Final = secrets
         self.waits: Final = waits or Waits()
         self.told: Final[list[tuple[str, str]]] = []
         self._standing: Final[dict[tuple[str, About | str, str], Notice]] = {}
@@ -43,7 +48,7 @@ class Notices:
 
     def in_the_way(self, agent: str, what: str, why: str) -> None:
         """Let people know why an agent waits to do something: once, however often the same is in the way."""
-        said = f"waits to {what}: {why}"
+        said = self._secrets.hidden(f"waits to {what}: {why}")
         if self.waits.seen(agent, what, said):
             self.tell_while(About.WAITING, agent, said, what)
 
@@ -53,6 +58,7 @@ class Notices:
         self.over(About.WAITING, agent, what)
 
     def _keep(self, key: tuple[str, About | str, str], message: str) -> None:
+        message = self._secrets.hidden(message)
         self.told.append((key[0], message))
         self._standing.pop(key, None)
         self._standing[key] = Notice(key[0], message, time.time_ns() // 1_000_000)

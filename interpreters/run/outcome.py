@@ -4,6 +4,7 @@ The reason and the cost are the agent's own last words.
 """
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,8 @@ from anyio import to_thread
 from lifefold.core import session
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.body import SessionExit, output_tail
-from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.run import usage
+from lifefold.interpreters.run.redaction import NO_SECRETS, Secrets
 
 TAIL_BYTES: Final = 8_192
 """How much of the end of the output is looked at for a reason."""
@@ -22,14 +23,25 @@ LINE_CHARS: Final = 300
 """How much of the last line an error quotes: it gets into prompts, and onto every screen."""
 
 
+def _nothing(_said: str) -> str:
+    return ""
+
+
 async def outcome(
-    ended: SessionExit, directory: Path, *, cooperative: bool = False
+    ended: SessionExit,
+    directory: Path,
+    secrets: Secrets = NO_SECRETS,
+    lacks: Callable[[str], str] = _nothing,
+    *,
+    cooperative: bool = False,
 ) -> session.Success | session.Error | session.Timeout | session.Suspended:
     """Return what the lifecycle calls the end of the session in a run directory.
 
     ``cooperative``: it was one of an agent in Python, whose exit status may say that it is suspended.
 
-    An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``.
+    An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``. It
+    has none of the ``secrets``. What the session ``lacks``, judged by what it has printed, is added if
+    it ended by itself.
     """
     if ended.outcome == "timeout":
         return session.Timeout()
@@ -37,8 +49,12 @@ async def outcome(
         return session.Success()
     if cooperative and ended.code == SUSPENDED_STATUS:
         return session.Suspended(asked=ended.outcome != "exited")
-    said = await _last_line(directory)
-    return session.Error(f"{ended.message}: {said}" if said else ended.message)
+    size_bytes = TAIL_BYTES + secrets.longest_bytes
+    output = secrets.quotable(await _tail(directory, size_bytes), size_bytes)
+    lacking = lacks(output) if ended.outcome == "exited" else ""
+    said, message = _last_line(output), secrets.hidden(ended.message)
+    message = f"{message}: {said}" if said else message
+    return session.Error(f"{message} ({lacking})" if lacking else message)
 
 
 async def spent(directory: Path) -> session.Usage:
@@ -46,9 +62,9 @@ async def spent(directory: Path) -> session.Usage:
     return await to_thread.run_sync(usage.usage_of, await _tail(directory, usage.TAIL_BYTES))
 
 
-async def _last_line(directory: Path) -> str:
+def _last_line(output: str) -> str:
     """Return the last line that has anything to read in it, and not only a cost; an empty text if there is none."""
-    lines = [" ".join(line.split()) for line in plain(await _tail(directory, TAIL_BYTES)).splitlines()]
+    lines = [" ".join(line.split()) for line in output.splitlines()]
     last = next((line for line in reversed(lines) if line and not usage.is_own(line)), "")
     return last if len(last) <= LINE_CHARS else f"{last[:LINE_CHARS]}…"
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from lifefold.core import process, session, task
 from lifefold.core.fleet import (
@@ -32,6 +33,7 @@ from lifefold.core.fleet import (
 from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
@@ -39,8 +41,17 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
-from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, OtherFleetError, before_of, must_belong, written_of
+from lifefold.interpreters.run.log_owner import (
+    CLAIM_KEY,
+    NONE_BEFORE,
+    Before,
+    OtherFleetError,
+    before_of,
+    must_belong,
+    written_of,
+)
 from lifefold.interpreters.run.notices import About, Notice
+from lifefold.interpreters.run.quoting import quoting
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
 
@@ -120,7 +131,7 @@ class Runner:
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
-            whole = interpreter.over(composed(factories, surroundings))
+            whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
             taken.pop_all()
             return runner
@@ -162,6 +173,11 @@ class Runner:
             people.over(About.SILENCE, agent)
         is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
         return people.standing(*([About.WAITING] if is_over else []))
+
+    @property
+    def log(self) -> Path:
+        """The file of the log."""
+        return self._store.path
 
     @property
     def branch(self) -> str:
@@ -209,7 +225,7 @@ class Runner:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
-            with self.folder.refusals.open("a") as file:
+            with open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
     def leave(self) -> bool:
@@ -244,9 +260,8 @@ class Runner:
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
     def _open_or_resume(self) -> None:
-        for name, envelope in opening(
-            remainder(self.fleet.plan, before_of(self._store).ended), self.engine.clock.now_ms()
-        ):
+        plan = replace(self.fleet.plan, key=self._store.meta(CLAIM_KEY) or "")
+        for name, envelope in opening(remainder(plan, before_of(self._store).ended), self.engine.clock.now_ms()):
             if name not in self.aggregates:
                 self.engine.offer(name, envelope)
         for name in self._workers():
@@ -317,7 +332,7 @@ def _line(name: str, refusal: Refusal) -> str:
 
 
 def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_private(log.parent)
     return SqliteStore.create(log, said)
 
 

@@ -9,10 +9,12 @@ from lifefold.core.fleet import inbox, metering, service
 from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.body import SessionSpec
+from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
 from lifefold.interpreters.fleet import Fleet, expand
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.variables import environment
 
 ARGUMENT_BYTES: Final = 120_000
 """How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
@@ -37,15 +39,17 @@ def session_spec(
     known = {
         "LIFEFOLD_TASK": task,
         "LIFEFOLD_CLAIM": str(brief.epoch),
+        "LIFEFOLD_TOKEN": f"{brief.epoch}-{brief.token}",
         "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
         "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
+        **_redacted(fleet),
         **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
         **_left(occasion),
     }
     return SessionSpec(
         argv=tuple(argv),
         cwd=str(worktree),
-        env={**os.environ, **agent.env, **known},
+        env=environment(os.environ, agent, known),
         timeout_ms=activity.timeout_ms,
         grace_ms=activity.grace_ms,
         output_limit_bytes=agent.output_limit_bytes,
@@ -63,12 +67,13 @@ def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occ
     ref = "" if waiting.in_hand is None else waiting.in_hand.source
     known = {
         "LIFEFOLD_TRIGGER": _KINDS[type(occasion.within.record(ref).source)] if ref else "message",
+        **_redacted(fleet),
         **_known(folder, activity, of.name, activity.grace_ms),
     }
     return SessionSpec(
         argv=tuple(expand(of.command, prompt=prompt, prompt_file=str(prompt_file), task="", worktree=place)),
         cwd=place,
-        env={**os.environ, **of.env, **known},
+        env=environment(os.environ, of, known),
         timeout_ms=activity.timeout_ms,
         grace_ms=activity.grace_ms,
         output_limit_bytes=of.output_limit_bytes,
@@ -91,6 +96,11 @@ def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) 
     }
 
 
+def _redacted(fleet: Fleet) -> dict[str, str]:
+    """Return which further variables are secrets, for commands that a session gives: they hide them, too."""
+    return {"LIFEFOLD_REDACT": " ".join(fleet.redact)} if fleet.redact else {}
+
+
 def _argument(activity: RunSession, prompt_file: Path) -> str:
     """Return the prompt as an argument takes it."""
     return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
@@ -105,10 +115,11 @@ def _left(occasion: Occasion) -> dict[str, str]:
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write a file as a whole: who reads it meanwhile finds the old text or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file as a whole, for its owner alone: a reader meanwhile finds the old text or the new one."""
+    make_private(file.parent)
     draft = file.with_name(f"{file.name}.new")
-    draft.write_text(text, encoding="utf-8")
+    with open_private(draft) as new:
+        new.write(text)
     draft.replace(file)
 
 

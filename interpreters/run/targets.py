@@ -13,6 +13,8 @@ from lifefold.interpreters.body.command import Limits, plain, run
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.model import Agent
 from lifefold.interpreters.handles.cooperative.probe import LOADED
+from lifefold.interpreters.run.redaction import secrets_of
+from lifefold.interpreters.run.variables import environment
 
 LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
 """How long loading may take: what takes longer is not known to be wrong."""
@@ -20,6 +22,7 @@ LIMITS: Final = Limits(timeout_ms=60_000, patience_ms=0, keep_bytes=10_000)
 STANDING_IN: Final = {
     "LIFEFOLD_TASK": "",
     "LIFEFOLD_CLAIM": "0",
+    "LIFEFOLD_TOKEN": "0-",
     "LIFEFOLD_DB": os.devnull,
     "LIFEFOLD_ATTEMPT": "0",
     "LIFEFOLD_PROMPT_FILE": os.devnull,
@@ -36,15 +39,16 @@ ACCEPTED: Final = (
 
 async def unloadable(fleet: Fleet, limits: Limits = LIMITS) -> tuple[str, ...]:
     """Return what is wrong with the targets of a fleet: where each is written, what happened, and what is accepted."""
-    asked: dict[tuple[str, frozenset[tuple[str, str]]], Agent] = {}
+    asked: dict[tuple[object, ...], Agent] = {}
     for agent in fleet.agents:
         if agent.target:
-            asked.setdefault((agent.target, frozenset(agent.env.items())), agent)
+            asked.setdefault((agent.target, frozenset(agent.env.items()), agent.env_pass), agent)
     folder = fleet.source.parent
     place = fleet.repository or folder
     answers = [(agent, await _answer(agent, folder, place, limits)) for agent in asked.values()]
+    secrets = secrets_of(fleet, os.environ)
     return tuple(
-        f"{agent.target_place}cannot be loaded: {answer}; accepted: {ACCEPTED}"
+        f"{agent.target_place}cannot be loaded: {secrets.hidden(answer)}; accepted: {ACCEPTED}"
         for agent, answer in answers
         if answer != LOADED
     )
@@ -53,7 +57,7 @@ async def unloadable(fleet: Fleet, limits: Limits = LIMITS) -> tuple[str, ...]:
 async def _answer(agent: Agent, folder: Path, place: Path, limits: Limits) -> str:
     module = "lifefold.interpreters.handles.cooperative.probe"
     command = (sys.executable, "-P", "-m", module, str(folder), agent.target)
-    env = {**os.environ, **agent.env, "LIFEFOLD_AGENT": agent.name, **STANDING_IN}
+    env = environment(os.environ, agent, {"LIFEFOLD_AGENT": agent.name, **STANDING_IN})
     ended = await run(command, place, limits, env=env)
     if ended.status is None:
         return LOADED

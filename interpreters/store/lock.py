@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.store.errors import Locked
+from lifefold.interpreters.store.permissions import permit_as_the_log
 from lifefold.interpreters.store.protocol import StoreError
 
 LOCK_TRIES: Final = 20
@@ -16,7 +17,8 @@ LOCK_PAUSE_S: Final = 0.05
 
 def take_lock(path: Path) -> int:
     """Take the lock of a log and return its open file, which keeps it. Raises ``Locked``, ``StoreError``."""
-    lock = os.open(lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    lock = os.open(lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    permit_as_the_log(path, lock)
     for _ in range(LOCK_TRIES):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,6 +28,7 @@ from lifefold.interpreters.store.errors import NotAStore, damaged, told
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, must_be_ours
 from lifefold.interpreters.store.lock import lock_file, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
+from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
@@ -318,6 +319,7 @@ _LINK: Final = "SELECT link FROM entries ORDER BY position LIMIT 1 OFFSET ?"
 
 
 def _write_schema(path: Path, meta: Mapping[str, str]) -> None:
+    make_private_file(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};")
         connection.executescript(_SCHEMA)

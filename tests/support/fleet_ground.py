@@ -59,7 +59,8 @@ if behaviour == "split" and "+" not in task:
     from lifefold.interpreters.store import SqliteStore
 
     parts = tuple(job.Subtask(f"Write {task}+{n}.txt", (("test", "-s", f"{task}+{n}.txt"),)) for n in (1, 2))
-    split = Envelope("task:" + task, job.Split(int(os.environ["LIFEFOLD_CLAIM"]), parts), time.time_ns() // 1_000_000)
+    epoch, _, token = os.environ["LIFEFOLD_TOKEN"].partition("-")
+    split = Envelope("task:" + task, job.Split(int(epoch), parts, token), time.time_ns() // 1_000_000)
     with SqliteStore.peek(pathlib.Path(os.environ["LIFEFOLD_DB"])) as store:
         anyio.run(store.post, "board", encode(split))
     time.sleep(600)
@@ -164,6 +165,13 @@ class Ground:
     def merges(self) -> list[str]:
         """Return the subjects of the merges into the fleet's branch."""
         return self.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
+
+    def settle(self, text: str, other: str) -> "Ground":
+        """Write something else into the fleet file in place of a text that is there once."""
+        before = self.fleet.read_text()
+        assert before.count(text) == 1
+        self.fleet.write_text(before.replace(text, other))
+        return self
 
     def demand(self, task: str, *lines: str) -> "Ground":
         """Write more lines to a task of the fleet file; without a name, to the fleet."""

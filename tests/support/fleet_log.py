@@ -88,9 +88,9 @@ def folded(path: Path) -> Ledger:
 
 
 def said(path: Path) -> list[Envelope]:
-    """Return what people have said, in the order in which it was taken."""
+    """Return what operators and sessions have said by commands, in the order in which it was taken."""
     with SqliteStore.peek(path) as store:
         entries = anyio.run(store.read)
     codec = Ledger(system).codec
     envelopes = [codec.decode(each.stream, each.envelope) for each in entries]
-    return [each for each in envelopes if each.actor.startswith("operator:")]
+    return [each for each in envelopes if each.actor.startswith(("operator:", "session:"))]

@@ -1,9 +1,11 @@
 """What the tests of sessions stand on: agents as scripts, bells that they ring, and looks at the process table."""
 
+import json
 import os
 import select
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -78,15 +80,19 @@ def program(*argv: str, **changes: object) -> SessionSpec:
     return SessionSpec(**{**told, **changes})  # type: ignore[arg-type]
 
 
-def start_shim(directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a shim as a runner would, to be closed by the caller."""
+def start_shim(directory: Path, told: bytes | None = None) -> "subprocess.Popen[bytes]":
+    """Start a shim as a runner would, to be closed by the caller; ``told`` is what it reads of the variables."""
     argv = [sys.executable, "-I", "-S", str(SHIM), str(directory)]
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True)
+    shim = subprocess.Popen(argv, stdin=subprocess.PIPE, start_new_session=True)
+    assert shim.stdin is not None
+    with suppress(BrokenPipeError), shim.stdin:
+        shim.stdin.write(json.dumps({"PATH": os.environ["PATH"]}).encode() if told is None else told)
+    return shim
 
 
-def run_shim(directory: Path) -> int:
+def run_shim(directory: Path, told: bytes | None = None) -> int:
     """Run a shim to its end, and return its exit code."""
-    with start_shim(directory) as shim:
+    with start_shim(directory, told) as shim:
         return shim.wait(PATIENCE_S)
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final, Self
 import msgspec
 
 from lifefold.core.approval import APPROVAL_TIMEOUT_MS
+from lifefold.core.fleet.claim_token import token_of
 from lifefold.core.kernel import Event, replace
 from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.core.policy.access import AccessLevel
@@ -90,9 +91,10 @@ class Subtask(msgspec.Struct, frozen=True):
 
 
 class Split(OwnerReport, frozen=True):
-    """The owner splits its task, and is done with it until all of these are closed."""
+    """The owner splits its task, and is done with it until all of these are closed; ``token`` is its claim's."""
 
     tasks: tuple[Subtask, ...] = ()
+    token: str = ""
 
     @classmethod
     def examples(cls) -> tuple["Split", ...]:
@@ -102,11 +104,13 @@ class Split(OwnerReport, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Split", ...]:
-        """Return the present claim's, into two parts and into none, and another claim's; none if it may not be."""
+        """Return the present claim's, into two parts and into none, another's, and a forged one; none if it may not."""
         if not record.most_subtasks:
             return ()
         two = Subtask(verify=(("make", "check"),)), Subtask(files=("part",))
-        return cls(record.epoch, two), cls(record.epoch), cls(record.epoch + 1, two)
+        token = record.token
+        forged = cls(record.epoch, two, f"not {token}")
+        return cls(record.epoch, two, token), cls(record.epoch, (), token), cls(record.epoch + 1, two, token), forged
 
 
 class Fate(msgspec.Struct, frozen=True):
@@ -127,7 +131,10 @@ class Fate(msgspec.Struct, frozen=True):
 
 
 class ToolAborted(OwnerReport, frozen=True):
-    """The owner says that one call of a ``tool`` was aborted in its session, which goes on."""
+    """The owner says that one call of a ``tool`` was aborted in its session, which goes on.
+
+    ``token`` is that of its claim.
+    """
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     scope: ClassVar = AbortScope.TOOL
@@ -136,11 +143,18 @@ class ToolAborted(OwnerReport, frozen=True):
 
     tool: str = "tool"
     reason: str = ""
+    token: str = ""
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["ToolAborted", ...]:
-        """Return the present claim's, and another claim's; none where the fleet has no aborts."""
-        return () if record.fate is None else (cls(record.epoch), cls(record.epoch + 1))
+        """Return the present claim's, another claim's, and a forged one; none where the fleet has no aborts."""
+        token = record.token
+        said = (
+            cls(record.epoch, token=token),
+            cls(record.epoch + 1, token=token),
+            cls(record.epoch, token=f"not {token}"),
+        )
+        return () if record.fate is None else said
 
 
 class AbortWanted(Event, frozen=True):
@@ -186,7 +200,8 @@ class Job(Task, frozen=True):
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
     as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
-    is what it has to do with aborts, if its fleet has any. Times in milliseconds.
+    is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;
+    without one they are empty. Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -211,6 +226,7 @@ class Job(Task, frozen=True):
     retry: RetryPolicy = RetryPolicy()
     orphaned: OnDeath = OnDeath.FAIL
     fate: Fate | None = None
+    key: str = ""
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""
@@ -224,6 +240,11 @@ class Job(Task, frozen=True):
     def allowed_retries(self) -> int:
         """How often it may be opened again after its failures (E5)."""
         return min(self.limit, self.max_retries)
+
+    @property
+    def token(self) -> str:
+        """What the session at its present claim has to show when it speaks of it."""
+        return token_of(self.key, self.id, self.epoch)
 
     @property
     def is_doomed(self) -> bool:

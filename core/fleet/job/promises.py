@@ -127,6 +127,14 @@ def is_split_within_limits(step: Transition) -> bool:
     return few and now.waits and not now.owner
 
 
+def shows_the_token_of_its_claim(step: Transition) -> bool:
+    """A session that splits its task, or reports an aborted tool, shows the token of the task's claim (E47)."""
+    if step.before is None or not isinstance(step.event, Split | ToolAborted):
+        return True
+    before: Job = step.before.record
+    return (step.event.epoch, step.event.token) == (before.epoch, before.token)
+
+
 def gathers_its_parts(step: Transition) -> bool:
     """When its parts are closed, what they came to is verified as one, by whoever is given it."""
     t: Job = step.after.record
@@ -212,6 +220,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("whoever claims a task has all of it to do", starts_anew),
     always_step("nobody claims, or merges unseen, what takes more trust", is_claimed_by_the_trusted),
     always_step("a task is split within its limits", is_split_within_limits),
+    always_step("a session speaks of its own task only", shows_the_token_of_its_claim),
     always_step("what the parts came to is verified as one", gathers_its_parts),
     always_step("what is blocked goes on when it has what it lacked", is_freed_by_what_it_lacked),
     leads_where(

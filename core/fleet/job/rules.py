@@ -58,14 +58,19 @@ def is_handed(t: Job, e: Returned) -> bool:
 
 
 def may_split(t: Job, e: Split) -> bool:
-    """The present owner says it, and the parts are at least one and not too many (E12)."""
+    """The present owner says it, with its token, and the parts are at least one and not too many (E12, E47)."""
     most = min(t.most_subtasks, MOST_SUBTASKS)
-    return task.is_owner(t, e) and 0 < len(e.tasks) <= most - t.parts
+    return shows_its_token(t, e) and 0 < len(e.tasks) <= most - t.parts
 
 
 def says_its_owner(t: Job, e: ToolAborted) -> bool:
-    """The present owner says it, in a fleet that has aborts (E12)."""
-    return t.fate is not None and task.is_owner(t, e)
+    """The present owner says it, with its token, in a fleet that has aborts (E12, E47)."""
+    return t.fate is not None and shows_its_token(t, e)
+
+
+def shows_its_token(t: Job, e: Split | ToolAborted) -> bool:
+    """The present owner says it, and shows the token of its claim: a number alone is easily guessed (E47)."""
+    return task.is_owner(t, e) and e.token == t.token
 
 
 def has_aborts(t: Job, _e: AbortWanted | Aborted) -> bool:

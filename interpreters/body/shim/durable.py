@@ -62,7 +62,7 @@ def decode(text: str) -> "Json":
     text = text.strip()
     try:
         value, end = _scan(text, 0)
-    except (StopIteration, RecursionError) as error:
+    except (StopIteration, RecursionError, SystemError) as error:  # the last where C finds no json to complain by
         raise ValueError("not a JSON document") from error
     if end != len(text):
         raise ValueError("something follows the JSON document")

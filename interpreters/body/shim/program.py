@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 else:
     import _signal as signal  # the same without its enumerations, whose import costs more than all else here
 
-OK, BROKEN, BUSY, CANCELLED, REPEATED = 0, 70, 75, 76, 77
-"""Exit codes: all done and recorded; a fault; another shim has the directory; told not to start; ran before."""
+OK, BROKEN, BUSY, CANCELLED, REPEATED, UNTOLD = 0, 70, 75, 76, 77, 78
+"""Exit codes: all done and recorded; a fault; another shim has the directory; told not to start; ran before; the runner
+was gone before it had told the agent's variables, and nothing was started."""
 
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGUSR1, signal.SIGUSR2)
 _LOCK_ATTEMPTS = 20
+_READ_BYTES = 64 * 1024
 _LOCK_PAUSE_S = 0.01
 _RECORD_ATTEMPTS = 60
 _RECORD_PAUSE_S = 1.0
@@ -42,11 +44,17 @@ def main(arguments: list[str]) -> int:
         return CANCELLED
     if durable.exists(".", durable.STARTED) or durable.exists(".", durable.EXIT):
         return REPEATED
+    environment = _told_environment()
+    return UNTOLD if environment is None else _run(environment)
+
+
+def _run(environment: "dict[str, str]") -> int:
+    """Run the agent that ``spec.json`` describes to its end."""
     wakeup_fd = _prepare_process()
     durable.reserve(".", durable.EXIT)
     output = OutputLog(".", 0)
     try:
-        spec = Spec(proc.read_bytes(durable.SPEC).decode("utf-8"))
+        spec = Spec(proc.read_bytes(durable.SPEC).decode("utf-8"), environment)
         output = OutputLog(".", spec.output_limit_bytes)
         supervisor = _start(spec, output, wakeup_fd)
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
@@ -73,6 +81,27 @@ def _take_lock() -> bool:
         else:
             return True
     return False
+
+
+def _told_environment() -> "dict[str, str] | None":
+    """Read the agent's variables from standard input, to its end; None if that is not all of them.
+
+    The values come through a pipe, so that they are in no file. JSON that is cut off is none.
+    """
+    chunks: list[bytes] = []
+    while chunk := os.read(0, _READ_BYTES):
+        chunks.append(chunk)
+    nothing_fd = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing_fd, 0)
+    os.close(nothing_fd)
+    try:
+        told = durable.decode(b"".join(chunks).decode("utf-8"))
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return {name: str(value) for name, value in told.items()}
+    sys.stderr.write("the runner went before it had told the agent's variables\n")
+    return None
 
 
 def _prepare_process() -> int:

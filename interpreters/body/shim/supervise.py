@@ -33,13 +33,18 @@ _CLOCK_CHECK_MS = 5_000  # poll sleeps by a clock that stops with the machine; l
 
 
 class Spec:
-    """What to run, as read from ``spec.json``. Raises KeyError, TypeError or ValueError when it is not all there."""
+    """What to run, as read from ``spec.json``. Raises KeyError, TypeError or ValueError when it is not all there.
 
-    def __init__(self, text: str) -> None:
+    The file has the names of the agent's variables; ``environment`` is what standard input says of their values.
+    """
+
+    def __init__(self, text: str, environment: "dict[str, str]") -> None:
         told: Any = durable.decode(text)
         self.argv = [str(argument) for argument in told["argv"]]
         self.cwd = str(told["cwd"])
-        self.environment = {str(name): str(value) for name, value in told["env"].items()}
+        self.environment = environment
+        if missing := [name for name in told["env"] if name not in environment]:
+            raise ValueError(f"no value is known of {missing}")
         self.generation = told["generation"]
         self.timeout_ms = None if told["timeout_ms"] is None else int(told["timeout_ms"])
         self.grace_ms = int(told["grace_ms"])

@@ -14,7 +14,7 @@ from lifefold.core.fleet.work import tasks_of
 from lifefold.core.kernel import Aggregate
 from lifefold.core.policy.abort import AbortScope, affected, escalated
 from lifefold.core.task import State
-from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli import inside, posting
 from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
@@ -24,6 +24,8 @@ from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 def abort(arguments: Namespace) -> int:
     """Say that a tool was aborted, or abort the siblings of a task, or the task."""
     scope, name = AbortScope(arguments.scope), arguments.task or os.environ.get("LIFEFOLD_TASK", "")
+    if scope is not AbortScope.TOOL:
+        inside.must_be_outside(f"abort --scope {scope}")
     if not name:
         raise BadInput("TASK is missing; a session of the fleet has it in its environment, as LIFEFOLD_TASK")
     if arguments.because:
@@ -41,19 +43,18 @@ def abort(arguments: Namespace) -> int:
             else Said(name, board.NAME, f"task:{name}", event, _reached(of, record, scope))
         )
 
-    return posting.say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+    say = posting.say_of_a_session if scope is AbortScope.TOOL else posting.say
+    return say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
 
 
 def _of_tool(arguments: Namespace) -> job.ToolAborted:
-    claim = arguments.claim or os.environ.get("LIFEFOLD_CLAIM", "")
-    if not claim.isdecimal():
-        raise BadInput(f"--claim: found {claim!r}; accepted: the number of a claim; a session has it as LIFEFOLD_CLAIM")
+    epoch, token = inside.token_parts(arguments.token or os.environ.get("LIFEFOLD_TOKEN", ""))
     posting.must_be_text("--tool", arguments.tool)
-    return job.ToolAborted(int(claim), arguments.tool, arguments.because)
+    return job.ToolAborted(epoch, inside.hidden(arguments.tool), inside.hidden(arguments.because), token)
 
 
 def _of_tasks(arguments: Namespace, scope: AbortScope) -> job.AbortWanted:
-    for option, value in (("--tool", arguments.tool), ("--claim", arguments.claim)):
+    for option, value in (("--tool", arguments.tool), ("--token", arguments.token)):
         if value:
             raise BadInput(f"{option} is for --scope tool; a person aborts --scope {scope} without it")
     return job.AbortWanted(scope, arguments.because)
@@ -79,7 +80,7 @@ def _why_not_of_tool(record: job.Job, event: job.ToolAborted) -> str:
         return f"it is {record.state}: only who has a task in hand calls tools for it"
     if record.epoch != event.epoch:
         return f"claim {event.epoch} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
-    return ""
+    return "" if event.token == record.token else inside.IS_ANOTHERS
 
 
 def _reached(of: Aggregate, record: job.Job, scope: AbortScope) -> str:

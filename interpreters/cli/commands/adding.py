@@ -23,7 +23,7 @@ from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.task import OnDeath, State
-from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli import inside, logs, posting
 from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
 from lifefold.interpreters.cli.errors import BadInput
@@ -36,7 +36,7 @@ from lifefold.interpreters.fleet.forms import Form
 from lifefold.interpreters.fleet.keys import Key
 from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
 from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table
-from lifefold.interpreters.run.log_owner import before_of
+from lifefold.interpreters.run.log_owner import CLAIM_KEY, before_of
 
 T = TypeVar("T")
 
@@ -171,6 +171,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, Ended]:
     with logs.peek(db) as store:
         fleet = (store.meta_as("meaning", dict[str, Any]) or {}).get("fleet", {})
         merges, before = bool(store.meta("branch")), before_of(store).ended
+        key = store.meta(CLAIM_KEY) or ""
     if plan.orphaned is OnDeath.VERIFY and not merges:
         raise BadInput(f'--orphaned: found "verify"; accepted: {NEEDS_REPOSITORY}')
     retry = fleet.get("retry", {})
@@ -190,6 +191,7 @@ def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, Ended]:
         orphaned=_meant(fleet, FleetKeys.orphaned),
         aborts=_aborts(fleet[ABORTS]) if ABORTS in fleet else None,
         budget=Budget(share=_share(fleet.get("budget", {}))),
+        key=key,
     )
     return begun, before
 
@@ -254,27 +256,26 @@ def finish(arguments: Namespace) -> int:
 def split(arguments: Namespace) -> int:
     """Split the task that an agent has in hand, under its claim."""
     name = arguments.task or os.environ.get("LIFEFOLD_TASK", "")
-    claim = arguments.claim or os.environ.get("LIFEFOLD_CLAIM", "")
-    for value, what, known in ((name, "TASK", "LIFEFOLD_TASK"), (claim, "--claim N", "LIFEFOLD_CLAIM")):
+    token = arguments.token or os.environ.get("LIFEFOLD_TOKEN", "")
+    for value, what, known in ((name, "TASK", "LIFEFOLD_TASK"), (token, "--token TOKEN", "LIFEFOLD_TOKEN")):
         if not value:
             raise BadInput(f"{what} is missing; a session of the fleet has it in its environment, as {known}")
-    if not claim.isdecimal():
-        raise BadInput(f"--claim: found {claim!r}; accepted: the number of a claim, from 1 on")
-    parts = _parts(arguments)
+    epoch, secret = inside.token_parts(token)
+    parts = [replace(each, prompt=inside.hidden(each.prompt)) for each in _parts(arguments)]
+    event = job.Split(epoch, tuple(parts), secret)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
         record: job.Job = of.record(f"task:{name}")
-        why = _why_not_split(record, int(claim), len(parts))
-        event = job.Split(int(claim), tuple(parts))
+        why = _why_not_split(record, event)
         yield (
             Refused(name, f"{REFUSED}{why}")
             if why
             else Said(name, board.NAME, f"task:{name}", event, _divided(record, len(parts)))
         )
 
-    return posting.say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+    return posting.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
 
 
 def _divided(record: job.Job, count: int) -> str:
@@ -282,13 +283,16 @@ def _divided(record: job.Job, count: int) -> str:
     return f"split into {' '.join(names)}; this session is over now, and what it has left undone is theirs"
 
 
-def _why_not_split(record: job.Job, claim: int, count: int) -> str:
+def _why_not_split(record: job.Job, event: job.Split) -> str:
     """Say why a task cannot be split so; nothing if it can."""
+    count = len(event.tasks)
     most = min(record.most_subtasks, job.MOST_SUBTASKS)
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
         return f"it is {record.state}: only who has a task in hand can split it"
-    if record.epoch != claim:
-        return f"claim {claim} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+    if record.epoch != event.epoch:
+        return f"claim {event.epoch} of it is over; now it is {record.owner}'s, under claim {record.epoch}"
+    if record.token != event.token:
+        return inside.IS_ANOTHERS
     if not most:
         return "it may not be split: the fleet file does not say max_subtasks for it"
     if count > most - record.parts:

@@ -22,7 +22,8 @@ from lifefold.core.fleet import board, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
-from lifefold.interpreters.cli import awaited, letters, logs, outlet
+from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
+from lifefold.interpreters.cli import awaited, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.display import Display, display
@@ -37,6 +38,7 @@ from lifefold.interpreters.run.leavings import Leavings
 from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
+from lifefold.interpreters.run.variables import untold
 from lifefold.interpreters.store import SqliteStore, StoreError, Unwritable
 
 UNEXPECTED = 3
@@ -54,6 +56,7 @@ def run(arguments: Namespace) -> int:
             raise BadInput(
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
+        inside.must_not_run(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
@@ -165,8 +168,11 @@ async def _run(
 def _introduce(runner: Runner, *, begins: bool) -> None:
     """Say where work goes, and when a log begins what is strange about the fleet file."""
     fleet = runner.fleet
-    for warning in fleet.warnings if begins else ():
+    for warning in (*fleet.warnings, *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
+    for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
+        told = f"{path}: every user of this machine may read it, and what is beside it"
+        print(f"warning: {told}; chmod -R o-rwx {shlex.quote(str(runner.log))}* ends that", file=sys.stderr)
     if fleet.repository is not None:
         top = next((each for each in (fleet.repository, *fleet.repository.parents) if (each / ".git").exists()), None)
         print(f"work is merged into the branch {runner.branch} of {top or fleet.repository}")
@@ -282,8 +288,9 @@ def _unwritten(failure: StoreError) -> int:
 def _unexpected(log: Path) -> int:
     report, details = FleetFolder(log).root / "crash.txt", traceback.format_exc()
     try:
-        report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(details, encoding="utf-8", errors="backslashreplace")
+        make_private(report.parent)
+        with open_private(report) as file:
+            file.write(details)
     except OSError:
         where = f"the details are these:\n{details}"
     else:

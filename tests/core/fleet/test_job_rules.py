@@ -55,6 +55,10 @@ CHANGES: Final[dict[str, tuple[job.Job, Event, dict[str, Any]]]] = {
         replace(T, state=State.IN_PROGRESS), job.Split(2, PARTS),
         {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits": True},
     ),
+    "split with its token": (
+        replace(T, state=State.IN_PROGRESS, key="k"), job.Split(2, PARTS, replace(T, key="k").token),
+        {"state": State.WAITING_FOR_SUBTASKS, "owner": "", "parts": 2, "waits": True},
+    ),
     "gathered": (SPLIT, task.SubtasksCompleted(), {"state": State.DONE, "stage": Stage.VERIFY, "waits": False}),
     "lost": (
         replace(T, state=State.OPEN, owner=""), job.DependencyLost("T0", "why"),
@@ -94,6 +98,15 @@ STALE: Final[dict[str, tuple[job.Job, Event]]] = {
     "returned though all of it is to be done": (DONE, job.Returned(2)),
     "returned though nobody has it": (AGREED, job.Returned(2)),
     "split under another claim": (replace(T, state=State.CLAIMED), job.Split(1, PARTS)),
+    "split with the token of another claim": (
+        replace(T, state=State.CLAIMED, key="k"),
+        job.Split(2, PARTS, replace(T, key="k", epoch=1).token),
+    ),
+    "split without the token of the claim": (replace(T, state=State.CLAIMED, key="k"), job.Split(2, PARTS)),
+    "a tool aborted with the token of another task": (
+        replace(T, state=State.CLAIMED, key="k", fate=job.Fate()),
+        job.ToolAborted(2, token=replace(T, key="k", id="T2").token),
+    ),
     "split into nothing": (replace(T, state=State.CLAIMED), job.Split(2)),
     "split into too many": (replace(T, state=State.CLAIMED, parts=4), job.Split(2, PARTS)),
     "split though it may not be": (replace(T, state=State.CLAIMED, most_subtasks=0), job.Split(2, PARTS)),

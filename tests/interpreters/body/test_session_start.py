@@ -1,6 +1,8 @@
 """Launching: what the agent gets, what is recorded, and that there is never more than one agent."""
 
+import json
 import os
+import stat
 from pathlib import Path
 
 import anyio
@@ -69,6 +71,32 @@ async def test_the_agent_gets_what_it_was_given_and_nothing_else(tmp_path: Path)
     assert rest[2].strip() == b"4", "standard input, output, error, and the folder that is being listed"
     ours = ~(0b11 << 31)  # signals 32 and 33 belong to the C library, which lets nobody touch what it inherited
     assert [int(line.split()[1], 16) & ours for line in rest[3:]] == [0, 0]
+
+
+async def test_the_values_of_variables_are_in_no_file_of_the_session(tmp_path: Path) -> None:
+    """The agent gets them, however long they are; the record of what was started has their names."""
+    value = "v4lue-" * 20_000
+    text = "echo ${#API_KEY} ${#OTHER_KEY}"
+    session = await launch(tmp_path / "run", script(text, env={"API_KEY": value, "OTHER_KEY": value}))
+    await session.wait()
+    assert await session.output_tail(100) == b"120000 120000\n"
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert all(b"v4lue" not in path.read_bytes() for path in files)
+    assert json.loads((tmp_path / "run" / "spec.json").read_text())["env"] == ["API_KEY", "OTHER_KEY"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+async def test_a_sessions_folder_is_its_users_alone_whatever_the_umask(umask: int, tmp_path: Path) -> None:
+    """No other user reads what an agent was told or has printed; the agent's own umask is the runner's."""
+    before = os.umask(umask)
+    try:
+        session = await launch(tmp_path / "all" / "run", script("umask; echo out", output_limit_bytes=4))
+        await session.wait()
+    finally:
+        os.umask(before)
+    made = [tmp_path / "all", *(tmp_path / "all").rglob("*")]
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in made}
+    assert {name: mode for name, mode in modes.items() if mode != (0o700 if name in {"all", "run"} else 0o600)} == {}
 
 
 async def test_the_agent_leads_a_group_outside_the_runners_session(tmp_path: Path) -> None:

@@ -53,6 +53,27 @@ def test_a_shim_with_a_useless_order_records_that(spec: str, tmp_path: Path) -> 
     assert read_start(tmp_path) is None
 
 
+@pytest.mark.parametrize("told", [b"", b'{"PATH": "/b', b"[]"])
+def test_a_shim_that_was_not_told_all_variables_starts_nothing_and_another_launch_may(
+    told: bytes, tmp_path: Path
+) -> None:
+    """A runner that dies while it hands the values over leaves a directory in which nothing was started."""
+    write_spec(tmp_path, script(f"echo ran > {tmp_path}/ran"), lease_until_boot_ms=None)
+    assert run_shim(tmp_path, told) == program.UNTOLD
+    assert (read_start(tmp_path), read_exit(tmp_path), (tmp_path / "ran").exists()) == (None, None, False)
+    assert run_shim(tmp_path) == program.OK
+    assert (tmp_path / "ran").exists()
+
+
+def test_a_variable_without_a_value_is_a_start_that_failed(tmp_path: Path) -> None:
+    """The agent never runs with less than it was to have."""
+    write_spec(tmp_path, script("exit 0", env={"PATH": "/bin", "TOKEN": "x"}), lease_until_boot_ms=None)
+    assert run_shim(tmp_path, b'{"PATH": "/bin"}') == program.OK
+    ended = read_exit(tmp_path)
+    assert ended is not None
+    assert (ended.outcome, "TOKEN" in ended.message) == ("spawn-failed", True)
+
+
 def test_a_full_disk_keeps_no_output_but_the_end_is_recorded(tmp_path: Path) -> None:
     """The agent is not held up, and what is missing is counted."""
     (tmp_path / "output.log").symlink_to("/dev/full")
@@ -109,6 +130,14 @@ def test_a_start_that_cannot_be_recorded_runs_nothing(tmp_path: Path) -> None:
     ended = read_exit(tmp_path)
     assert ended is not None
     assert (ended.outcome, "No space left" in ended.message) == ("spawn-failed", True)
+
+
+@pytest.mark.parametrize("text", ['{"a": "b', '"', "[1, tru", '"\\x"', '{"a" 1}', "[1] 2", ""])
+def test_what_is_no_json_is_refused_without_the_json_package(text: str) -> None:
+    """A shim has no json package; what was cut off is a ValueError there, too, and ends no shim."""
+    reads = f"import sys; sys.path.append({str(SHIM.parents[1])!r}); from shim import durable; durable.decode({text!r})"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", reads], check=False, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith(("ValueError: ", "json.decoder.JSONDecodeError: "))
 
 
 @given(VALUES)

@@ -48,12 +48,12 @@ def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
 ) -> None:
     """Task, claim and log are known to its session; it is in the log, and nobody is affected."""
     family(tell.log)
-    for name, value in (("TASK", "T1+1"), ("CLAIM", "1"), ("DB", str(tell.log))):
+    for name, value in (("TASK", "T1+1"), ("TOKEN", "1-"), ("DB", str(tell.log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)
     assert main(["abort", "--scope", "tool", "--tool", "tests", "--because", "too slow"]) == 0
     assert "T1+1: noted; the session goes on, and nobody else is affected" in capsys.readouterr().out
     assert [(each.entity, each.event) for each in said(tell.log)] == [
-        ("task:T1+1", job.ToolAborted(1, "tests", "too slow"))
+        ("task:T1+1", job.ToolAborted(1, "tests", "too slow", ""))
     ]
     assert [tell.state(name) for name in ("T1+1", "T1+2")] == ["IN_PROGRESS"] * 2
 
@@ -61,7 +61,7 @@ def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
 @pytest.mark.parametrize(
     ("policy", "words", "ends"),
     [
-        (AbortPolicy(tool_to_sibling=True), "T1+1 --scope tool --tool x --claim 1", ["T1+2"]),
+        (AbortPolicy(tool_to_sibling=True), "T1+1 --scope tool --tool x --token 1", ["T1+2"]),
         (AbortPolicy(), "T1+1 --scope sibling", ["T1+2"]),
         (AbortPolicy(sibling_to_session=True), "T1+1 --scope sibling", ["T1", "T1+1", "T1+2"]),
         (AbortPolicy(), "T1 --scope session", ["T1", "T1+1", "T1+2"]),
@@ -88,8 +88,8 @@ def test_what_cannot_be_aborted_is_refused_with_what_can_be_done(tell: Told) -> 
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Completed(1))
     assert "T1: refused: it is no part of a task" in tell("T1 --scope sibling", 2)
-    assert "T1: refused: it is WAITING_FOR_SUBTASKS: only who" in tell("T1 --scope tool --tool x --claim 1", 2)
-    assert "claim 7 of it is over; now it is bob's, under claim 1" in tell("T1+1 --scope tool --tool x --claim 7", 2)
+    assert "T1: refused: it is WAITING_FOR_SUBTASKS: only who" in tell("T1 --scope tool --tool x --token 1", 2)
+    assert "claim 7 of it is over; now it is bob's, under claim 1" in tell("T1+1 --scope tool --tool x --token 7", 2)
     assert "T1+2: refused: it is DONE: its work is done" in tell("T1+2 --scope session", 2)
     of.happens("board", "task:T1+2", task.Verified(1))
     assert "T1+2: refused: it is CLOSED: nothing" in tell("T1+2 --scope sibling", 2)
@@ -101,11 +101,11 @@ def test_what_cannot_be_aborted_is_refused_with_what_can_be_done(tell: Told) -> 
     ("words", "complaint"),
     [
         ("--scope session", "LIFEFOLD_TASK"),
-        ("T1 --scope tool --tool x", "LIFEFOLD_CLAIM"),
-        ("T1 --scope tool --tool x --claim one", "the number of a claim"),
-        ("T1 --scope tool --claim 1", "--tool must have 1 to"),
+        ("T1 --scope tool --tool x", "LIFEFOLD_TOKEN"),
+        ("T1 --scope tool --tool x --token one", "the token of a claim"),
+        ("T1 --scope tool --token 1", "--tool must have 1 to"),
         ("T1 --scope session --tool x", "--tool is for --scope tool"),
-        ("T1 --scope sibling --claim 1", "--claim is for --scope tool"),
+        ("T1 --scope sibling --token 1", "--token is for --scope tool"),
     ],
 )
 def test_what_does_not_go_together_is_bad_input(tell: Told, words: str, complaint: str) -> None:

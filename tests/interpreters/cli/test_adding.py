@@ -153,7 +153,7 @@ def test_an_agent_splits_its_task_with_what_its_environment_says(
 ) -> None:
     """Task, claim and log are known to its session; the parts are tasks of their own, and the whole waits for them."""
     FleetLog(log, T1).claimed("T1")
-    for name, value in (("TASK", "T1"), ("CLAIM", "1"), ("DB", str(log))):
+    for name, value in (("TASK", "T1"), ("TOKEN", "1-"), ("DB", str(log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)
     assert main(["split", "--part", "do the first", "--part", "do the second"]) == 0
     assert "T1: split into T1+1 T1+2; this session is over now" in capsys.readouterr().out
@@ -171,7 +171,7 @@ def test_parts_may_be_described_in_a_document(
     FleetLog(log, T1).claimed("T1")
     parts = [{"prompt": "a", "verify": [["true"]], "files": ["src/"]}, {"prompt": "b"}]
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(parts)))
-    assert "T1+1 T1+2" in tell(log, capsys, "split", "T1", "--claim", "1", "--json", "-")
+    assert "T1+1 T1+2" in tell(log, capsys, "split", "T1", "--token", "1", "--json", "-")
     first = folded(log).record("board", "task:T1+1")
     assert (first.verify, first.files) == ((("true",),), ("src",))
 
@@ -184,14 +184,14 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
     def refused(*words: str) -> str:
         return tell(log, capsys, "split", *words, code=2)
 
-    assert "claim 1 of it is over; now it is bob's, under claim 2" in refused("T1", "--claim", "1", "--part", "x")
-    assert "4 are too many: it may have 3 subtasks" in refused("T1", "--claim", "2", *["--part", "x"] * 4)
-    assert "does not say max_subtasks" in refused("T2", "--claim", "1", "--part", "x")
-    assert "the number of a claim" in refused("T1", "--claim", "one", "--part", "x")
-    assert "there is no task 'T9'" in refused("T9", "--claim", "1", "--part", "x")
-    assert "LIFEFOLD_CLAIM" in refused("T1", "--part", "x")
+    assert "claim 1 of it is over; now it is bob's, under claim 2" in refused("T1", "--token", "1", "--part", "x")
+    assert "4 are too many: it may have 3 subtasks" in refused("T1", "--token", "2", *["--part", "x"] * 4)
+    assert "does not say max_subtasks" in refused("T2", "--token", "1", "--part", "x")
+    assert "the token of a claim" in refused("T1", "--token", "one", "--part", "x")
+    assert "there is no task 'T9'" in refused("T9", "--token", "1", "--part", "x")
+    assert "LIFEFOLD_TOKEN" in refused("T1", "--part", "x")
     assert "LIFEFOLD_TASK" in refused("--part", "x")
-    assert "--part PROMPT" in refused("T1", "--claim", "2")
+    assert "--part PROMPT" in refused("T1", "--token", "2")
     assert said(log) == []
 
 
@@ -212,7 +212,7 @@ def test_a_document_that_describes_no_parts_is_bad_input(
     """Which part, what was found, what is accepted."""
     file = log.with_name("parts.json")
     file.write_text(text)
-    assert complaint in tell(log, capsys, "split", "T1", "--claim", "1", "--json", str(file), code=2)
+    assert complaint in tell(log, capsys, "split", "T1", "--token", "1", "--json", str(file), code=2)
 
 
 def test_every_key_that_a_fleet_file_has_for_a_task_is_an_option(capsys: pytest.CaptureFixture[str]) -> None:

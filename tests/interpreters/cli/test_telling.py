@@ -100,7 +100,7 @@ def test_a_service_that_is_down_for_good_is_told_nothing_more(log: Path, capsys:
 def test_who_said_it_stands_in_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The login name, with every transition that follows from no rule."""
     FleetLog(log, TaskPlan("T1", "x", most_subtasks=2)).claimed("T1")
-    tell(log, capsys, "split", "T1", "--claim", "1", "--part", "x")
+    tell(log, capsys, "split", "T1", "--token", "1", "--part", "x")
     tell(log, capsys, "cancel", "T1")
     tell(log, capsys, "pause")
     printed = tell(log, capsys, "log")

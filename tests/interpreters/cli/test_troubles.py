@@ -135,6 +135,21 @@ def test_whoever_may_write_a_log_may_act_on_it_whoever_made_the_lock(tmp_path: P
     assert (done.returncode, done.stdout, done.stderr) == (0, "T1: cancelled; the next run acts on it\n", "")
 
 
+@under_permissions
+def test_a_log_is_shared_by_opening_it_and_its_folder_stays_private(ground: Ground) -> None:
+    """Another user of the group sees the fleet and acts on it; what sessions have printed is not theirs to read."""
+    ground.prepare("plain-1", repository=False)
+    ground.run()
+    ground.log.with_name("ground.db.files").chmod(0o000)
+    call = partial(subprocess.run, check=False, capture_output=True, text=True, timeout=HANG_S)
+    for words in ("status", "tasks", "log", "why plain-1"):
+        done = call([*UNPRIVILEGED, *LIFEFOLD, *words.split(), "--db", str(ground.log)])
+        assert (done.returncode, done.stderr) == (0, ""), words
+    done = call([*UNPRIVILEGED, *LIFEFOLD, "cancel", "plain-1", "--db", str(ground.log)])
+    assert "plain-1: refused: it is CLOSED" in done.stdout
+    ground.log.with_name("ground.db.files").chmod(0o700)
+
+
 def test_a_runner_waits_for_whoever_keeps_its_log_busy(ground: Ground) -> None:
     """A backup that takes long is told of and waited for; nothing is lost, no agent is stopped."""
     ground.prepare("plain-1", repository=False, gates=["plain-1"])

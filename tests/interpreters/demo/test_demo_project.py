@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from lifefold.interpreters import demo
 from lifefold.interpreters.demo import ScaffoldError, write_demo, write_init
 from lifefold.interpreters.fleet import Fleet, expand, load
+from lifefold.interpreters.run.redaction import matches
 
 
 @pytest.fixture(autouse=True)
@@ -186,3 +188,18 @@ def test_what_git_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ScaffoldError, match="git is not on PATH"):
         write_init(tmp_path / "new")
+
+
+def test_each_agent_that_is_ready_to_be_used_gets_what_it_logs_in_with(tmp_path: Path) -> None:
+    """Who has a key in the environment takes the comment marks away, and it works."""
+    write_init(tmp_path)
+    text = (tmp_path / "fleet.toml").read_text()
+    blocks = [f"# [[agents]]{block.partition('[[tasks]]')[0]}" for block in text.split("# [[agents]]")[1:]]
+    agents = [tomllib.loads(re.sub("(?m)^# ", "", block))["agents"][0] for block in blocks]
+    asked = {
+        "claude": {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
+        "codex": {"OPENAI_API_KEY", "CODEX_API_KEY"},
+        "aider": {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"},
+    }
+    given = {each["name"]: {name for name in asked[each["name"]] if matches(name, each["env_pass"])} for each in agents}
+    assert given == asked

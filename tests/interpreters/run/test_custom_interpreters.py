@@ -107,7 +107,9 @@ def test_the_first_goes_first_and_the_standard_one_last(folder: Path) -> None:
     assert (whole.effects[LogFatal], whole.effects[StorePrompt]) == (first.fatal, second.store)
     assert first.below.effects[LogFatal] == second.fatal
     assert second.below.effects[LogFatal] == runner.handlers.log_fatal
-    assert whole.activities == runner.handlers.interpreter().activities
+    standard = runner.handlers.interpreter().activities
+    assert second.below.activities == standard
+    assert whole.activities.keys() == standard.keys()
 
 
 def test_a_run_has_one_identity_as_long_as_its_log_is(folder: Path) -> None:

@@ -22,6 +22,7 @@ def ground(tmp_path: Path) -> Ground:
     ground = Ground(tmp_path).prepare("plain-1", "plain-2", "plain-3")
     agent = tmp_path / "agent.py"
     agent.write_text(agent.read_text() + COSTS)
+    ground.settle("[[agents]]", '[[agents]]\nenv_pass = ["COST"]')
     return ground
 
 

@@ -100,3 +100,10 @@ def test_a_fleet_of_commands_loads_nothing(tmp_path: Path) -> None:
     command = '[[agents]]\nname = "a"\ncommand = ["true"]\n'
     fleet.write_text(f'[fleet]\nname = "f"\n{command}[[tasks]]\nid = "T"\nprompt = "x"\n')
     assert anyio.run(unloadable, load(fleet)) == ()
+
+
+def test_why_a_class_cannot_be_loaded_has_no_secret(tmp_path: Path) -> None:
+    """It is printed before the run begins."""
+    craft = "import os\nraise ValueError('bad key ' + os.environ['CRAFT_KEY'])"
+    (wrong,) = said(tmp_path, craft, 'env = { CRAFT_KEY = "hunter22" }\n')
+    assert "ValueError: bad key [redacted CRAFT_KEY]" in wrong

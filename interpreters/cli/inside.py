@@ -1,0 +1,78 @@
+"""Whether a command is given from inside a session of a fleet, and what a session may say there.
+
+A session may say what its claim's token lets it say: ``split``, and ``abort --scope tool``. Every other command that
+acts on a fleet is an operator's. This guards against mistakes; it is no sandbox. A session runs as the same user, and
+one that unsets these variables is taken for an operator.
+"""
+
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.body.shim.durable import MARK_VARIABLE
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.run.redaction import Secrets
+
+MARKS: Final = (MARK_VARIABLE, "LIFEFOLD_AGENT", "LIFEFOLD_TASK", "LIFEFOLD_TOKEN")
+"""Variables that a process of a fleet has, and an operator's shell has not."""
+
+ACCEPTED: Final = "a session may say: lifefold split, and lifefold abort --scope tool, each of its own task"
+
+
+IS_ANOTHERS: Final = "that is not the token of its claim; the session that has the task has it as LIFEFOLD_TOKEN"
+
+
+def session() -> str:
+    """Return what this process is in, in words; empty if it is in no session."""
+    if not any(os.environ.get(name) for name in MARKS):
+        return ""
+    agent, task = (os.environ.get(f"LIFEFOLD_{name}", "") for name in ("AGENT", "TASK"))
+    return f"a session{f' of {agent}' if agent else ''}{f' at {task}' if task else ''}"
+
+
+def actor() -> str:
+    """Return the actor of what is said inside a session: ``session:AGENT``; empty outside."""
+    return f"session:{os.environ.get('LIFEFOLD_AGENT') or 'unknown'}" if session() else ""
+
+
+def must_be_permitted(arguments: Namespace) -> None:
+    """Raise ``BadInput`` inside a session for a command that acts on a fleet, and is none of a session's."""
+    module, _, function = arguments.command.partition(":")
+    is_of_operators = module in {"telling", "deciding", "trusting"} or arguments.command in {
+        "adding:add",
+        "adding:finish",
+    }
+    if is_of_operators or (module == "budgeting" and any(vars(arguments)[each] for each in _RAISES)):
+        must_be_outside("task add" if function == "add" else function)
+
+
+_RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")
+"""With any of these, ``budget`` changes something."""
+
+
+def must_not_run(log: Path) -> None:
+    """Raise ``BadInput`` inside a session of the fleet whose log this is: a session does not run its own fleet."""
+    own = os.environ.get("LIFEFOLD_DB", "")
+    if own and Path(own).resolve() == log.resolve():
+        must_be_outside("run, of its own fleet,")
+
+
+def must_be_outside(what: str) -> None:
+    """Raise ``BadInput`` inside a session: ``what`` is an operator's to do."""
+    if found := session():
+        raise BadInput(f"this is {found} (its environment says so), and {what} is for an operator; {ACCEPTED}")
+
+
+def token_parts(token: str) -> tuple[int, str]:
+    """Return the number of a claim, and its secret. Raises ``BadInput``."""
+    number, _, secret = token.partition("-")
+    if not number.isdecimal():
+        raise BadInput("--token: accepted: the token of a claim, as LIFEFOLD_TOKEN has it in the claim's session")
+    return int(number), secret
+
+
+def hidden(text: str, around: Mapping[str, str] = os.environ) -> str:
+    """Return what a session says without the values of its secrets: it gets into the log, and into prompts."""
+    return Secrets(around.items(), around.get("LIFEFOLD_REDACT", "").split()).hidden(text) if session() else text

@@ -1,0 +1,61 @@
+"""Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
+
+from typing import Any, Final, TypeGuard
+
+import msgspec
+
+from lifefold.core.kernel import Event
+from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine.interpreter import ActivityHandler
+from lifefold.interpreters.fleet.values import as_table
+from lifefold.interpreters.run.redaction import Secrets
+
+
+def quoting(interpreter: Interpreter, secrets: Secrets) -> Interpreter:
+    """Return an interpreter that does the same, and reports no value of a secret."""
+    activities = {kind: _quoting(handler, secrets) for kind, handler in interpreter.activities.items()}
+    return Interpreter(interpreter.effects, activities)
+
+
+def _quoting(handler: ActivityHandler, secrets: Secrets) -> ActivityHandler:
+    async def handle(activity: Any, ongoing: Ongoing) -> None:
+        await handler(activity, _Reporting(ongoing, secrets))
+
+    return handle
+
+
+class _Reporting(Ongoing):
+    """An activity as it is, but for what is reported."""
+
+    __slots__ = ("_of", "_secrets")
+
+    def __init__(self, of: Ongoing, secrets: Secrets) -> None:
+        # What any activity has is asked of the other one: ``ending`` changes while a handler runs.
+        self._of: Final = of
+        self._secrets: Final = secrets
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+    async def report(self, event: Event) -> bool:
+        """Report an event without secrets."""
+        return await self._of.report(without(event, self._secrets))
+
+
+def without(value: Any, secrets: Secrets) -> Any:
+    """Return a value, and everything in it, with names in place of the values of secrets; itself if it has none."""
+    if isinstance(value, str) and type(value) is str:
+        return secrets.hidden(value)
+    if _is_tuple(value):
+        return tuple(without(each, secrets) for each in value)
+    if (table := as_table(value)) is not None:
+        return {key: without(each, secrets) for key, each in table.items()}
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        hidden = {name: without(each, secrets) for name, each in fields.items()}
+        return value if hidden == fields else msgspec.structs.replace(value, **hidden)
+    return value
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple)

@@ -1,0 +1,63 @@
+"""Who may read what a run leaves: its user alone, unless that user opens it."""
+
+import os
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Generator[Ground]:
+    """A place for runs under a umask that forbids nothing."""
+    before = os.umask(0)
+    try:
+        made = Ground(tmp_path)
+        yield made
+        made.kill_all()
+    finally:
+        os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """The permissions of everything that lifefold itself has written in a folder."""
+    found = {path: path.lstat() for path in folder.rglob("*") if "worktrees" not in path.parts}
+    return {
+        str(path.relative_to(folder)): stat.S_IMODE(of.st_mode)
+        for path, of in found.items()
+        if not stat.S_ISLNK(of.st_mode) and path.name != ".gitignore"
+    }
+
+
+def test_all_that_a_run_leaves_is_for_its_user_alone(ground: Ground) -> None:
+    """The log and what is beside it, sessions, prompts, outputs, verifications: whatever the umask."""
+    ground.prepare("crash-1")
+    with ground.running() as run:
+        run.until("SessionStarted")
+        beside = modes(ground.log.parent)
+        run.rest()
+    assert {"ground.db", "ground.db-wal", "ground.db-shm", "ground.db.lock", "ground.db.files"} <= beside.keys()
+    assert stat.S_IMODE(ground.log.parent.stat().st_mode) == 0o700
+    found = beside | modes(ground.log.parent)
+    assert {name: oct(mode) for name, mode in found.items() if mode & 0o077} == {}
+    assert any(name.endswith("output.log") for name in found)
+    assert any(name.endswith("prompt.txt") for name in found)
+
+
+def test_what_its_user_opens_stays_open_and_all_others_are_warned_of(ground: Ground) -> None:
+    """An operator may share a log with a group; a log that every user may read is told of at each run."""
+    ground.prepare("plain-1")
+    assert "may read it" not in ground.call("run", str(ground.fleet), "--no-live").stderr
+    lock = ground.log.with_name("ground.db.lock")
+    ground.log.parent.chmod(0o770)
+    ground.log.chmod(0o660)
+    assert "may read it" not in ground.call("run", str(ground.fleet), "--no-live").stderr
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (ground.log, lock)] == [0o660, 0o640]
+    ground.log.parent.chmod(0o755)
+    ground.log.chmod(0o644)
+    last = ground.call("run", str(ground.fleet), "--no-live").stderr
+    assert f"warning: {ground.log}: every user of this machine may read it" in last
+    assert stat.S_IMODE(ground.log.stat().st_mode) == 0o644
