@@ -4,12 +4,14 @@ from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
 
 __all__ = [
     "Clock",
     "Decision",
     "Engine",
+    "EngineMisuseError",
     "Interpreter",
     "Ledger",
     "LogMismatchError",

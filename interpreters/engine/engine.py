@@ -37,6 +37,7 @@ from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.engine.ledger import Decision, Ledger
+from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import Batch, EventStore, Post
 
@@ -45,6 +46,8 @@ BATCH_LIMIT: Final = 1_000
 
 POLL_MS: Final = 100
 """How often posts of operators are looked for."""
+
+Work = Callable[[], Coroutine[Any, Any, None]]
 
 Observer = Callable[[str, Reaction | Refusal], None]
 """Called after each input is durably taken, or refused: ``(aggregate, what came of it)``."""
@@ -75,7 +78,11 @@ class Input:
 
 
 class Engine:
-    """Runs one system on one store, once: ``load``, ``resume``, ``run``; meanwhile ``send`` gives it inputs."""
+    """Runs one system on one store, once. ``offer`` and ``send`` give it inputs, before ``run`` and meanwhile.
+
+    ``run`` loads the log and goes on where it ends. ``load`` and ``resume`` do the two steps before it, for a caller
+    that looks at ``aggregates`` in between. An engine used in the wrong order raises ``EngineMisuseError``.
+    """
 
     def __init__(
         self,
@@ -96,8 +103,9 @@ class Engine:
         self._inputs: Final[deque[Input]] = deque()
         self._arrived = anyio.Event()
         self._awaited: Final[set[Input]] = set()
-        self._stopped = False
-        self._timers: Final = Timers(self.clock, self.offer)
+        self._stage = Stage.NEW
+        self._spawned: Final[list[Work]] = []
+        self._timers: Final = Timers(self.clock, self._report)
         self._activities: Final[dict[tuple[str, str, str, int], LiveActivity]] = {}
         self._returned: Final[set[tuple[str, str, str, int]]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
@@ -110,8 +118,19 @@ class Engine:
         """The present state of every aggregate. Read it, do not write it."""
         return self.ledger.aggregates
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether ``run`` is over: the engine takes no more inputs."""
+        return self._stage is Stage.ENDED
+
     async def load(self) -> None:
-        """Fold the log. Raises ``LogMismatchError`` if it does not fit the rules, or is damaged."""
+        """Fold the log; a second call changes nothing.
+
+        Raises ``LogMismatchError`` if the log does not fit the rules, or is damaged.
+        """
+        if self._stage is not Stage.NEW:
+            return
+        self._stage = Stage.LOADING
         performed = self._performed = dict(await self._store.performed())
         for decision in self.ledger.fold(await self._store.read()):
             stream, version = decision.entry.stream, decision.entry.version
@@ -125,27 +144,46 @@ class Engine:
                     self._queue(stream).put(asked, Occasion(decision.reaction.aggregate, asked.entity, version, index))
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
+        self._stage = Stage.LOADED
 
     def resume(self) -> None:
-        """Go on where the log ends: ask again for everything that should be going on or may not have been done."""
+        """Go on where the log ends: ask again for everything that should be going on or may not have been done.
+
+        A second call changes nothing. It needs a log that is loaded, or raises ``EngineMisuseError``.
+        """
+        must_be("resume", self._stage, Stage.LOADED, Stage.RESUMED, Stage.RUNNING)
+        if self._stage is not Stage.LOADED:
+            return
+        self._stage = Stage.RESUMED
+        offered = list(self._inputs)
+        self._inputs.clear()  # before what was offered: an input that is taken now begins what Recovered begins again
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
         for name in self.aggregates:
-            self.offer(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
+            self._report(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
         for (sender, _, _), tell in self._untold.items():  # after Recovered, or what they begin would begin twice
             self._tell(sender, tell)
         self._untold.clear()
+        self._inputs.extend(offered)
 
     def offer(self, aggregate: str, envelope: Envelope) -> None:
-        """Give the engine an input without waiting for what comes of it."""
-        self._put(Input(aggregate, envelope))
+        """Give the engine an input without waiting for what comes of it; the engine's clock says when it came.
+
+        Raises ``EngineMisuseError`` when the engine has ended: the input would be lost.
+        """
+        must_be("offer", self._stage, *Stage.before_the_end())
+        self._report(aggregate, self._stamped(envelope))
 
     async def send(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
-        """Give the engine an input; return what came of it, once that is durable.
+        """Give the engine an input; return what came of it, once that is durable. The engine says when it came.
 
         If the engine stops before that is known, the answer is a refusal of the kind ``stopped``.
         """
+        return await self.answered(aggregate, self._stamped(envelope))
+
+    async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
+        """Take an input that has the time at which it came about, and return what came of it, as ``send`` does."""
         given = Input(aggregate, envelope, awaited=True)
-        if self._stopped:
+        if self.has_ended:
             return _abandoned(envelope)
         self._awaited.add(given)
         self._put(given)
@@ -157,25 +195,49 @@ class Engine:
         assert given.outcome is not None  # noqa: S101 - set before done
         return given.outcome
 
-    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do something beside the work, for as long as the engine runs."""
-        assert self._tasks is not None  # noqa: S101 - there is nothing to do it beside before run
-        self._tasks.start_soon(work)
+    def spawn(self, work: Work) -> None:
+        """Do something beside the work, for as long as the engine runs; before ``run``, as soon as it does.
+
+        Raises ``EngineMisuseError`` when the engine has ended.
+        """
+        must_be("spawn", self._stage, *Stage.before_the_end())
+        if self._tasks is None:
+            self._spawned.append(work)
+        else:
+            self._tasks.start_soon(work)
 
     def wake(self) -> None:
         """Have ``until`` looked at again although no input has come."""
         self._arrived.set()
+
+    def _stamped(self, envelope: Envelope) -> Envelope:
+        """Return an input from outside as one of now: a time of the sender's would move deadlines."""
+        return replace(envelope, at_ms=self.clock.now_ms())
+
+    def _report(self, aggregate: str, envelope: Envelope) -> None:
+        """Take an input of the engine's own, which has the time at which it came about."""
+        self._put(Input(aggregate, envelope))
 
     def _put(self, given: Input) -> None:
         self._inputs.append(given)
         self._arrived.set()
 
     async def run(self, until: Callable[["Engine"], bool]) -> None:
-        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once."""
+        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once.
+
+        The log is loaded and resumed first, if it was not. An engine runs once; a second call raises
+        ``EngineMisuseError``. Raises ``LogMismatchError`` as ``load`` does.
+        """
+        must_be("run", self._stage, Stage.NEW, Stage.LOADED, Stage.RESUMED)
+        await self.load()
+        self.resume()
+        self._stage = Stage.RUNNING
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             for queue in self._queues.values():
                 tasks.start_soon(queue.run)
+            for work in self._spawned:
+                tasks.start_soon(work)
             tasks.start_soon(self._timers.run)
             tasks.start_soon(self._watch_posts)
             try:
@@ -187,7 +249,7 @@ class Engine:
 
     def _abandon(self) -> None:
         """Let nobody wait for an answer that will not come: a handler that is shielded would wait for ever."""
-        self._stopped = True
+        self._stage = Stage.ENDED
         for given in self._awaited:
             given.settle(_abandoned(given.envelope))
 
@@ -241,7 +303,7 @@ class Engine:
         envelope = Envelope(
             tell.entity, tell.event, self.clock.now_ms(), actor=sender, sender=sender, ordinal=tell.ordinal
         )
-        self.offer(tell.aggregate, envelope)
+        self._report(tell.aggregate, envelope)
 
     def _begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
         ongoing = LiveActivity(self, begin, occasion, leftover=leftover)
@@ -261,7 +323,7 @@ class Engine:
             self._begin(ongoing.begin, ongoing.occasion, leftover=True)
         elif ongoing.ending:
             self._confirm(*key)
-        elif not ongoing.over and not self._stopped:
+        elif not ongoing.over and not self.has_ended:
             self._returned.add(key)
             aggregate, ref, slot, generation = key
             part = self.aggregates[aggregate].entities[ref].find(slot)
@@ -283,7 +345,7 @@ class Engine:
             self._begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, leftover=True)
 
     def _confirm(self, aggregate: str, ref: str, slot: str, generation: int) -> None:
-        self.offer(aggregate, Envelope(ref, Ended(slot, generation), self.clock.now_ms(), "engine"))
+        self._report(aggregate, Envelope(ref, Ended(slot, generation), self.clock.now_ms(), "engine"))
 
     def _queue(self, aggregate: str) -> "EffectQueue":
         queue = self._queues.get(aggregate)
@@ -360,6 +422,6 @@ class LiveActivity(Ongoing):
         last = machine is not None and type(event) in machine.last[self.begin.slot]
         taken = False
         with anyio.CancelScope(shield=last):
-            taken = isinstance(await self._engine.send(name, envelope), Reaction)
+            taken = isinstance(await self._engine.answered(name, envelope), Reaction)
         self.over = self.over or (taken and last)
         return taken

@@ -208,8 +208,10 @@ class Runner:
     def leave(self) -> bool:
         """Ask the runner to leave; a second time, to leave at once.
 
-        Return whether that counted: a repetition within ``REPEAT_MS`` does not.
+        Return whether that counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
         """
+        if self.engine.has_ended:
+            return False
         now_ms = self.engine.clock.now_ms()
         if self.leaving and now_ms - self._asked_ms < REPEAT_MS:
             return False
