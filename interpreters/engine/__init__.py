@@ -1,8 +1,9 @@
 """Run: performs what the reducers ask for, durably, on anyio."""
 
+from lifefold.interpreters.engine.activities import UnfinishedActivityError
 from lifefold.interpreters.engine.clock import Clock, WallClock
-from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, handles
+from lifefold.interpreters.engine.engine import Engine, Observer
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, Unreached, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
@@ -20,6 +21,7 @@ __all__ = [
     "Occasion",
     "Ongoing",
     "UnfinishedActivityError",
+    "Unreached",
     "WallClock",
     "handles",
 ]

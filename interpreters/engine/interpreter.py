@@ -57,18 +57,34 @@ class Occasion(msgspec.Struct, frozen=True, gc=False):
         return self.within.entities[self.ref]
 
 
+class Unreached(Exception):
+    """An effect has not reached the activity that it concerns, because no handler attends to it.
+
+    A handler of an effect raises it. The effect is then not performed: the engine calls the handler again when a
+    handler of such an activity attends to it. If there is none that could, nothing is there to be reached, and the
+    effect is over. An engine that stops meanwhile leaves the effect to the next one.
+    """
+
+    def __init__(self, activity: type[Activity], why: str = "") -> None:
+        """Say of which type the activity is that the effect concerns."""
+        super().__init__(why or f"no handler attends to {activity.__name__}")
+        self.activity: Final = activity
+
+
 class Ongoing(ABC):
     """An activity as its handler sees it."""
 
-    __slots__ = ("begin", "ending", "leftover", "occasion")
+    __slots__ = ("attended", "begin", "ending", "leftover", "occasion")
 
     def __init__(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
         """Take what began.
 
         ``occasion`` is where it comes from. ``leftover`` is whether all that is wanted is its end: end what a crash may
         have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
-        cancelled while it has not may leave its work to whoever takes the activity up after the engine.
+        cancelled while it has not may leave its work to whoever takes the activity up after the engine. ``attended`` is
+        whether effects that concern the activity reach it.
         """
+        self.attended = False
         self.begin: Final = begin
         self.occasion: Final = occasion
         self.leftover: Final = leftover
@@ -83,6 +99,13 @@ class Ongoing(ABC):
     def resumed(self) -> bool:
         """Whether something of it may be there already, from before a crash."""
         return self.begin.resumed
+
+    def attend(self) -> None:
+        """Say that what is asked of this activity reaches it from now on; effects that were ``Unreached`` come again.
+
+        A handler that has reported anything attends to its activity, too.
+        """
+        self.attended = True
 
     @abstractmethod
     async def report(self, event: Event) -> bool:
