@@ -3,12 +3,15 @@
 from lifefold.interpreters.engine.activities import UnfinishedActivityError
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.engine import Engine, Observer
+from lifefold.interpreters.engine.failures import SKIP, STOP, OnError, Then
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, Unreached, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
 
 __all__ = [
+    "SKIP",
+    "STOP",
     "Clock",
     "Decision",
     "Engine",
@@ -19,7 +22,9 @@ __all__ = [
     "MissingHandlersError",
     "Observer",
     "Occasion",
+    "OnError",
     "Ongoing",
+    "Then",
     "UnfinishedActivityError",
     "Unreached",
     "WallClock",

@@ -1,14 +1,16 @@
 """The activities of an engine: their handlers, which of them attend to their work, and how they come to an end."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import anyio
 
-from lifefold.core.kernel import Ended, Envelope, Event, Phase, Reaction
+from lifefold.core.kernel import Ended, Envelope, Event, HandlerFailed, Phase, Reaction, replace
 from lifefold.effects import Activity, Begin, End
+from lifefold.interpreters.engine.failures import Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine.retrying import Handled, take_note
 
 Notice = Callable[[], None]
 """Is called when something may have changed."""
@@ -41,11 +43,12 @@ class Activities:
 
     def begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
         """Call the handler of an activity; with ``leftover`` only for its end."""
-        ongoing = LiveActivity(self._host, begin, occasion, self.tell_change, leftover=leftover)
         key = Key(occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        self._handled[key] = ongoing
-        handler = self._interpreter.activities[type(begin.activity)]
-        self._host.beside(self._live, key, ongoing, handler(begin.activity, ongoing))
+        ongoing = self._handled[key] = self._ongoing(begin, occasion, leftover=leftover)
+        self._host.beside(self._live, key, ongoing)
+
+    def _ongoing(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> "LiveActivity":
+        return LiveActivity(self._host, begin, occasion, self.tell_change, leftover=leftover)
 
     def end(self, end: End, occasion: Occasion) -> None:
         """End an activity: cancel its handler, or, after a crash, have one end what may be left of it."""
@@ -72,27 +75,74 @@ class Activities:
         self.changed.set()
         self.changed = anyio.Event()
 
-    async def _live(self, key: Key, ongoing: "LiveActivity", work: Awaitable[None]) -> None:
+    async def _live(self, key: Key, ongoing: "LiveActivity") -> None:
         """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
-        with ongoing.scope:
-            await work
+        error = await self._attempt(key, ongoing)
+        while error is not None:
+            again = self._ongoing(replace(ongoing.begin, resumed=True), ongoing.occasion, leftover=ongoing.ending)
+            self._handled[key] = again
+            then: Then | None = None
+            with again.scope:
+                then = await self._fail(key, again, error)
+            if then is not None:
+                self._give_up(key, again, then)
+                return
+            # Its end may have been asked for in the pause; then all that is wanted of the handler is that.
+            ongoing = self._handled[key] = self._ongoing(again.begin, again.occasion, leftover=again.ending)
+            error = await self._attempt(key, ongoing)
         del self._handled[key]
         if ongoing.ending and ongoing.resumed and not ongoing.leftover:
             # It may have been cancelled before it found what an earlier runner has left.
             self.begin(ongoing.begin, ongoing.occasion, leftover=True)
         elif ongoing.ending:
             self._confirm(key)
-        elif not ongoing.over and not self._host.has_ended:
+        elif not ongoing.over:
             self._returned.add(key)
-            self._must_be_over(key)
         self.tell_change()
 
-    def _must_be_over(self, key: Key) -> None:
+    async def _attempt(self, key: Key, ongoing: "LiveActivity") -> Exception | None:
+        """Call the handler; return what it raises, or that it has returned too early. A store's error is raised."""
+        handler = self._interpreter.activities[type(ongoing.begin.activity)]
+        try:
+            with ongoing.scope:
+                await handler(ongoing.begin.activity, ongoing)
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            return error
+        if ongoing.ending or ongoing.over or self._host.has_ended or not self._is_live(key):
+            return None
+        where = f"{key.aggregate}, {key.ref}"
+        message = f"{where}: the handler of {key.slot} returned, but none of what it reported ends it"
+        return UnfinishedActivityError(message)
+
+    def _is_live(self, key: Key) -> bool:
         part = self._host.ledger.aggregates[key.aggregate].entities[key.ref].find(key.slot)
-        if part is not None and part.generation == key.generation:
-            where = f"{key.aggregate}, {key.ref}"
-            message = f"{where}: the handler of {key.slot} returned, but none of what it reported ends it"
-            raise UnfinishedActivityError(message)
+        return part is not None and part.generation == key.generation
+
+    async def _fail(self, key: Key, ongoing: "LiveActivity", error: Exception) -> Then | None:
+        """See what is done about a handler that has raised; return None if it is tried again."""
+        kind = type(ongoing.begin.activity)
+        policy = self._host.failures.policy(self._interpreter.on_error, kind)
+        meant = HandlerFailed(kind.__name__, 0, "", "", slot=key.slot, generation=key.generation)
+        then = await take_note(self._host, Handled(key.aggregate, key.ref, meant), error, policy)
+        if then is Then.STOP:
+            raise error
+        if then is Then.REPORT and policy.report is not None:
+            await ongoing.report(policy.report(ongoing.begin.activity, error))
+        return then
+
+    def _give_up(self, key: Key, ongoing: "LiveActivity", then: Then) -> None:
+        """Leave an activity whose handler has failed for the last time.
+
+        Something of it may be left, so that its end is not confirmed by that, unless this was declared to be skipped.
+        """
+        del self._handled[key]
+        if ongoing.ending and not ongoing.leftover:
+            self.begin(ongoing.begin, ongoing.occasion, leftover=True)
+        elif ongoing.ending and then is Then.SKIP:
+            self._confirm(key)
+        self.tell_change()
 
     def _confirm(self, key: Key) -> None:
         ended = Ended(key.slot, key.generation)

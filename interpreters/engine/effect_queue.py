@@ -1,19 +1,25 @@
 """The effects of one aggregate, performed one after the other, and how far that has come."""
 
 from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 
-from lifefold.core.kernel import Asked
+from lifefold.core.kernel import Asked, Envelope, HandlerFailed
 from lifefold.interpreters.engine.activities import Activities
+from lifefold.interpreters.engine.failures import OnError, Then, is_failure
+from lifefold.interpreters.engine.inputs import Host
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Unreached
+from lifefold.interpreters.engine.retrying import Handled, take_note
 
 
 class EffectQueue:
     """Performs the effects of one aggregate, one after the other."""
 
-    def __init__(self, interpreter: Interpreter, activities: Activities) -> None:
+    def __init__(self, host: Host, interpreter: Interpreter, activities: Activities) -> None:
         """Begin empty. The activities are those that effects may concern."""
+        self._host = host
         self._interpreter = interpreter
         self._activities = activities
         self._waiting: deque[tuple[Asked, Occasion]] = deque()
@@ -58,15 +64,38 @@ class EffectQueue:
         """Perform an effect, when it can be; tell whether nothing is left of it to be done."""
         while True:
             changed = self._activities.changed
+            wait: Callable[[], Awaitable[object]]
             try:
                 await self._interpreter.effects[type(asked.effect)](asked.effect, occasion)
             except Unreached as unreached:
                 if not self._activities.may_come_to_attend(occasion.within.name, unreached.activity):
                     return True
+                wait = changed.wait
+            except Exception as error:
+                if not is_failure(error) or (self._policy(asked).then is Then.STOP and not self._may_wait):
+                    raise
+                wait = partial(self._fail, asked, occasion, error)
             else:
                 return True
+            is_over = False
             with anyio.CancelScope() as self._wait:
                 if self._may_wait:
-                    await changed.wait()
-            if not self._may_wait:
-                return False
+                    is_over = await wait() is True
+            if is_over or not self._may_wait:
+                return is_over
+
+    def _policy(self, asked: Asked) -> OnError:
+        return self._host.failures.policy(self._interpreter.on_error, type(asked.effect))
+
+    async def _fail(self, asked: Asked, occasion: Occasion, error: Exception) -> bool:
+        """See what is done about a handler that has raised; tell whether nothing is left to be done."""
+        host, effect, (name, version, index) = self._host, asked.effect, occasion.identity
+        policy = self._policy(asked)
+        meant = HandlerFailed(type(effect).__name__, 0, "", "", version, index)
+        then = await take_note(host, Handled(name, asked.entity, meant), error, policy)
+        if then is Then.STOP:
+            raise error
+        if then is Then.REPORT and policy.report is not None:
+            event = policy.report(effect, error)
+            await host.answered(name, Envelope(asked.entity, event, host.clock.now_ms(), "engine"))
+        return then is not None

@@ -12,7 +12,7 @@ performed again.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Final
 
 import anyio
@@ -21,6 +21,8 @@ from anyio.abc import TaskGroup
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
+    DecisionError,
+    EntityQuarantined,
     Envelope,
     Reaction,
     Recovered,
@@ -33,10 +35,12 @@ from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
+from lifefold.interpreters.engine.failures import OnError
 from lifefold.interpreters.engine.inputs import Input, abandoned
 from lifefold.interpreters.engine.interpreter import Interpreter, Occasion
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.misuse import Stage, must_be
+from lifefold.interpreters.engine.retrying import Failures
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import Batch, EventStore, Post
 
@@ -59,7 +63,7 @@ class Engine:
     that looks at ``aggregates`` in between. An engine used in the wrong order raises ``EngineMisuseError``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of an engine, each with its name
         self,
         system: System,
         store: EventStore,
@@ -67,8 +71,13 @@ class Engine:
         *,
         clock: Clock | None = None,
         observer: Observer | None = None,
+        on_error: OnError | None = None,
     ) -> None:
-        """Put the parts together. Raises ``MissingHandlersError`` if the interpreter cannot serve the system."""
+        """Put the parts together; ``on_error`` is for handlers for which nothing else is declared.
+
+        Raises ``MissingHandlersError`` if the interpreter cannot serve the system.
+        """
+        self.failures: Final = Failures(on_error or OnError())
         interpreter.must_serve(system)
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
@@ -96,6 +105,11 @@ class Engine:
         return self.ledger.aggregates
 
     @property
+    def quarantined(self) -> dict[tuple[str, str], str]:
+        """Which entities take nothing more until they are released: aggregate and reference, with the reason."""
+        return {(name, ref): why for name, each in self.aggregates.items() for ref, why in each.quarantined.items()}
+
+    @property
     def has_ended(self) -> bool:
         """Whether ``run`` is over: the engine takes no more inputs."""
         return self._stage is Stage.ENDED
@@ -120,6 +134,7 @@ class Engine:
                 ):
                     occasion = Occasion(decision.reaction.aggregate, asked.entity, version, index)
                     self._owed.append((stream, asked, occasion))
+            self.failures.note(stream, decision.envelope)
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
         self._stage = Stage.LOADED
@@ -245,7 +260,7 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            decided = [(given, self._decision(given)) for given in batch]
+            decided = [each for given in batch for each in self._decisions(given)]
             entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
             answers = {given.post: _answer(decision) for given, decision in decided if given.post}
             performed = self._take_performed()
@@ -254,12 +269,29 @@ class Engine:
             for given, decision in decided:
                 self._release(given, decision)
 
-    def _decision(self, given: Input) -> Decision | Refusal:
-        return self.ledger.decide(given.aggregate, given.envelope)
+    def _decisions(self, given: Input) -> Iterator[tuple[Input, Decision | Refusal]]:
+        """Decide on an input. Of one that has no sender to be told, the entity that raises is quarantined first."""
+        while True:
+            try:
+                decision = self.ledger.decide(given.aggregate, given.envelope)
+            except DecisionError as failed:
+                yield self._quarantine(given, failed)
+            else:
+                yield given, decision
+                return
+
+    def _quarantine(self, given: Input, failed: DecisionError) -> tuple[Input, Decision]:
+        """Quarantine an entity of which rules have raised. Raises ``DecisionError`` if that is of no avail."""
+        envelope = Envelope(failed.entity, EntityQuarantined(str(failed)), given.envelope.at_ms, "engine")
+        decision = self.ledger.decide(given.aggregate, envelope)
+        if isinstance(decision, Refusal):
+            raise failed
+        return Input(given.aggregate, envelope), decision
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
         """Let a durable decision have its effects."""
         outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
+        self.failures.note(given.aggregate, given.envelope)
         if isinstance(decision, Decision):
             for index, asked in enumerate(decision.reaction.effects):
                 self._perform(decision, index, asked)
@@ -307,7 +339,7 @@ class Engine:
     def _queue(self, aggregate: str) -> "EffectQueue":
         queue = self._queues.get(aggregate)
         if queue is None:
-            queue = self._queues[aggregate] = EffectQueue(self._interpreter, self._activities)
+            queue = self._queues[aggregate] = EffectQueue(self, self._interpreter, self._activities)
             if self._tasks is not None:
                 self._tasks.start_soon(queue.run)
         return queue

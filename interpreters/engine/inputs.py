@@ -1,13 +1,16 @@
 """An engine's inputs on their way, and the engine as those see it that give it inputs."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
 from lifefold.core.kernel import Envelope, Reaction, Refusal
 from lifefold.interpreters.engine.clock import Clock
 from lifefold.interpreters.engine.ledger import Ledger
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.engine.retrying import Failures
 
 
 class Input:
@@ -46,6 +49,11 @@ class Host(Protocol):
     @property
     def ledger(self) -> Ledger:
         """Its aggregates."""
+        ...
+
+    @property
+    def failures(self) -> "Failures":
+        """How often handlers have failed, as the log has it."""
         ...
 
     @property

@@ -34,7 +34,7 @@ from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Re
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
-from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
+from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
@@ -79,7 +79,7 @@ class Runner:
         self._workplace: Final = handlers.workplace
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
-        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe)
+        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
 
     @classmethod

@@ -96,13 +96,17 @@ class Chance:
 
     def strikes(self, fault: str, *name: str | int) -> bool:
         """Tell whether a fault happens on this occasion."""
-        rate = self.rates[fault]
-        if rate and fault in ACTED and self.choices.is_drawn:
-            rate = min(rate * self.share(fault, name[2]), MOST)
-        if not rate or not self.choices.way((fault, *name), 2, rate):
+        if not self.may_strike(fault, *name):
             return False
         self.struck[fault] += 1
         return True
+
+    def may_strike(self, fault: str, *name: str | int) -> bool:
+        """Tell whether a fault is to happen on this occasion, if nothing keeps it from it; it is not counted."""
+        rate = self.rates[fault]
+        if rate and fault in ACTED and self.choices.is_drawn:
+            rate = min(rate * self.share(fault, name[2]), MOST)
+        return bool(rate) and bool(self.choices.way((fault, *name), 2, rate))
 
     def share(self, *what: str | int) -> int:
         """Return how many times as often as usual something is in this run, drawn when it is first asked for."""

@@ -260,7 +260,7 @@ class Runner:
     def _wait(self) -> None:
         """Wait for whatever comes next, and maybe die meanwhile, when nothing has come until the next timer is due."""
         next_ms, place = self._timers.next_ms(), self._commits
-        if next_ms is None or next_ms <= self.clock_ms or not self._strikes(_WAITING, place):
+        if next_ms is None or next_ms <= self.clock_ms or not self._chance.may_strike(_WAITING, place, self.life):
             return
         parts = 1 + self._chance.choices.any_way((_WAITING, "how long", place, self.life), _PARTS)
         after_ms = (next_ms - self.clock_ms) * parts // (_PARTS + 1)
@@ -268,6 +268,7 @@ class Runner:
 
     def _die_waiting(self, life: int, place: int) -> None:
         if life == self.life and place == self._commits:
+            self._chance.struck[_WAITING] += 1
             self.die(_WAITING)
 
     def _record(self, given: Given, reaction: Reaction) -> None:

@@ -172,7 +172,7 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     assert crashes["said"] == told["said"]["crashes"]
     assert (crashes["begun"], crashes["inputs"], crashes["crashes"], crashes["truncated"]) == (3, 2, 1, "")
     assert crashes["moments"] > 100
-    assert [each["outcome"] for each in told["promises"] if each["owner"] == "crashes"] == ["holds"] * 4
+    assert [each["outcome"] for each in told["promises"] if each["owner"] == "crashes"] == ["holds"] * 6
 
 
 BAD: dict[tuple[str, ...], str] = {
