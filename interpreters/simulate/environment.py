@@ -87,26 +87,25 @@ class Chance:
         self.rates: Final = dict(rates)
         self.struck: Final[Counter[str]] = Counter()
         """How often each fault has happened."""
+        self.is_calm = False
+        """Whether nothing goes wrong any more."""
         self._shares: Final[dict[Name, int]] = {}
 
     def calm(self) -> None:
         """Let nothing go wrong any more."""
+        self.is_calm = True
         self.choices.calm()
         self.rates.update(dict.fromkeys(self.rates, 0.0))
 
     def strikes(self, fault: str, *name: str | int) -> bool:
         """Tell whether a fault happens on this occasion."""
-        if not self.may_strike(fault, *name):
-            return False
-        self.struck[fault] += 1
-        return True
-
-    def may_strike(self, fault: str, *name: str | int) -> bool:
-        """Tell whether a fault is to happen on this occasion, if nothing keeps it from it; it is not counted."""
         rate = self.rates[fault]
         if rate and fault in ACTED and self.choices.is_drawn:
             rate = min(rate * self.share(fault, name[2]), MOST)
-        return bool(rate) and bool(self.choices.way((fault, *name), 2, rate))
+        if not rate or not self.choices.way((fault, *name), 2, rate):
+            return False
+        self.struck[fault] += 1
+        return True
 
     def share(self, *what: str | int) -> int:
         """Return how many times as often as usual something is in this run, drawn when it is first asked for."""

@@ -258,17 +258,14 @@ class Runner:
             self._wait()
 
     def _wait(self) -> None:
-        """Wait for whatever comes next, and maybe die meanwhile, when nothing has come until the next timer is due."""
-        next_ms, place = self._timers.next_ms(), self._commits
-        if next_ms is None or next_ms <= self.clock_ms or not self._chance.may_strike(_WAITING, place, self.life):
-            return
-        parts = 1 + self._chance.choices.any_way((_WAITING, "how long", place, self.life), _PARTS)
-        after_ms = (next_ms - self.clock_ms) * parts // (_PARTS + 1)
-        self._agenda.at(self._agenda.now_ms + after_ms, self._die_waiting, self.life, place)
+        """Wait for what comes next; maybe die half-way to the next timer, if nothing has come until then."""
+        next_ms = self._timers.next_ms()
+        if next_ms is not None and next_ms > self.clock_ms and not self._chance.is_calm:
+            half_ms = (next_ms - self.clock_ms) // 2
+            self._agenda.at(self._agenda.now_ms + half_ms, self._may_die_waiting, self.life, self._commits)
 
-    def _die_waiting(self, life: int, place: int) -> None:
-        if life == self.life and place == self._commits:
-            self._chance.struck[_WAITING] += 1
+    def _may_die_waiting(self, life: int, commits: int) -> None:
+        if life == self.life and commits == self._commits and self._strikes(_WAITING, commits):
             self.die(_WAITING)
 
     def _record(self, given: Given, reaction: Reaction) -> None:
@@ -344,6 +341,4 @@ _DERIVED: Final = (Begin, CancelTimer, End, StartTimer)
 _BEFORE: Final = ("killed when decided", "store refuses", "torn write", "disk full")
 """What keeps a decision from being on record."""
 _WAITING: Final = "killed when waiting"
-_PARTS: Final = 7
-"""At how many moments of the time until a timer is due a runner may die."""
 _FULL_MS: Final = (1_000, 3_600_000)
