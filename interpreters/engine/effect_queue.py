@@ -62,7 +62,7 @@ class EffectQueue:
 
     async def _is_over(self, asked: Asked, occasion: Occasion) -> bool:
         """Perform an effect, when it can be; tell whether nothing is left of it to be done."""
-        while True:
+        while not self._host.failures.is_given_up(_handled(asked, occasion)):
             changed = self._activities.changed
             wait: Callable[[], Awaitable[object]]
             try:
@@ -83,19 +83,25 @@ class EffectQueue:
                     is_over = await wait() is True
             if is_over or not self._may_wait:
                 return is_over
+        return True
 
     def _policy(self, asked: Asked) -> OnError:
         return self._host.failures.policy(self._interpreter.on_error, type(asked.effect))
 
     async def _fail(self, asked: Asked, occasion: Occasion, error: Exception) -> bool:
         """See what is done about a handler that has raised; tell whether nothing is left to be done."""
-        host, effect, (name, version, index) = self._host, asked.effect, occasion.identity
+        host, effect, handled = self._host, asked.effect, _handled(asked, occasion)
         policy = self._policy(asked)
-        meant = HandlerFailed(type(effect).__name__, 0, "", "", version, index)
-        then = await take_note(host, Handled(name, asked.entity, meant), error, policy)
+        then = await take_note(host, handled, error, policy)
         if then is Then.STOP:
             raise error
         if then is Then.REPORT and policy.report is not None:
             event = policy.report(effect, error)
-            await host.answered(name, Envelope(asked.entity, event, host.clock.now_ms(), "engine"))
+            await host.answered(handled.aggregate, Envelope(asked.entity, event, host.clock.now_ms(), "engine"))
         return then is not None
+
+
+def _handled(asked: Asked, occasion: Occasion) -> Handled:
+    """Return what a failure of the handler is known by."""
+    name, version, index = occasion.identity
+    return Handled(name, asked.entity, HandlerFailed(type(asked.effect).__name__, 0, "", "", version, index))

@@ -28,17 +28,23 @@ class Failures:
     def __init__(self, otherwise: OnError) -> None:
         """Take the policy for handlers for which none is declared."""
         self._otherwise: Final = otherwise
-        self._attempts: Final[dict[tuple[str, str, int, int, str, int], int]] = {}
+        self._last: Final[dict[tuple[str, str, int, int, str, int], HandlerFailed]] = {}
 
     def note(self, aggregate: str, envelope: Envelope) -> None:
         """Take in an entry of the log."""
         if isinstance(envelope.event, HandlerFailed):
             handled = Handled(aggregate, envelope.entity, envelope.event)
-            self._attempts[handled.key] = envelope.event.attempt
+            self._last[handled.key] = envelope.event
 
     def attempts(self, handled: Handled) -> int:
         """Return how often the same was tried in vain."""
-        return self._attempts.get(handled.key, 0)
+        last = self._last.get(handled.key)
+        return 0 if last is None else last.attempt
+
+    def is_given_up(self, handled: Handled) -> bool:
+        """Tell whether it is on record that the same is not tried any more."""
+        last = self._last.get(handled.key)
+        return last is not None and last.then in {Then.QUARANTINE, Then.SKIP}
 
     def policy(self, declared: Mapping[type, OnError], kind: type) -> OnError:
         """Return what is to be done about a handler of a type that raises."""
@@ -56,10 +62,10 @@ async def take_note(host: Host, handled: Handled, error: Exception, policy: OnEr
     if then is Then.STOP:
         return then
     failed = replace(meant, attempt=attempt, error=said(error), then="retry" if then is None else str(then))
+    if then is Then.QUARANTINE:  # before the last failure is on record, or a crash between the two would lose it
+        reason = f"the handler of {meant.handler} has failed {attempt} times: {failed.error}"
+        await host.answered(name, Envelope(ref, EntityQuarantined(reason), host.clock.now_ms(), "engine"))
     await host.answered(name, Envelope(ref, failed, host.clock.now_ms(), "engine"))
     if then is None:
         await host.clock.sleep_until(host.clock.now_ms() + policy.pause_ms(attempt))
-    elif then is Then.QUARANTINE:
-        reason = f"the handler of {meant.handler} has failed {attempt} times: {failed.error}"
-        await host.answered(name, Envelope(ref, EntityQuarantined(reason), host.clock.now_ms(), "engine"))
     return then

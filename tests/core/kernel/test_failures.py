@@ -269,7 +269,9 @@ def test_a_released_entity_goes_on_in_its_state() -> None:
 
 def test_a_quarantine_is_one_and_a_release_is_of_one() -> None:
     """What is so already, and what no machine is for, is refused."""
-    assert refused(quarantined(), "lift:b", EntityQuarantined("again")).reason == "lifts: 'lift:b' is quarantined already"
+    assert (
+        refused(quarantined(), "lift:b", EntityQuarantined("again")).reason == "lifts: 'lift:b' is quarantined already"
+    )
     assert refused(opened(), "lift:b", EntityReleased()).reason == "lifts: 'lift:b' is not quarantined"
     assert refused(opened(), "stairs", EntityQuarantined("?")).kind == "unknown"
 
