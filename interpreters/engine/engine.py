@@ -12,7 +12,7 @@ performed again.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
 import anyio
@@ -200,7 +200,7 @@ class Engine:
         else:
             self._tasks.start_soon(work)
 
-    def beside(self, work: Callable[..., Awaitable[Any]], *given: Any) -> None:
+    def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         """Do something beside the decisions; the engine is running."""
         assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
         self._tasks.start_soon(work, *given)

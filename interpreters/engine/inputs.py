@@ -1,6 +1,6 @@
 """An engine's inputs on their way, and the engine as those see it that give it inputs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -69,6 +69,6 @@ class Host(Protocol):
         """Take such an input; return what came of it, once that is durable."""
         ...
 
-    def beside(self, work: Callable[..., Awaitable[Any]], *given: Any) -> None:
+    def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         """Do something beside the decisions; the engine is running."""
         ...

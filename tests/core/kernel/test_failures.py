@@ -118,7 +118,7 @@ lift = Machine(
 
 
 @rule(on=lift)
-def follow(aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch | Create]:
+def follow(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch | Create]:
     """Have the next lift go up with the first one; there is none for 3, and it is a mistake to look for 9."""
     people = transition.after.record.people
     if transition.entity == "lift:a" and transition.after.state is At.GOING:
@@ -173,7 +173,10 @@ GUARDED = "row(Ground, Up(people), Going when has_room)"
             "lift:a", 5, "lift:b", ArithmeticError,
             f"lift:b in Ground, Up, {GUARDED}: ArithmeticError: fewer than nobody (in load)",
         ),
-        ("lift:a", 9, "lift:a", LookupError, "rule follow, after Up of lift:a, now Going: LookupError: no lift (in follow)"),
+        (
+            "lift:a", 9, "lift:a", LookupError,
+            "rule follow, after Up of lift:a, now Going: LookupError: no lift (in follow)",
+        ),
         (
             "lift:b", 11, "lift:b", OverflowError,
             "view counted, after Up of lift:b, now Going: OverflowError: too many (in counted)",
@@ -269,9 +272,8 @@ def test_a_released_entity_goes_on_in_its_state() -> None:
 
 def test_a_quarantine_is_one_and_a_release_is_of_one() -> None:
     """What is so already, and what no machine is for, is refused."""
-    assert (
-        refused(quarantined(), "lift:b", EntityQuarantined("again")).reason == "lifts: 'lift:b' is quarantined already"
-    )
+    already = refused(quarantined(), "lift:b", EntityQuarantined("again"))
+    assert already.reason == "lifts: 'lift:b' is quarantined already"
     assert refused(opened(), "lift:b", EntityReleased()).reason == "lifts: 'lift:b' is not quarantined"
     assert refused(opened(), "stairs", EntityQuarantined("?")).kind == "unknown"
 

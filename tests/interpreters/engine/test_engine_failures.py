@@ -192,7 +192,7 @@ def test_a_policy_is_declared_where_a_handler_is() -> None:
     assert bell.on_error == bell.over(plain).on_error == bell.only({Announce}).on_error == {Announce: SKIP}
     assert plain.over(bell).on_error == bell.only(()).on_error == {}
     for wrong in ({"then": Then.REPORT}, {"report": lambda *_: Lit()}, {"retries": -1}):
-        with pytest.raises(ValueError, match="^OnError: "):
+        with pytest.raises(ValueError, match=r"^OnError: "):
             OnError(**wrong)  # type: ignore[arg-type]  # that is what is tried
     assert [OnError().pause_ms(attempt) for attempt in (1, 2, 3, 7, 1_000)] == [1_000, 2_000, 4_000, 60_000, 60_000]
 
@@ -238,6 +238,8 @@ lobby = Machine(
     during={Door.OPEN: after(1, Shut)},
 )
 system, opening = alone(lobby)
+PUSHED = "row(Closed, Pushed(force), Open)"
+BY_ZERO = "integer division or modulo by zero"
 
 
 async def test_an_input_whose_action_raises_is_refused_and_leaves_no_trace() -> None:
@@ -251,8 +253,7 @@ async def test_an_input_whose_action_raises_is_refused_and_leaves_no_trace() -> 
         assert isinstance(outcome, Refusal)
         assert (outcome.kind, outcome.reason) == (
             "failed",
-            "lobby: lobby in Closed, Pushed, row(Closed, Pushed(force), Open): ZeroDivisionError:"
-            " integer division or modulo by zero (in push)",
+            f"lobby: lobby in Closed, Pushed, {PUSHED}: ZeroDivisionError: {BY_ZERO} (in push)",
         )
         assert len(shelf.entries) == 1
         tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""A runner that comes back takes up what goes on, sets the timers, and only then performs what is owed: in all worlds."""
+"""A runner that comes back takes up what goes on, sets the timers, and then performs what is owed: in all worlds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
