@@ -107,6 +107,7 @@ lift = Machine(
     Lift(),
     rows=(
         row(At.GROUND, Up, At.GOING, load, when=has_room),
+        row(At.GROUND, Up, At.TOP, unlucky),
         row(At.GOING, Arrived, At.TOP),
         row(At.TOP, Down, At.GROUND, unlucky),
     ),
@@ -205,6 +206,15 @@ def test_a_timer_whose_row_raises_names_that_row() -> None:
     (timer,) = reaction.aggregate.entities["lift:b"].running
     with pytest.raises(DecisionError, match=r"^lift:b in Top, Elapsed, row\(Top, Down, Ground\): ZeroDivisionError"):
         decide(lifts, reaction.aggregate, Envelope("lift:b", Elapsed(timer.slot, timer.generation), 500))
+
+
+def test_a_row_whose_guard_says_no_is_not_the_one_that_raises() -> None:
+    """It is the next one that is taken."""
+    seven = taken(opened(), "lift:c", Created(Lift(people=7))).aggregate
+    with pytest.raises(
+        DecisionError, match=r"^lift:c in Ground, Up, row\(Ground, Up\(people\), Top\): ZeroDivisionError"
+    ):
+        decide(lifts, seven, Envelope("lift:c", Up(200), 0))
 
 
 def test_what_begins_with_an_error_names_the_entity() -> None:
