@@ -132,7 +132,7 @@ def counted(before: int, transition: Transition) -> int:
     """Count people; 11 cannot be counted."""
     if transition.after.record.people == 11:
         raise OverflowError("too many")
-    return before + transition.after.record.people
+    return before + int(transition.after.record.people)
 
 
 lifts = AggregateType("lifts", machines=(lift,), rules=(follow,), views={"counted": View(0, counted)})

@@ -43,7 +43,7 @@ class Flaky:
             raise OSError(f"no line, {self.calls}")
 
     def over(self, pottery: Pottery, policy: OnError | None = None) -> Interpreter:
-        declared = {} if policy is None else {Announce: policy}
+        declared: dict[type, OnError] = {} if policy is None else {Announce: policy}
         return Interpreter({Announce: self.announce}, on_error=declared).over(pottery.hands.interpreter())
 
 
@@ -193,7 +193,7 @@ def test_a_policy_is_declared_where_a_handler_is() -> None:
     assert plain.over(bell).on_error == bell.only(()).on_error == {}
     for wrong in ({"then": Then.REPORT}, {"report": lambda *_: Lit()}, {"retries": -1}):
         with pytest.raises(ValueError, match=r"^OnError: "):
-            OnError(**wrong)  # type: ignore[arg-type]  # that is what is tried
+            OnError(**wrong)
     assert [OnError().pause_ms(attempt) for attempt in (1, 2, 3, 7, 1_000)] == [1_000, 2_000, 4_000, 60_000, 60_000]
 
 

@@ -139,7 +139,6 @@ async def nothing() -> None:
 async def test_an_engine_that_has_ended_takes_nothing(pottery: Pottery) -> None:
     """An input that would be lost is an error that says what to do; ``send`` answers that the engine has stopped."""
     engine = fresh(pottery)
-    assert not engine.has_ended
     await engine.run(lambda _: True)
     assert engine.has_ended
     another = "the engine has ended; make another Engine on the same log: it goes on where this one has stopped"

@@ -217,7 +217,7 @@ def forgetting(advance: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the kernel forget timers when a runner is back."""
-    monkeypatch.setattr(kernel_reaction, "advance", forgetting(kernel_reaction.advance))
+    monkeypatch.setattr(kernel_reaction, "advance", forgetting(vars(kernel_reaction)["advance"]))
 
 
 @pytest.mark.usefixtures("forgetful")
