@@ -28,6 +28,7 @@ from lifefold.core.kernel.entity import (
     create,
 )
 from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of
+from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import Machine, Span, anywhere
 from lifefold.core.kernel.problems import InvalidMachine
@@ -49,18 +50,19 @@ from lifefold.core.kernel.property import (
     takes,
     weakly,
 )
-from lifefold.core.kernel.reaction import Asked, Reaction, react
+from lifefold.core.kernel.reaction import Asked, Reaction, decide, react
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
 
 __all__ = [
     "ANY", "STAY", "Advance", "After", "Aggregate", "AggregateType", "Asked", "Cause", "Codec", "Create", "Created",
-    "Dispatch", "Does", "Elapsed", "Ended", "Entity", "Envelope", "Event", "Fairness", "IllegalTransition",
+    "DecisionError", "Dispatch", "Does", "Elapsed", "Ended", "Entity", "EntityQuarantined",
+    "EntityReleased", "Envelope", "Event", "Fairness", "HandlerFailed", "IllegalTransition",
     "InvalidMachine", "LifecycleEvent", "Machine", "Opened", "Overview", "Pattern", "Phase", "Possible", "Property",
     "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
     "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "anywhere",
-    "create", "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near", "possible",
-    "possible_of", "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of", "takes",
-    "weakly",
+    "create", "decide", "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near",
+    "possible", "possible_of", "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of",
+    "takes", "weakly",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ import msgspec
 from pyrsistent import PMap, pmap
 
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Opened, Recovered, Transition
+from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.property import Property, Scene, promises_of, unseeing
 from lifefold.core.kernel.record import Event, Record
@@ -39,7 +40,10 @@ class Create(msgspec.Struct, frozen=True, gc=False):
 
 
 class Aggregate(msgspec.Struct, frozen=True, gc=False):
-    """The state of one aggregate. ``version`` counts accepted inputs, ``sent`` and ``received`` messages per peer."""
+    """The state of one aggregate. ``version`` counts accepted inputs, ``sent`` and ``received`` messages per peer.
+
+    ``quarantined`` are entities that take nothing more, each with the reason.
+    """
 
     name: str
     version: int = 0
@@ -47,6 +51,7 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
     views: PMap[str, Any] = pmap()
     sent: PMap[str, int] = pmap()
     received: PMap[str, int] = pmap()
+    quarantined: PMap[str, str] = pmap()
 
     @property
     def kind(self) -> str:
@@ -161,7 +166,7 @@ class AggregateType:
                 return self.holds(ref, record)
             case _:
                 machine = self.machine_of(ref)
-                return machine is not None and (type(event) in machine.events or isinstance(event, Elapsed | Ended))
+                return machine is not None and (type(event) in machine.events or isinstance(event, _OF_ALL_MACHINES))
 
     def holds(self, ref: str, record: Record) -> bool:
         """Tell whether an entity of this reference can have this record."""
@@ -174,6 +179,9 @@ class AggregateType:
             return True
         peer = self._peers.get(tell.aggregate.partition("/")[0])
         return peer is not None and peer.reads(tell.entity, tell.event)
+
+
+_OF_ALL_MACHINES: Final = (Elapsed, Ended, HandlerFailed, EntityQuarantined, EntityReleased)
 
 
 def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:

@@ -20,6 +20,7 @@ from pyrsistent import PMap, PVector, pmap, pvector
 
 from lifefold.core.kernel.aggregate import System
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opened, Recovered
+from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
@@ -142,7 +143,7 @@ class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
 
 
 def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
-    types = (*machine.events, _CreatedWire, Elapsed, Ended)
+    types = (*machine.events, _CreatedWire, Elapsed, Ended, HandlerFailed, EntityQuarantined, EntityReleased)
     return _decoder(Union[types])  # noqa: UP007 - the types are known at run time only
 
 

@@ -367,3 +367,18 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
         running.append(restored)
     now = replace(entity, running=tuple(running))
     return Advance(now, (), tuple(effects))
+
+
+def quarantine(machine: Machine[Any], entity: Entity[Any]) -> Advance:
+    """Have all ended that goes on for an entity."""
+    running = list(entity.running)
+    slots = dict.fromkeys(part.slot for part in entity.running)
+    effects = [effect for slot in slots for effect in _end(machine, running, slot)]
+    return Advance(replace(entity, running=tuple(running)), (), tuple(effects))
+
+
+def release(machine: Machine[Any], entity: Entity[Any], at_ms: int) -> Advance:
+    """Let all go on that belongs to the state of an entity for which nothing goes on."""
+    version = entity.version + 1
+    running, effects = _derive(machine, entity, machine.entering(entity.record), version, at_ms)
+    return Advance(replace(entity, version=version, running=running), (), effects)

@@ -12,7 +12,8 @@ Messages are numbered per pair of aggregates: the receiver takes each number onc
 repeats or overtakes. A message that its entity refuses is taken all the same, and stands in the log.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,6 +21,8 @@ from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, Wis
 from lifefold.core.kernel.entity import (
     Advance,
     Created,
+    Elapsed,
+    Ended,
     Entity,
     Envelope,
     Opened,
@@ -28,10 +31,16 @@ from lifefold.core.kernel.entity import (
     Transition,
     advance,
     create,
+    quarantine,
+    release,
 )
+from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.record import Record, replace
+from lifefold.core.kernel.record import Event, Record, replace
+from lifefold.core.kernel.row import After
 from lifefold.effects import Effect, Tell
+
+T = TypeVar("T")
 
 MACROSTEP_LIMIT: Final = 100_000
 """How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
@@ -58,7 +67,16 @@ def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reacti
     """Take one input and everything that follows from it.
 
     A refusal changes nothing. What its entity refuses of a message comes back in a reaction: the number is used up.
+    What guards, actions and rules raise is raised.
     """
+    try:
+        return decide(of, aggregate, envelope)
+    except DecisionError as failed:
+        raise failed.error from None
+
+
+def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
+    """Do what ``react`` does; what raises is a ``DecisionError`` that names the entity, the row and the event."""
     if not envelope.sender:
         return _macrostep(of, aggregate, envelope)
     expected = aggregate.received.get(envelope.sender, 0) + 1
@@ -79,7 +97,7 @@ def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> R
     first = _first(of, aggregate, envelope)
     if isinstance(first, Refusal):
         return first
-    run = _Run(of, aggregate, envelope.at_ms)
+    run = _Run(of, _isolating(aggregate, envelope), envelope.at_ms)
     run.accept(*first)
     while run.queue:
         if len(run.transitions) > MACROSTEP_LIMIT:
@@ -96,6 +114,8 @@ def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refus
             reason = f"{type(event).__name__} is for all of {aggregate.name}, not for {envelope.entity!r}"
             return Refusal(envelope, "unknown", reason)
         return _open(of, aggregate, envelope, event) if isinstance(event, Opened) else _recover(of, aggregate, envelope)
+    if isinstance(event, _OF_FAILURES):
+        return _fail(of, aggregate, envelope)
     machine = of.machine_of(envelope.entity)
     if machine is not None and type(event) in machine.reports and not envelope.slot:
         reason = f"{type(event).__name__} comes from an activity, not from {envelope.actor}"
@@ -105,16 +125,79 @@ def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refus
 
 
 _OF_ALL = (Opened, Recovered)
+_OF_FAILURES = (HandlerFailed, EntityQuarantined, EntityReleased)
+
+
+def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
+    """Return an aggregate that knows which of its entities are quarantined now."""
+    ref, quarantined = envelope.entity, aggregate.quarantined
+    match envelope.event:
+        case EntityQuarantined(reason=reason):
+            return replace(aggregate, quarantined=quarantined.set(ref, reason))
+        case EntityReleased():
+            return replace(aggregate, quarantined=quarantined.discard(ref))
+        case _:
+            return aggregate
+
+
+def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[Advance]:
+    """Take note of a failure, or isolate an entity, which need not have come to be, or let it go on."""
+    ref, event = envelope.entity, envelope.event
+    machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
+    if machine is None:
+        return Refusal(envelope, "unknown", f"{aggregate.name} has no machine for {ref!r}")
+    if isinstance(event, HandlerFailed):
+        return [] if entity is None else [Advance(entity)]
+    is_quarantined = ref in aggregate.quarantined
+    if is_quarantined is isinstance(event, EntityQuarantined):
+        is_so = "is quarantined already" if is_quarantined else "is not quarantined"
+        return Refusal(envelope, "illegal", f"{aggregate.name}: {ref!r} {is_so}")
+    if entity is None:
+        return []
+    if is_quarantined:
+        return [_blaming(machine, entity, envelope, lambda: release(machine, entity, envelope.at_ms))]
+    return [quarantine(machine, entity)]
+
+
+def _advanced(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Advance | Refusal:
+    return _blaming(machine, entity, envelope, lambda: advance(machine, entity, envelope))
+
+
+def _blaming(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, decided: Callable[[], T]) -> T:
+    """Return what is decided on an entity. Raises ``DecisionError``."""
+    try:
+        return decided()
+    except Exception as error:
+        event, row = envelope.event, _row_of(machine, entity, envelope.event)
+        where = f"{entity.ref} in {entity.state}, {type(event).__name__}{f', {row}' if row else ''}"
+        raise DecisionError(entity.ref, where, error) from error
+
+
+def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
+    """Return the row that an entity takes an event by; empty if it is none's."""
+    if isinstance(event, Elapsed) and isinstance(after := machine.spans[event.slot].during, After):
+        event = after.event()
+    for row in machine.rows:
+        is_of = row.event is type(event) and entity.state in machine.sources(row)
+        if is_of and (row.pattern is None or row.pattern.test(event)):
+            try:
+                if row.when is None or row.when(entity.record, event):
+                    return str(row)
+            except Exception:  # noqa: BLE001 - whatever it is, this is the row that raises
+                return str(row)
+    return ""
 
 
 def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Advance | Refusal:
     """Let an entity take an event, or begin its life."""
     ref, event = envelope.entity, envelope.event
+    if ref in aggregate.quarantined and not isinstance(event, Ended):
+        return Refusal(envelope, "quarantined", f"{aggregate.name}: {ref!r}: {aggregate.quarantined[ref]}")
     machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
     if machine is not None and entity is not None:
         if isinstance(event, Created):
             return Refusal(envelope, "duplicate", f"{aggregate.name}: {ref!r} exists already")
-        return advance(machine, entity, envelope)
+        return _advanced(machine, entity, envelope)
     if machine is not None and isinstance(event, Created):
         return _begin(machine, ref, event.record, envelope)
     return Refusal(envelope, "unknown", f"{aggregate.name}: {ref!r} does not exist")
@@ -122,7 +205,10 @@ def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Adv
 
 def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) -> Advance | Refusal:
     if type(record) is machine.record:
-        return create(machine, ref, record, envelope.at_ms, envelope.actor)
+        try:
+            return create(machine, ref, record, envelope.at_ms, envelope.actor)
+        except Exception as error:
+            raise DecisionError(ref, f"{ref} begins in {record.state}", error) from error
     reason = f"{ref!r} begins with a {machine.record.__name__}, not with a {type(record).__name__}"
     return Refusal(envelope, "illegal", reason)
 
@@ -132,7 +218,7 @@ def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> lis
     for ref, entity in sorted(aggregate.entities.items()):
         machine = of.machine_of(ref)
         if machine is not None and entity.running:
-            taken = advance(machine, entity, envelope)
+            taken = _advanced(machine, entity, envelope)
             done += [taken] if isinstance(taken, Advance) else []
     return done
 
@@ -150,6 +236,12 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
             return first
         born.append(first)
     return born
+
+
+def _following(transition: Transition, what: str, error: Exception) -> DecisionError:
+    """Return the error of something that follows a transition."""
+    where = f"{what}, after {type(transition.event).__name__} of {transition.entity}, now {transition.after.state}"
+    return DecisionError(transition.entity, where, error)
 
 
 class _Run:
@@ -175,20 +267,27 @@ class _Run:
             self.changed[done.entity.ref] = None
             for name, view in self.of.views.items():
                 for transition in done.transitions:
-                    views = views.set(name, view.fold(views[name], transition))
+                    try:
+                        views = views.set(name, view.fold(views[name], transition))
+                    except Exception as error:
+                        raise _following(transition, f"view {name}", error) from error
             for effect in done.effects:
                 self.ask(done.entity, effect)
             self.transitions += done.transitions
             self.refusals += done.refusals
         self.aggregate = replace(self.aggregate, entities=entities, views=views)
-        wishes = [
-            (each.name, wish)
-            for done in advances
-            for transition in done.transitions
-            for each in self.of.rules_on(transition.machine)
-            for wish in each.follow(self.aggregate, transition)
-        ]
+        wishes = [wish for done in advances for transition in done.transitions for wish in self.wishes(transition)]
         self.queue += reversed(wishes)
+
+    def wishes(self, transition: Transition) -> list[tuple[str, Wish]]:
+        """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
+        wishes: list[tuple[str, Wish]] = []
+        for each in self.of.rules_on(transition.machine):
+            try:
+                wishes += [(each.name, wish) for wish in each.follow(self.aggregate, transition)]
+            except Exception as error:
+                raise _following(transition, f"rule {each.name}", error) from error
+        return wishes
 
     def follow(self, wished: tuple[str, Wish]) -> None:
         """Do what one rule asked for."""

@@ -194,6 +194,8 @@ class _Search:
                 self._broken.setdefault(fault, (state, step))
             if after not in self._index:
                 self._meet(after, state)
+                if self._runner.strands(after):
+                    self._broken.setdefault(Fault.STRANDED, (state, step))
         if quiet and self._runner.loses(ground):
             self._broken.setdefault(Fault.LOST, (state, None))
 

@@ -56,7 +56,10 @@ class Decisions:
         self._numbers: Final[list[dict[Aggregate, int]]] = [{} for _ in opening]
         self._choices: Final[dict[tuple[int, int], tuple[Choice, ...]]] = {}
         self._greeted: Final[dict[tuple[int, int], int]] = {}
+        self.recoveries: Final[set[int]] = set()
+        """The decisions with which an aggregate is recovered."""
         self._received: Final[dict[tuple[int, int, int], int]] = {}
+        self._timers: Final[dict[tuple[int, int], frozenset[Handler]]] = {}
         self._afoot: Final[dict[tuple[int, int], dict[Activity, Phase]]] = {}
 
     def empty(self) -> tuple[int, ...]:
@@ -78,7 +81,10 @@ class Decisions:
         """Return what an aggregate decides that is opened, or told that a runner is back."""
         known = self._greeted.get((part, number))
         if known is None:
-            known = self._greeted[part, number] = self._taken(part, number, self.greeting(part, number))
+            given = self.greeting(part, number)
+            known = self._greeted[part, number] = self._taken(part, number, given)
+            if isinstance(given.event, Recovered):
+                self.recoveries.add(known)
         return known
 
     def greeting(self, part: int, number: int) -> Envelope:
@@ -102,7 +108,7 @@ class Decisions:
                 continue
             came = self.react(part, number, each.envelope)
             if isinstance(came, Reaction):
-                source = _source(part, each.cause, each.envelope)
+                source = self._source(part, number, each.cause, each.envelope)
                 yield Choice(choice, each.envelope, each.cause, source, self._outcome(part, came))
 
     def receive(self, part: int, number: int, letter: int) -> int:
@@ -174,14 +180,35 @@ class Decisions:
     def handlers(self, part: int, number: int) -> Iterator[Handler]:
         """Yield the handlers of a runner that has let go everything which goes on."""
         for of, phase in self.going_on(part, number).items():
-            if of.slot in self._timers(part, number, of.ref):
-                yield Handler("timer", of)
+            deadline_ms = self._deadline_ms(part, number, of)
+            if deadline_ms is not None:
+                yield Handler("timer", of, deadline_ms)
             elif phase is not Phase.WAITING:
                 yield Handler("live" if phase is Phase.LIVE else "ended", of)
 
-    def _timers(self, part: int, number: int, ref: str) -> set[str]:
-        running = self.states[part][number].entities[ref].running
-        return {each.slot for each in running if each.activity is None}
+    def timers(self, part: int, number: int) -> frozenset[Handler]:
+        """Return the timers that are to be set in a state."""
+        known = self._timers.get((part, number))
+        if known is None:
+            timers = (each for each in self.handlers(part, number) if each.kind == "timer")
+            known = self._timers[part, number] = frozenset(timers)
+        return known
+
+    def _deadline_ms(self, part: int, number: int, of: Activity) -> int | None:
+        """Return when a timer elapses; None for what is no timer."""
+        running = self.states[part][number].entities[of.ref].running
+        return next((each.deadline_ms for each in running if each.slot == of.slot and each.activity is None), None)
+
+    def _source(self, part: int, number: int, cause: Cause, given: Envelope) -> Handler | None:
+        """Return the handler that an input comes from, if it comes from one."""
+        kind = _FROM.get(cause)
+        if kind is None:
+            return None
+        slot = given.slot or getattr(given.event, "slot", "")
+        generation = given.generation if given.slot else getattr(given.event, "generation", 0)
+        of = Activity(part, given.entity, slot, generation)
+        deadline_ms = self._deadline_ms(part, number, of) if kind == "timer" else None
+        return Handler(kind, of, deadline_ms or 0)
 
 
 _FROM: Final[dict[Cause, Literal["live", "timer", "ended"]]] = {
@@ -189,16 +216,6 @@ _FROM: Final[dict[Cause, Literal["live", "timer", "ended"]]] = {
     Cause.TIMER: "timer",
     Cause.CONFIRMATION: "ended",
 }
-
-
-def _source(part: int, cause: Cause, given: Envelope) -> Handler | None:
-    """Return the handler that an input comes from, if it comes from one."""
-    kind = _FROM.get(cause)
-    if kind is None:
-        return None
-    slot = given.slot or getattr(given.event, "slot", "")
-    generation = given.generation if given.slot else getattr(given.event, "generation", 0)
-    return Handler(kind, Activity(part, given.entity, slot, generation))
 
 
 def _now_ms(aggregate: Aggregate) -> int:

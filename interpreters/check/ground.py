@@ -30,13 +30,17 @@ class Discipline(msgspec.Struct, frozen=True):
     """In what order a runner goes through the stages with each input.
 
     ``together``: what has been performed is recorded in the transaction that persists the next decisions, if it was not
-    before. Otherwise the two are written independently, and who of them is first is chance.
+    before. Otherwise the two are written independently, and who of them is first is chance. ``recovers_first``: a
+    runner that comes back performs nothing again before all aggregates are told ``Recovered``. ``restores_timers``: it
+    sets the timers that this asks for.
 
     Raises ``ValueError`` if ``order`` does not begin with ``DECIDE``, or has a stage twice, or a crash.
     """
 
     order: tuple[Stage, ...]
     together: bool = True
+    recovers_first: bool = True
+    restores_timers: bool = True
 
     def __post_init__(self) -> None:
         """Check the order."""
@@ -75,6 +79,8 @@ class Fault(StrEnum):
     UNPERSISTED = "nothing is performed that is not persisted"
     TWICE = "nothing is performed twice that is not idempotent"
     PAST = "nothing is performed again that the log is past"
+    UNATTENDED = "nothing is performed again before what goes on is taken up"
+    STRANDED = "every timer in the log is set by the runner that comes back"
 
 
 class Activity(NamedTuple):
@@ -87,10 +93,14 @@ class Activity(NamedTuple):
 
 
 class Handler(NamedTuple):
-    """What a runner has let go for an activity: it is to be begun or resumed, it is live, its end is asked for."""
+    """What a runner has let go for an activity: it is to be begun or resumed, it is live, its end is asked for.
+
+    A timer has its ``deadline_ms``, which is 0 for all others.
+    """
 
     kind: Literal["begin", "resume", "live", "ended", "timer"]
     of: Activity
+    deadline_ms: int = 0
 
 
 Derived = Begin | End | StartTimer | CancelTimer
@@ -121,7 +131,8 @@ class Flight(NamedTuple):
     """A decision on its way through the ``stages`` that are left.
 
     ``done`` counts the effects that were performed, ``fresh`` is whether what it derives has still to be let go, and
-    ``follows`` are the entries whose effects the runner knew to be performed when it decided.
+    ``follows`` are the entries whose effects the runner knew to be performed when it decided. One that is ``owed`` was
+    decided by an earlier runner.
     """
 
     outcome: int
@@ -129,6 +140,7 @@ class Flight(NamedTuple):
     done: int = 0
     fresh: bool = True
     follows: frozenset[Entry] = frozenset()
+    owed: bool = False
 
 
 class Durable(NamedTuple):

@@ -1,7 +1,8 @@
 """The runner, to be searched: decide, persist, perform, record, and a crash after every prefix of them.
 
-A crash takes away what is volatile and nothing else. Whoever comes back folds the log, performs what is not recorded,
-tells every aggregate ``Recovered`` and delivers the messages that were not taken, as the engine does.
+A crash takes away what is volatile and nothing else. The runner that comes back folds the log and tells every aggregate
+``Recovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and delivers the
+messages that were not taken, as the engine does.
 
 What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
 what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are performed in order,
@@ -23,7 +24,6 @@ from lifefold.interpreters.check.ground import (
     Flight,
     Ground,
     Handler,
-    Outcome,
     Outside,
     Stage,
     Step,
@@ -191,7 +191,7 @@ class Runner:
             while each.stages and each.stages[0] is not Stage.PERSIST:
                 if each.stages[0] is Stage.PERFORM:
                     if each.fresh:
-                        volatile, each = self._let_go(volatile, outcome), each._replace(fresh=False)
+                        volatile, each = self._let_go(volatile, flight.outcome), each._replace(fresh=False)
                     if each.done < len(outcome.deeds):
                         break
                     if outcome.deeds:
@@ -203,14 +203,16 @@ class Runner:
                 left.append(each)
         return volatile._replace(flights=tuple(left))
 
-    def _let_go(self, volatile: Volatile, outcome: Outcome) -> Volatile:
-        handlers = set(volatile.handlers)
+    def _let_go(self, volatile: Volatile, number: int) -> Volatile:
+        outcome, handlers = self.outcomes[number], set(volatile.handlers)
+        sets_timers = self.discipline.restores_timers or number not in self.decisions.recoveries
         for ref, effect in outcome.derived:
             of = Activity(outcome.part, ref, effect.slot, effect.generation)
             if isinstance(effect, Begin):
                 handlers.add(Handler("resume" if effect.resumed else "begin", of))
             elif isinstance(effect, StartTimer):
-                handlers.add(Handler("timer", of))
+                if sets_timers:
+                    handlers.add(Handler("timer", of, effect.deadline_ms))
             else:
                 handlers = {each for each in handlers if each.of != of}
                 if isinstance(effect, End):
@@ -225,6 +227,8 @@ class Runner:
             if flight.stages[0] is not Stage.PERFORM or outcome.part in busy:
                 continue
             busy.add(outcome.part)
+            if flight.owed and self.discipline.recovers_first and not self._is_recovered(volatile):
+                continue
             deed = outcome.deeds[flight.done]
             faults: list[Fault] = []
             if not any(deed in self.outcomes[each].deeds for each in durable.entries):
@@ -235,12 +239,32 @@ class Runner:
                 faults.append(Fault.TWICE)
             if outcome.entry in durable.past:
                 faults.append(Fault.PAST)
+            if flight.owed and not self._attends(ground, outcome.part):
+                faults.append(Fault.UNATTENDED)
             flights = list(volatile.flights)
             flights[place] = flight._replace(done=flight.done + 1)
             after = ground._replace(
                 volatile=self._fly(volatile, flights), outside=outside._replace(performed=outside.performed | {deed})
             )
             yield Step(Stage.PERFORM, outcome.part, deed=deed), after, tuple(faults)
+
+    def _is_recovered(self, volatile: Volatile) -> bool:
+        """Tell whether all that goes on was asked for again."""
+        recoveries = self.decisions.recoveries
+        return not volatile.pending and not any(each.fresh and each.outcome in recoveries for each in volatile.flights)
+
+    def _attends(self, ground: Ground, part: int) -> bool:
+        """Tell whether the runner has handlers for all that goes on in an aggregate."""
+        has = {each.of for each in ground.volatile.handlers}
+        now, log = (self.decisions.going_on(part, each[part]) for each in (ground.volatile.now, ground.durable.log))
+        return all(of in has or now.get(of) is not Phase.LIVE for of, phase in log.items() if phase is Phase.LIVE)
+
+    def strands(self, ground: Ground) -> bool:
+        """Tell whether a timer of the log is not set, or at another deadline, by a runner that has nothing to do."""
+        volatile, log = ground.volatile, ground.durable.log
+        if volatile.pending or volatile.flights or volatile.now != log:
+            return False
+        return any(not self.decisions.timers(part, number) <= volatile.handlers for part, number in enumerate(log))
 
     def relies_on(self, effect: Effect) -> bool:
         """Tell whether it relies on somebody to know an effect again that is performed again."""
@@ -292,7 +316,7 @@ class Runner:
         """Return what a new runner knows: what the log says."""
         again = tuple(stage for stage in self.discipline.order if stage in {Stage.PERFORM, Stage.RECORD})
         flights = [
-            Flight(each, again, fresh=False)
+            Flight(each, again, fresh=False, owed=True)
             for each in durable.entries
             if self.outcomes[each].version > durable.recorded[self.outcomes[each].part]
         ]

@@ -1,23 +1,32 @@
 """Run: performs what the reducers ask for, durably, on anyio."""
 
+from lifefold.interpreters.engine.activities import UnfinishedActivityError
 from lifefold.interpreters.engine.clock import Clock, WallClock
-from lifefold.interpreters.engine.engine import Engine, Observer, UnfinishedActivityError
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, handles
+from lifefold.interpreters.engine.engine import Engine, Observer
+from lifefold.interpreters.engine.failures import SKIP, STOP, OnError, Then
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, Unreached, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
+from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
 
 __all__ = [
+    "SKIP",
+    "STOP",
     "Clock",
     "Decision",
     "Engine",
+    "EngineMisuseError",
     "Interpreter",
     "Ledger",
     "LogMismatchError",
     "MissingHandlersError",
     "Observer",
     "Occasion",
+    "OnError",
     "Ongoing",
+    "Then",
     "UnfinishedActivityError",
+    "Unreached",
     "WallClock",
     "handles",
 ]

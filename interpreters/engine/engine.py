@@ -12,7 +12,7 @@ performed again.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
 import anyio
@@ -21,10 +21,9 @@ from anyio.abc import TaskGroup
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
-    Ended,
+    DecisionError,
+    EntityQuarantined,
     Envelope,
-    Event,
-    Phase,
     Reaction,
     Recovered,
     Refusal,
@@ -33,10 +32,15 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
+from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine.failures import OnError
+from lifefold.interpreters.engine.inputs import Input, abandoned
+from lifefold.interpreters.engine.interpreter import Interpreter, Occasion
 from lifefold.interpreters.engine.ledger import Decision, Ledger
+from lifefold.interpreters.engine.misuse import Stage, must_be
+from lifefold.interpreters.engine.retrying import Failures
 from lifefold.interpreters.engine.timers import Timers
 from lifefold.interpreters.store import Batch, EventStore, Post
 
@@ -46,38 +50,20 @@ BATCH_LIMIT: Final = 1_000
 POLL_MS: Final = 100
 """How often posts of operators are looked for."""
 
+Work = Callable[[], Coroutine[Any, Any, None]]
+
 Observer = Callable[[str, Reaction | Refusal], None]
 """Called after each input is durably taken, or refused: ``(aggregate, what came of it)``."""
 
 
-class UnfinishedActivityError(RuntimeError):
-    """A handler returned although its activity is not over: it reported no event with which it is."""
-
-
-class Input:
-    """An envelope on its way through the engine, and what came of it."""
-
-    __slots__ = ("aggregate", "done", "envelope", "outcome", "post")
-
-    def __init__(self, aggregate: str, envelope: Envelope, post: int = 0, *, awaited: bool = False) -> None:
-        """Address an envelope; ``post`` is the number of the operator's post it came in, if it did."""
-        self.aggregate = aggregate
-        self.envelope = envelope
-        self.post = post
-        self.done = anyio.Event() if awaited else None
-        self.outcome: Reaction | Refusal | None = None
-
-    def settle(self, outcome: Reaction | Refusal) -> None:
-        """Let whoever waits for it know what came of it."""
-        self.outcome = outcome
-        if self.done is not None:
-            self.done.set()
-
-
 class Engine:
-    """Runs one system on one store, once: ``load``, ``resume``, ``run``; meanwhile ``send`` gives it inputs."""
+    """Runs one system on one store, once. ``offer`` and ``send`` give it inputs, before ``run`` and meanwhile.
 
-    def __init__(
+    ``run`` loads the log and goes on where it ends. ``load`` and ``resume`` do the two steps before it, for a caller
+    that looks at ``aggregates`` in between. An engine used in the wrong order raises ``EngineMisuseError``.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of an engine, each with its name
         self,
         system: System,
         store: EventStore,
@@ -85,8 +71,13 @@ class Engine:
         *,
         clock: Clock | None = None,
         observer: Observer | None = None,
+        on_error: OnError | None = None,
     ) -> None:
-        """Put the parts together. Raises ``MissingHandlersError`` if the interpreter cannot serve the system."""
+        """Put the parts together; ``on_error`` is for handlers for which nothing else is declared.
+
+        Raises ``MissingHandlersError`` if the interpreter cannot serve the system.
+        """
+        self.failures: Final = Failures(on_error or OnError())
         interpreter.must_serve(system)
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
@@ -96,10 +87,13 @@ class Engine:
         self._inputs: Final[deque[Input]] = deque()
         self._arrived = anyio.Event()
         self._awaited: Final[set[Input]] = set()
-        self._stopped = False
-        self._timers: Final = Timers(self.clock, self.offer)
-        self._activities: Final[dict[tuple[str, str, str, int], LiveActivity]] = {}
-        self._returned: Final[set[tuple[str, str, str, int]]] = set()
+        self._stage = Stage.NEW
+        self._spawned: Final[list[Work]] = []
+        self._timers: Final = Timers(self.clock, self.report)
+        self._activities: Final = Activities(self, interpreter)
+        self._owed: Final[list[tuple[str, Asked, Occasion]]] = []
+        """What may not have been performed, in order: it is performed when what goes on has been begun again."""
+        self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
         self._performed: dict[str, int] = {}
         self._untold: Final[dict[tuple[str, str, int], Tell]] = {}
@@ -110,8 +104,24 @@ class Engine:
         """The present state of every aggregate. Read it, do not write it."""
         return self.ledger.aggregates
 
+    @property
+    def quarantined(self) -> dict[tuple[str, str], str]:
+        """Which entities take nothing more until they are released: aggregate and reference, with the reason."""
+        return {(name, ref): why for name, each in self.aggregates.items() for ref, why in each.quarantined.items()}
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether ``run`` is over: the engine takes no more inputs."""
+        return self._stage is Stage.ENDED
+
     async def load(self) -> None:
-        """Fold the log. Raises ``LogMismatchError`` if it does not fit the rules, or is damaged."""
+        """Fold the log; a second call changes nothing.
+
+        Raises ``LogMismatchError`` if the log does not fit the rules, or is damaged.
+        """
+        if self._stage is not Stage.NEW:
+            return
+        self._stage = Stage.LOADING
         performed = self._performed = dict(await self._store.performed())
         for decision in self.ledger.fold(await self._store.read()):
             stream, version = decision.entry.stream, decision.entry.version
@@ -122,31 +132,53 @@ class Engine:
                 elif not isinstance(effect, Begin | End | StartTimer | CancelTimer) and version > performed.get(
                     stream, 0
                 ):
-                    self._queue(stream).put(asked, Occasion(decision.reaction.aggregate, asked.entity, version, index))
+                    occasion = Occasion(decision.reaction.aggregate, asked.entity, version, index)
+                    self._owed.append((stream, asked, occasion))
+            self.failures.note(stream, decision.envelope)
             if decision.envelope.sender:
                 self._untold.pop((decision.envelope.sender, stream, decision.envelope.ordinal), None)
+        self._stage = Stage.LOADED
 
     def resume(self) -> None:
-        """Go on where the log ends: ask again for everything that should be going on or may not have been done."""
+        """Go on where the log ends: ask again for everything that should be going on or may not have been done.
+
+        A second call changes nothing. It needs a log that is loaded, or raises ``EngineMisuseError``.
+        """
+        must_be("resume", self._stage, Stage.LOADED, Stage.RESUMED, Stage.RUNNING)
+        if self._stage is not Stage.LOADED:
+            return
+        self._stage = Stage.RESUMED
+        offered = list(self._inputs)
+        self._inputs.clear()  # before what was offered: an input that is taken now begins what Recovered begins again
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
+        self._unrecovered.update(self.aggregates)
         for name in self.aggregates:
-            self.offer(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
+            self.report(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
         for (sender, _, _), tell in self._untold.items():  # after Recovered, or what they begin would begin twice
             self._tell(sender, tell)
         self._untold.clear()
+        self._inputs.extend(offered)
 
     def offer(self, aggregate: str, envelope: Envelope) -> None:
-        """Give the engine an input without waiting for what comes of it."""
-        self._put(Input(aggregate, envelope))
+        """Give the engine an input without waiting for what comes of it; the engine's clock says when it came.
+
+        Raises ``EngineMisuseError`` when the engine has ended: the input would be lost.
+        """
+        must_be("offer", self._stage, *Stage.before_the_end())
+        self.report(aggregate, self._stamped(envelope))
 
     async def send(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
-        """Give the engine an input; return what came of it, once that is durable.
+        """Give the engine an input; return what came of it, once that is durable. The engine says when it came.
 
         If the engine stops before that is known, the answer is a refusal of the kind ``stopped``.
         """
+        return await self.answered(aggregate, self._stamped(envelope))
+
+    async def answered(self, aggregate: str, envelope: Envelope) -> Reaction | Refusal:
+        """Take an input that has the time at which it came about, and return what came of it, as ``send`` does."""
         given = Input(aggregate, envelope, awaited=True)
-        if self._stopped:
-            return _abandoned(envelope)
+        if self.has_ended:
+            return abandoned(envelope)
         self._awaited.add(given)
         self._put(given)
         assert given.done is not None  # noqa: S101 - made so above
@@ -157,25 +189,54 @@ class Engine:
         assert given.outcome is not None  # noqa: S101 - set before done
         return given.outcome
 
-    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do something beside the work, for as long as the engine runs."""
-        assert self._tasks is not None  # noqa: S101 - there is nothing to do it beside before run
-        self._tasks.start_soon(work)
+    def spawn(self, work: Work) -> None:
+        """Do something beside the work, for as long as the engine runs; before ``run``, as soon as it does.
+
+        Raises ``EngineMisuseError`` when the engine has ended.
+        """
+        must_be("spawn", self._stage, *Stage.before_the_end())
+        if self._tasks is None:
+            self._spawned.append(work)
+        else:
+            self._tasks.start_soon(work)
+
+    def beside(self, work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+        """Do something beside the decisions; the engine is running."""
+        assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
+        self._tasks.start_soon(work, *given)
 
     def wake(self) -> None:
         """Have ``until`` looked at again although no input has come."""
         self._arrived.set()
+
+    def _stamped(self, envelope: Envelope) -> Envelope:
+        """Return an input from outside as one of now: a time of the sender's would move deadlines."""
+        return replace(envelope, at_ms=self.clock.now_ms())
+
+    def report(self, aggregate: str, envelope: Envelope) -> None:
+        """Take an input of the engine's own, which has the time at which it came about."""
+        self._put(Input(aggregate, envelope))
 
     def _put(self, given: Input) -> None:
         self._inputs.append(given)
         self._arrived.set()
 
     async def run(self, until: Callable[["Engine"], bool]) -> None:
-        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once."""
+        """Run until ``until(engine)`` holds after some batch. Cancelling it stops the work at once.
+
+        The log is loaded and resumed first, if it was not. An engine runs once; a second call raises
+        ``EngineMisuseError``. Raises ``LogMismatchError`` as ``load`` does.
+        """
+        must_be("run", self._stage, Stage.NEW, Stage.LOADED, Stage.RESUMED)
+        await self.load()
+        self.resume()
+        self._stage = Stage.RUNNING
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             for queue in self._queues.values():
                 tasks.start_soon(queue.run)
+            for work in self._spawned:
+                tasks.start_soon(work)
             tasks.start_soon(self._timers.run)
             tasks.start_soon(self._watch_posts)
             try:
@@ -187,9 +248,9 @@ class Engine:
 
     def _abandon(self) -> None:
         """Let nobody wait for an answer that will not come: a handler that is shielded would wait for ever."""
-        self._stopped = True
+        self._stage = Stage.ENDED
         for given in self._awaited:
-            given.settle(_abandoned(given.envelope))
+            given.settle(abandoned(given.envelope))
 
     async def _decide(self, until: Callable[["Engine"], bool]) -> None:
         while True:
@@ -199,7 +260,7 @@ class Engine:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
             batch = [self._inputs.popleft() for _ in range(min(len(self._inputs), BATCH_LIMIT))]
-            decided = [(given, self._decision(given)) for given in batch]
+            decided = [each for given in batch for each in self._decisions(given)]
             entries = [decision.entry for _, decision in decided if isinstance(decision, Decision)]
             answers = {given.post: _answer(decision) for given, decision in decided if given.post}
             performed = self._take_performed()
@@ -208,21 +269,40 @@ class Engine:
             for given, decision in decided:
                 self._release(given, decision)
 
-    def _decision(self, given: Input) -> Decision | Refusal:
-        return self.ledger.decide(given.aggregate, given.envelope)
+    def _decisions(self, given: Input) -> Iterator[tuple[Input, Decision | Refusal]]:
+        """Decide on an input. Of one that has no sender to be told, the entity that raises is quarantined first."""
+        while True:
+            try:
+                decision = self.ledger.decide(given.aggregate, given.envelope)
+            except DecisionError as failed:
+                yield self._quarantine(given, failed)
+            else:
+                yield given, decision
+                return
+
+    def _quarantine(self, given: Input, failed: DecisionError) -> tuple[Input, Decision]:
+        """Quarantine an entity of which rules have raised. Raises ``DecisionError`` if that is of no avail."""
+        envelope = Envelope(failed.entity, EntityQuarantined(str(failed)), given.envelope.at_ms, "engine")
+        decision = self.ledger.decide(given.aggregate, envelope)
+        if isinstance(decision, Refusal):
+            raise failed
+        return Input(given.aggregate, envelope), decision
 
     def _release(self, given: Input, decision: Decision | Refusal) -> None:
         """Let a durable decision have its effects."""
         outcome: Reaction | Refusal = decision if isinstance(decision, Refusal) else decision.reaction
+        self.failures.note(given.aggregate, given.envelope)
         if isinstance(decision, Decision):
             for index, asked in enumerate(decision.reaction.effects):
                 self._perform(decision, index, asked)
+            self._perform_owed(decision)
         given.settle(outcome)
         if self._observer is not None:
             self._observer(given.aggregate, outcome)
 
     def _perform(self, decision: Decision, index: int, asked: Asked) -> None:
-        name, ref = decision.entry.stream, asked.entity
+        name, ref, version = decision.entry.stream, asked.entity, decision.entry.version
+        occasion = Occasion(decision.reaction.aggregate, ref, version, index)
         match asked.effect:
             case Tell() as tell:
                 self._tell(name, tell)
@@ -231,64 +311,35 @@ class Engine:
             case CancelTimer(slot=slot, generation=generation):
                 self._timers.cancel(name, ref, slot, generation)
             case Begin() as begin:
-                self._begin(begin, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+                self._activities.begin(begin, occasion)
             case End() as end:
-                self._end(end, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+                self._activities.end(end, occasion)
             case _:
-                self._queue(name).put(asked, Occasion(decision.reaction.aggregate, ref, decision.entry.version, index))
+                self._queue(name).put(asked, occasion)
+
+    def _perform_owed(self, decision: Decision) -> None:
+        """Perform what is owed, once all aggregates are recovered.
+
+        Before that no handler is there for an activity that an earlier engine has begun, and an effect that concerns
+        it would reach nothing.
+        """
+        if self._unrecovered and isinstance(decision.envelope.event, Recovered):
+            self._unrecovered.discard(decision.entry.stream)
+            if not self._unrecovered:
+                for name, asked, occasion in self._owed:
+                    self._queue(name).put(asked, occasion)
+                self._owed.clear()
 
     def _tell(self, sender: str, tell: Tell) -> None:
         envelope = Envelope(
             tell.entity, tell.event, self.clock.now_ms(), actor=sender, sender=sender, ordinal=tell.ordinal
         )
-        self.offer(tell.aggregate, envelope)
-
-    def _begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
-        ongoing = LiveActivity(self, begin, occasion, leftover=leftover)
-        key = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        self._activities[key] = ongoing
-        handler = self._interpreter.activities[type(begin.activity)]
-        assert self._tasks is not None  # noqa: S101 - decisions are made inside run only
-        self._tasks.start_soon(self._live, key, ongoing, handler(begin.activity, ongoing))
-
-    async def _live(self, key: tuple[str, str, str, int], ongoing: "LiveActivity", work: Awaitable[None]) -> None:
-        """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
-        with ongoing.scope:
-            await work
-        del self._activities[key]
-        if ongoing.ending and ongoing.resumed and not ongoing.leftover:
-            # It may have been cancelled before it found what an earlier runner has left.
-            self._begin(ongoing.begin, ongoing.occasion, leftover=True)
-        elif ongoing.ending:
-            self._confirm(*key)
-        elif not ongoing.over and not self._stopped:
-            self._returned.add(key)
-            aggregate, ref, slot, generation = key
-            part = self.aggregates[aggregate].entities[ref].find(slot)
-            if part is not None and part.generation == generation:
-                message = f"{aggregate}, {ref}: the handler of {slot} returned, but none of what it reported ends it"
-                raise UnfinishedActivityError(message)
-
-    def _end(self, end: End, occasion: Occasion) -> None:
-        """End an activity: cancel its handler, or, after a crash, have one end what may be left of it."""
-        key = (occasion.within.name, occasion.ref, end.slot, end.generation)
-        ongoing, part = self._activities.get(key), occasion.entity.find(end.slot, Phase.ENDING)
-        if ongoing is not None:
-            ongoing.ending = True
-            ongoing.scope.cancel()
-        elif key in self._returned or part is None or part.activity is None:
-            self._returned.discard(key)
-            self._confirm(*key)
-        else:
-            self._begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, leftover=True)
-
-    def _confirm(self, aggregate: str, ref: str, slot: str, generation: int) -> None:
-        self.offer(aggregate, Envelope(ref, Ended(slot, generation), self.clock.now_ms(), "engine"))
+        self.report(tell.aggregate, envelope)
 
     def _queue(self, aggregate: str) -> "EffectQueue":
         queue = self._queues.get(aggregate)
         if queue is None:
-            queue = self._queues[aggregate] = EffectQueue(self._interpreter)
+            queue = self._queues[aggregate] = EffectQueue(self, self._interpreter, self._activities)
             if self._tasks is not None:
                 self._tasks.start_soon(queue.run)
         return queue
@@ -301,6 +352,8 @@ class Engine:
 
     async def _drain(self) -> None:
         """Let what has been asked for be performed before the engine stops, and remember that it was."""
+        for queue in self._queues.values():
+            queue.wait_no_more()
         for queue in self._queues.values():
             await queue.empty()
         performed = self._take_performed()
@@ -332,34 +385,3 @@ class Engine:
 
 def _answer(decision: Decision | Refusal) -> str:
     return f"refused: {decision.reason}" if isinstance(decision, Refusal) else "accepted"
-
-
-def _abandoned(envelope: Envelope) -> Refusal:
-    return Refusal(envelope, "stopped", "the engine has stopped; the log says whether it was taken")
-
-
-class LiveActivity(Ongoing):
-    """An activity that a handler is busy with."""
-
-    __slots__ = ("_engine", "over", "scope")
-
-    def __init__(self, engine: Engine, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
-        """Take what began."""
-        super().__init__(begin, occasion, leftover=leftover)
-        self._engine = engine
-        self.scope = anyio.CancelScope()
-        self.over = False
-
-    async def report(self, event: Event) -> bool:
-        """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
-        name, ref = self.occasion.within.name, self.occasion.ref
-        envelope = Envelope(
-            ref, event, self._engine.clock.now_ms(), self.begin.slot, slot=self.begin.slot, generation=self.generation
-        )
-        machine = self._engine.ledger.system.type_of(name).machine_of(ref)
-        last = machine is not None and type(event) in machine.last[self.begin.slot]
-        taken = False
-        with anyio.CancelScope(shield=last):
-            taken = isinstance(await self._engine.send(name, envelope), Reaction)
-        self.over = self.over or (taken and last)
-        return taken

@@ -24,6 +24,7 @@ import msgspec
 
 from lifefold.core.kernel import Aggregate, Entity, Event, System
 from lifefold.effects import Activity, Begin, Effect
+from lifefold.interpreters.engine.failures import OnError
 from lifefold.interpreters.missing import MissingHandlersError, wanted
 
 S = TypeVar("S")
@@ -32,6 +33,7 @@ A = TypeVar("A", bound=Activity)
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 _HANDLES: Final = "_lifefold_handles"
+_ON_ERROR: Final = "_lifefold_on_error"
 _TAKEN: Final = (Effect, Activity)
 
 
@@ -57,18 +59,34 @@ class Occasion(msgspec.Struct, frozen=True, gc=False):
         return self.within.entities[self.ref]
 
 
+class Unreached(Exception):
+    """An effect has not reached the activity that it concerns, because no handler attends to it.
+
+    A handler of an effect raises it. The effect is then not performed: the engine calls the handler again when a
+    handler of such an activity attends to it. If there is none that could, nothing is there to be reached, and the
+    effect is over. An engine that stops meanwhile leaves the effect to the next one.
+    """
+
+    def __init__(self, activity: type[Activity], why: str = "") -> None:
+        """Say of which type the activity is that the effect concerns."""
+        super().__init__(why or f"no handler attends to {activity.__name__}")
+        self.activity: Final = activity
+
+
 class Ongoing(ABC):
     """An activity as its handler sees it."""
 
-    __slots__ = ("begin", "ending", "leftover", "occasion")
+    __slots__ = ("attended", "begin", "ending", "leftover", "occasion")
 
     def __init__(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
         """Take what began.
 
         ``occasion`` is where it comes from. ``leftover`` is whether all that is wanted is its end: end what a crash may
         have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
-        cancelled while it has not may leave its work to whoever takes the activity up after the engine.
+        cancelled while it has not may leave its work to whoever takes the activity up after the engine. ``attended`` is
+        whether effects that concern the activity reach it.
         """
+        self.attended = False
         self.begin: Final = begin
         self.occasion: Final = occasion
         self.leftover: Final = leftover
@@ -84,6 +102,13 @@ class Ongoing(ABC):
         """Whether something of it may be there already, from before a crash."""
         return self.begin.resumed
 
+    def attend(self) -> None:
+        """Say that what is asked of this activity reaches it from now on; effects that were ``Unreached`` come again.
+
+        A handler that has reported anything attends to its activity, too.
+        """
+        self.attended = True
+
     @abstractmethod
     async def report(self, event: Event) -> bool:
         """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
@@ -94,11 +119,17 @@ ActivityHandler = Callable[[Any, Ongoing], Awaitable[None]]
 
 
 @overload
-def handles(*kinds: type[E]) -> Callable[[Callable[[S, E, Occasion], Work]], Callable[[S, E, Occasion], Work]]: ...
+def handles(
+    *kinds: type[E], on_error: OnError | None = None
+) -> Callable[[Callable[[S, E, Occasion], Work]], Callable[[S, E, Occasion], Work]]: ...
 @overload
-def handles(*kinds: type[A]) -> Callable[[Callable[[S, A, Ongoing], Work]], Callable[[S, A, Ongoing], Work]]: ...
-def handles(*kinds: Any) -> Any:
+def handles(
+    *kinds: type[A], on_error: OnError | None = None
+) -> Callable[[Callable[[S, A, Ongoing], Work]], Callable[[S, A, Ongoing], Work]]: ...
+def handles(*kinds: Any, on_error: OnError | None = None) -> Any:
     """Mark a method as the handler of a type of effects, or of activities; of several, if it takes each of them.
+
+    ``on_error`` says what is done when it raises; without it, that is the engine's ``on_error``.
 
     ``Interpreter.of`` makes an interpreter of an instance of its class. A method that overrides it needs no mark.
     """
@@ -108,6 +139,7 @@ def handles(*kinds: Any) -> Any:
     def mark(method: Any) -> Any:
         _must_be_async(method, repr(method), _names(kinds))
         setattr(method, _HANDLES, kinds)
+        setattr(method, _ON_ERROR, on_error)
         return method
 
     return mark
@@ -129,8 +161,10 @@ class Interpreter:
         self,
         effects: Mapping[type[Effect], EffectHandler] | None = None,
         activities: Mapping[type[Activity], ActivityHandler] | None = None,
+        on_error: Mapping[type, OnError] | None = None,
     ) -> None:
-        """Take the handlers by the type they handle."""
+        """Take the handlers by the type they handle, and what is done when one raises, where that was declared."""
+        self.on_error: Final = dict(on_error or {})
         self.effects: Final = dict(effects or {})
         self.activities: Final = dict(activities or {})
 
@@ -140,12 +174,13 @@ class Interpreter:
 
         Raises ``TypeError`` if there are none, or two for one type, or one that was overridden by something else.
         """
-        marked = {
-            name: kinds
+        marks = {
+            name: found
             for base in reversed(type(handlers).__mro__)
             for name, found in vars(base).items()
-            if (kinds := getattr(found, _HANDLES, ()))
+            if getattr(found, _HANDLES, ())
         }
+        marked = {name: getattr(found, _HANDLES) for name, found in marks.items()}
         owners: dict[type, str] = {}
         for name, kinds in marked.items():
             for kind in kinds:
@@ -157,9 +192,11 @@ class Interpreter:
         bound = {kind: getattr(handlers, name) for kind, name in owners.items()}
         for kind, name in owners.items():
             _must_be_async(bound[kind], f"{type(handlers).__name__}.{name}", kind.__name__)
+        declared = {kind: getattr(marks[name], _ON_ERROR, None) for kind, name in owners.items()}
         return cls(
             {kind: handler for kind, handler in bound.items() if issubclass(kind, Effect)},
             {kind: handler for kind, handler in bound.items() if issubclass(kind, Activity)},
+            {kind: policy for kind, policy in declared.items() if policy is not None},
         )
 
     def only(self, kinds: Collection[type]) -> Self:
@@ -167,11 +204,14 @@ class Interpreter:
         return type(self)(
             {kind: handler for kind, handler in self.effects.items() if kind in kinds},
             {kind: handler for kind, handler in self.activities.items() if kind in kinds},
+            {kind: policy for kind, policy in self.on_error.items() if kind in kinds},
         )
 
     def over(self, other: "Interpreter") -> Self:
         """Return an interpreter that uses this one's handlers, and ``other``'s where this one has none."""
-        return type(self)(other.effects | self.effects, other.activities | self.activities)
+        mine = self.effects.keys() | self.activities.keys()
+        theirs = {kind: policy for kind, policy in other.on_error.items() if kind not in mine}
+        return type(self)(other.effects | self.effects, other.activities | self.activities, theirs | self.on_error)
 
     def must_serve(self, system: System) -> None:
         """Raise ``MissingHandlersError`` unless there is a handler for everything that the system can ask for."""

@@ -12,14 +12,18 @@ import msgspec
 from lifefold.core.kernel import (
     Aggregate,
     Codec,
+    DecisionError,
+    Elapsed,
+    Ended,
     Envelope,
     Reaction,
+    Recovered,
     Refusal,
     System,
     UnreadableEntry,
+    decide,
     digest,
     encode,
-    react,
     replace,
 )
 from lifefold.interpreters.store import Entry
@@ -53,7 +57,8 @@ class Ledger:
         """Let an aggregate take an input, as it will be read again: what is 0 for Python may be 0.0 in a log.
 
         What no log can say is refused: a text with half a surrogate pair, an object of no type that is written.
-        Time never goes backwards in a log, whatever the clock does.
+        Time never goes backwards in a log, whatever the clock does. If rules raise an error, an input from outside is
+        refused, as ``failed``; of any other one no sender can be told, so that it is a ``DecisionError``.
         """
         if name.partition("/")[0] not in self.system.aggregates:
             return Refusal(envelope, "unknown", f"the system {self.system.name!r} has no aggregate {name!r}")
@@ -90,7 +95,11 @@ class Ledger:
         except UnreadableEntry as error:
             message = f"{where}: {error}"
             raise LogMismatchError(message) from error
-        decision = self._decide(entry.stream, envelope)
+        try:
+            decision = self._decide(entry.stream, envelope)
+        except DecisionError as failed:
+            message = f"{where}: these rules raise an error, of what the log has accepted: {failed}"
+            raise LogMismatchError(message) from failed
         if isinstance(decision, Refusal):
             message = f"{where}: these rules refuse what the log has accepted: {decision.reason}"
             raise LogMismatchError(message)
@@ -104,7 +113,12 @@ class Ledger:
 
     def _react(self, name: str, envelope: Envelope) -> Reaction | Refusal:
         of = self.system.type_of(name)
-        return react(of, self.aggregates.get(name) or of.start(name), envelope)
+        try:
+            return decide(of, self.aggregates.get(name) or of.start(name), envelope)
+        except DecisionError as failed:
+            if envelope.sender or envelope.slot or isinstance(envelope.event, Elapsed | Ended | Recovered):
+                raise
+            return Refusal(envelope, "failed", f"{name}: {failed}")
 
     def _accept(self, name: str, envelope: Envelope, reaction: Reaction) -> Entry:
         """Take what has been decided as the present, and return its entry."""

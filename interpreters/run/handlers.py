@@ -50,7 +50,7 @@ from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.overdue import end_of
 from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
-from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, WallClock
+from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, Unreached, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.model import Agent, Service
 from lifefold.interpreters.run.folder import FleetFolder
@@ -149,8 +149,13 @@ class Handlers:
             await process.kill()
 
     def _session_of(self, occasion: Occasion) -> SessionProcess | None:
-        """Return the session that the effect means; after a crash the agent may be at a later one."""
+        """Return the session that the effect means; None if it is over: the agent may be at a later one.
+
+        Raises ``Unreached`` while no session of the agent is attended: after a crash it is looked for first.
+        """
         attempt, process = self.live.get(occasion.within.key, (0, None))
+        if process is None:
+            raise Unreached(RunSession)
         return process if attempt == _session_in(occasion.within).attempt else None
 
     async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
@@ -298,7 +303,7 @@ class Handlers:
     async def _attend(self, process: SessionProcess, activity: RunSession, ongoing: Ongoing) -> SessionExit:
         """Wait for the session's end, and bring it about if it is not wanted any more."""
         agent = ongoing.occasion.within.key
-        with self._alive(agent, activity.attempt, process):
+        with self._alive(ongoing, activity.attempt, process):
             try:
                 await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
@@ -318,7 +323,7 @@ class Handlers:
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
             wanted: intent.Intent = ongoing.occasion.within.record("intent")
-            with self._alive(agent, activity.attempt, found):
+            with self._alive(ongoing, activity.attempt, found):
                 await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 
     async def _see_to_the_end(self, ongoing: Ongoing, end: Callable[[], Awaitable[object]]) -> None:
@@ -347,9 +352,11 @@ class Handlers:
         self.people.out_of_the_way(agent, what)
 
     @contextlib.contextmanager
-    def _alive(self, agent: str, attempt: int, process: SessionProcess) -> Generator[None]:
+    def _alive(self, ongoing: Ongoing, attempt: int, process: SessionProcess) -> Generator[None]:
         """Let a session be the one that the agent has now."""
+        agent = ongoing.occasion.within.key
         self.live[agent] = (attempt, process)
+        ongoing.attend()
         try:
             yield
         finally:

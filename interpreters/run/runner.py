@@ -36,7 +36,7 @@ from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
-from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
+from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
@@ -90,7 +90,7 @@ class Runner:
         self._workplace: Final = handlers.workplace
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
-        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe)
+        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
 
     @classmethod
@@ -231,8 +231,10 @@ class Runner:
     def leave(self) -> bool:
         """Ask the runner to leave; a second time, to leave at once.
 
-        Return whether that counted: a repetition within ``REPEAT_MS`` does not.
+        Return whether that counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
         """
+        if self.engine.has_ended:
+            return False
         now_ms = self.engine.clock.now_ms()
         if self.leaving and now_ms - self._asked_ms < REPEAT_MS:
             return False

@@ -18,9 +18,11 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
+from lifefold.interpreters.check.ground import Fault
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said, Span
 from lifefold.interpreters.simulate.inputs import Given, Taker
 from lifefold.interpreters.simulate.outside import Agenda, Part, Process, turn
+from lifefold.interpreters.simulate.vigil import Violation
 
 
 class Activities:
@@ -69,11 +71,16 @@ class Activities:
         self._heard.clear()
 
     def hasten(self, name: str, asked: Asked) -> None:
-        """Let what an effect is to end soon come to its end at once, with the last thing that it would have said."""
+        """Let what an effect is to end soon come to its end at once, with the last thing that it would have said.
+
+        Raises ``Violation`` if this runner does not listen to it: the effect would not reach it.
+        """
         hastened = self._chance.environment.hastens.get(type(asked.effect), ())
         for part, process in list(self._processes.items()) if hastened else ():
             is_meant = part[:2] == (name, asked.entity) and self._is_of(part, hastened)
             if is_meant and not process.is_over and process.spoken < len(process.said):
+                if part not in self._heard:
+                    raise Violation(self._system.name, Fault.UNATTENDED, f"{name}, {part[1]}: {asked.effect!r}")
                 process.heard = process.spoken = len(process.said) - 1
                 after_ms = self._takes_ms(self._chance.environment.end_ms, "hastened", *part)
                 self._at(part, after_ms, self._speak, part, process)

@@ -11,7 +11,7 @@ import anyio
 
 from lifefold.core.kernel import System
 from lifefold.effects import Activity, Effect
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
 from lifefold.interpreters.missing import wanted
 from lifefold.interpreters.simulate.environment import Chance, Said
 from lifefold.interpreters.simulate.inputs import Entry
@@ -22,12 +22,14 @@ from lifefold.interpreters.simulate.virtual_time import VirtualClock
 class _Role(Process):
     """A process that is acted: when it says the next thing, and who waits for that."""
 
-    __slots__ = ("due_ms", "kind", "waits")
+    __slots__ = ("attended_in", "due_ms", "kind", "waits")
 
     def __init__(self, kind: type[Activity], said: list[Said], now_ms: int) -> None:
         """Begin now."""
         super().__init__(said)
         self.kind = kind
+        self.attended_in = 0
+        """In which of the lives of engines somebody attends to it, or did last."""
         self.waits = anyio.CancelScope()
         self.due_ms = now_ms
         self.arrange()
@@ -81,10 +83,12 @@ class Actors:
         self._life += 1
 
     async def perform(self, effect: Effect, occasion: Occasion) -> None:
-        """Perform an effect: what it is to end soon says its last soon."""
+        """Perform an effect: what it is to end soon says its last soon, if this engine attends to it."""
         hastened = self.chance.environment.hastens.get(type(effect), ())
         for part, role in self._roles.items():
             if part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened):
+                if role.attended_in != self._life:
+                    raise Unreached(role.kind)
                 self._hasten(part, role)
 
     def act(self, activity: Activity, ongoing: Ongoing) -> Awaitable[None]:
@@ -101,6 +105,8 @@ class Actors:
         return self._live(part, self._roles[part], ongoing)
 
     async def _live(self, part: Part, role: _Role, ongoing: Ongoing) -> None:
+        role.attended_in = self._life
+        ongoing.attend()
         try:
             if not await self._say_all(part, role, ongoing):
                 await anyio.sleep_forever()

@@ -8,7 +8,7 @@ deviation out does not change what the others are about.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 Name = tuple[str | int, ...]
@@ -34,6 +34,10 @@ How long they wait until the next occasion (``when``, ``pause``) is none of thes
 """
 
 
+APART: Final = frozenset({"killed when waiting"})
+"""The kinds of choices that are drawn by themselves, so that the others of a seed are as they would be without them."""
+
+
 class Choices:
     """Makes choices. ``deviations`` has all that were not orderly, by their names, in the order in which they fell."""
 
@@ -42,6 +46,7 @@ class Choices:
         self.deviations: Final[dict[Name, int]] = {}
         self.made = 0
         self._draw = None if seed is None else random.Random(seed).random  # noqa: S311 - to be repeatable is its point
+        self._draw_apart = None if seed is None else random.Random(f"{seed} apart").random  # noqa: S311 - the same
         self._but = but or {}
 
     @property
@@ -49,9 +54,14 @@ class Choices:
         """Whether chance decides, and not what was said."""
         return self._draw is not None
 
-    def cast(self, sides: int) -> int:
+    def cast(self, sides: int, about: str = "") -> int:
         """Return one of so many numbers: no deviation, and never said, but only drawn."""
-        return 0 if self._draw is None else int(self._draw() * sides)
+        draw = self._drawn(about)
+        return 0 if draw is None else int(draw() * sides)
+
+    def _drawn(self, kind: int | str) -> Callable[[], float] | None:
+        """Return what draws choices of a kind."""
+        return self._draw_apart if kind in APART else self._draw
 
     def any_way(self, name: Name, ways: int) -> int:
         """Return which of so many ways it goes, all of which are equally likely."""
@@ -71,10 +81,11 @@ class Choices:
     def way(self, name: Name, ways: int, rate: float) -> int:
         """Return which of so many ways it goes: at this rate another one than the orderly one."""
         self.made += 1
-        if self._draw is None:
+        draw = self._drawn(name[0])
+        if draw is None:
             chosen = min(self._but.get(name, 0), ways - 1)
-        elif self._draw() < rate:
-            chosen = 1 + int(self._draw() * (ways - 1)) if ways > 1 else 0
+        elif draw() < rate:
+            chosen = 1 + int(draw() * (ways - 1)) if ways > 1 else 0
         else:
             return 0
         if chosen:
@@ -83,5 +94,5 @@ class Choices:
 
     def calm(self) -> None:
         """Let everything be orderly from now on."""
-        self._draw = None
+        self._draw = self._draw_apart = None
         self._but = {}

@@ -87,10 +87,13 @@ class Chance:
         self.rates: Final = dict(rates)
         self.struck: Final[Counter[str]] = Counter()
         """How often each fault has happened."""
+        self.is_calm = False
+        """Whether nothing goes wrong any more."""
         self._shares: Final[dict[Name, int]] = {}
 
     def calm(self) -> None:
         """Let nothing go wrong any more."""
+        self.is_calm = True
         self.choices.calm()
         self.rates.update(dict.fromkeys(self.rates, 0.0))
 

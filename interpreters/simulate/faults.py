@@ -42,6 +42,7 @@ SHIPPED: Final = (
     Fault("killed when persisted", "the runner dies before it has performed anything of what it has persisted", 0.005),
     Fault("killed when performing", "the runner dies between two effects", 0.005),
     Fault("killed when performed", "the runner dies before it has recorded that it has performed something", 0.005),
+    Fault("killed when waiting", "the runner dies while it waits for a timer", 0.1),
     Fault("people", "somebody says something that people may say, at any time", 0.2),
 )
 """All faults, each with its usual rate per occasion."""
@@ -54,6 +55,7 @@ ACTED: Final = ("fails", "exits early", "hangs", "floods", "rambles", "hasty")
 DEADLY: Final = (
     "store refuses", "torn write", "disk full",
     "killed when decided", "killed when persisted", "killed when performing", "killed when performed",
+    "killed when waiting",
 )  # fmt: skip
 """Those that a runner does not survive, each at a point of its work."""
 
@@ -99,7 +101,7 @@ class Faults(msgspec.Struct, frozen=True):
 
 def _times(name: str, choices: Choices) -> float:
     swarm = ACTS if name in ACTED else SWARM
-    return swarm[choices.cast(len(swarm))]
+    return swarm[choices.cast(len(swarm), name)]
 
 
 NONE: Final = Faults(dict.fromkeys(NAMES, 0.0), swarm=False)

@@ -3,7 +3,8 @@
 *Durable* is what is on record: the inputs, what they fold to, which messages were not taken yet, which effects are not
 known to be performed. *Volatile* is everything else, and gone when the runner dies: what was decided and not persisted,
 messages under way, timers, who is listened to. A new runner begins as the engine does: it tells every aggregate
-``Recovered``, sends again what was not taken, performs again what may not have been done.
+``Recovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it performs
+again what may not have been done.
 """
 
 from collections import deque
@@ -24,6 +25,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED
+from lifefold.interpreters.check.ground import Fault
 from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Span
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
@@ -58,6 +60,8 @@ class Runner:
         self._watcher: Final = watcher
         self._types: Final = {name: system.type_of(name) for name, _ in opening}
         self._owed: Final[dict[Identity, Asked]] = {}
+        self._again: list[tuple[Identity, Asked]] = []
+        """What this runner has to perform again, as soon as all that goes on is taken up."""
         self._done: Final[set[Identity]] = set()
         """What was performed and is not on record as such."""
         self._posts: Final[dict[int, Given]] = {}
@@ -101,17 +105,12 @@ class Runner:
             for name, envelope in self.opening
             if name not in self.aggregates
         ]
-        owed, life = [*self._owed.items()], self.life
+        self._again, life = [*self._owed.items()], self.life
         for (sender, _, _), tell in [*self.untold.items()]:
             self._tell(sender, tell)
         if self._posts:
             self._agenda.at(self._agenda.now_ms, self._take_posts, life, [*self._posts.values()])
         self.give([*back, *new])
-        if life != self.life:
-            return
-        for identity, asked in owed:
-            self.counts.again += 1
-            self._perform(identity, asked)
 
     def _take_posts(self, life: int, posts: Sequence[Given]) -> None:
         """Take what people have said while there was no runner."""
@@ -212,8 +211,29 @@ class Runner:
             if life == self.life and isinstance(outcome, Reaction):
                 self._release(given.aggregate, outcome)
         if life == self.life:
-            self._timers.arrange_overdue(is_back=isinstance(decided[0].given.envelope.event, Recovered))
+            is_back = isinstance(decided[0].given.envelope.event, Recovered)
+            if is_back:
+                self._must_have_set_timers()
+            self._timers.arrange_overdue(is_back=is_back)
             self._go_on()
+            if is_back and life == self.life:
+                self._perform_again()
+
+    def _must_have_set_timers(self) -> None:
+        """Raise ``Violation`` unless every timer that is live in the log is set, at its deadline."""
+        for name, aggregate in self.aggregates.items():
+            for ref, entity in aggregate.entities.items():
+                for each in entity.running:
+                    part = name, ref, each.slot, each.generation
+                    if each.activity is None and not self._timers.is_set(part, each.deadline_ms):
+                        raise Violation(self.system.name, Fault.STRANDED, f"{name}, {ref}: {each.slot}")
+
+    def _perform_again(self) -> None:
+        """Perform what may not have been performed, now that what it may concern is listened to."""
+        for identity, asked in self._again:
+            self.counts.again += 1
+            self._perform(identity, asked)
+        self._again = []
 
     def _take(self, given: Given, outcome: Reaction | Refusal) -> None:
         self.counts.inputs += 1
@@ -234,6 +254,19 @@ class Runner:
             batch = list(self._inbox)
             self._inbox.clear()
             self._commit(batch)
+        elif not self._is_writing:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Wait for what comes next; maybe die half-way to the next timer, if nothing has come until then."""
+        next_ms = self._timers.next_ms()
+        if next_ms is not None and next_ms > self.clock_ms and not self._chance.is_calm:
+            half_ms = (next_ms - self.clock_ms) // 2
+            self._agenda.at(self._agenda.now_ms + half_ms, self._may_die_waiting, self.life, self._commits)
+
+    def _may_die_waiting(self, life: int, commits: int) -> None:
+        if life == self.life and commits == self._commits and self._strikes(_WAITING, commits):
+            self.die(_WAITING)
 
     def _record(self, given: Given, reaction: Reaction) -> None:
         name, envelope = given.aggregate, given.envelope
@@ -307,4 +340,5 @@ class Runner:
 _DERIVED: Final = (Begin, CancelTimer, End, StartTimer)
 _BEFORE: Final = ("killed when decided", "store refuses", "torn write", "disk full")
 """What keeps a decision from being on record."""
+_WAITING: Final = "killed when waiting"
 _FULL_MS: Final = (1_000, 3_600_000)

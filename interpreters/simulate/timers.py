@@ -30,6 +30,14 @@ class Timers:
         """Let a timer be none."""
         self._deadlines_ms.pop(part, None)
 
+    def is_set(self, part: Part, deadline_ms: int) -> bool:
+        """Tell whether a timer is to elapse at this deadline."""
+        return self._deadlines_ms.get(part) == deadline_ms
+
+    def next_ms(self) -> int | None:
+        """Return the deadline that is next by the runner's clock; None if no timer is set."""
+        return min(self._deadlines_ms.values(), default=None)
+
     def clear(self) -> None:
         """Forget all of them."""
         self._deadlines_ms.clear()

@@ -9,7 +9,7 @@ import pytest
 import kiln
 from desk import TOLD, Fire, Hearth, Mail, fire, graph, letters, told
 from kiln import Announce
-from lifefold.core import session, task
+from lifefold.core import approval, session, task
 from lifefold.core.kernel import (
     Aggregate,
     Created,
@@ -39,6 +39,12 @@ DECIDE, PERSIST, PERFORM, RECORD = SHIPPED.order
 
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 
+
+hasty: Final = Discipline(SHIPPED.order, recovers_first=False)
+"""What may not have been performed is performed as soon as the log is read."""
+
+forgetful: Final = Discipline(SHIPPED.order, restores_timers=False)
+"""Whoever comes back sets no timer."""
 
 racing: Final = Discipline(SHIPPED.order, together=False)
 """The record of what a node did, and the entry that leads on from it, are written by two threads, in any order."""
@@ -78,8 +84,32 @@ def test_a_record_that_races_with_the_entry_that_leads_on_is_found() -> None:
         "decide  graph 3: somebody says Came()   first node → second node  [Charge]",
         "persist graph 3",
         "crash   the runner dies; another one reads the log",
+        "decide  graph 4: the runner comes back",
+        "persist graph 4",
         "perform graph 2.0: Charge(payment='first'), again",
     ]
+
+
+@pytest.mark.parametrize("machine", [approval.machine, kiln.kiln], ids=["approval", "kiln"])
+def test_a_runner_that_sets_no_timer_again_is_found(machine: Machine[Any]) -> None:
+    """It strands every entity that waits for one, although nothing else is lost; ours sets all of them."""
+    report = check_crashes(machine, discipline=forgetful, bounds=FEW)
+    assert Fault.STRANDED in broken(report)
+    *_, crash, decided, persisted = [line for line in way(report, Fault.STRANDED) if line.split()[0] != "perform"]
+    assert crash.startswith("crash ")
+    assert decided.endswith("the runner comes back")
+    assert persisted.startswith("persist ")
+    assert Fault.STRANDED not in broken(check_crashes(machine, bounds=FEW))
+
+
+def test_a_runner_that_does_not_wait_until_all_is_taken_up_is_found() -> None:
+    """An owed effect that concerns what goes on would reach nothing, and count as performed: ``CancelSession``."""
+    report = check_crashes(session.machine, discipline=hasty, bounds=FEW)
+    assert broken(report) == {Fault.UNATTENDED}
+    crash, performed = way(report, Fault.UNATTENDED)[-2:]
+    assert crash == "crash   the runner dies; another one reads the log"
+    assert performed.startswith("perform session 3.0: StorePrompt(")
+    assert check_crashes(session.machine, bounds=FEW).ok
 
 
 def test_of_all_orders_of_the_stages_only_ours_is_sound() -> None:
@@ -132,6 +162,8 @@ def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners()
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
+        "decide  letters 3: the runner comes back",
+        "persist letters 3",
         "perform letters 2.0: Mail(), again",
     ]
     known = check_crashes(letters, recognised=(Mail,))
@@ -195,6 +227,9 @@ def test_what_follows_from_a_message_is_found() -> None:
         "persist letters 2",
         "perform letters 2.0: Mail()",
         "crash   the runner dies; another one reads the log",
+        "decide  talk 3: the runner comes back",
+        "decide  letters 3: the runner comes back",
+        "persist talk 3, letters 3",
         "perform letters 2.0: Mail(), again",
     ]
 
@@ -268,7 +303,7 @@ def test_a_search_that_is_cut_short_decides_nothing() -> None:
     assert "not everything: more than 50 states" in str(few)
     brief = check_crashes(graph, bounds=CrashBounds(seconds=-1.0))
     assert {each.outcome for each in brief.verdicts} == {Outcome.UNDECIDED}
-    found = check_crashes(letters, bounds=CrashBounds(states=50))
+    found = check_crashes(letters, bounds=CrashBounds(states=100))
     assert broken(found) == {Fault.TWICE}
 
 

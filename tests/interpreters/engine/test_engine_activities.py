@@ -6,7 +6,7 @@ import pytest
 from engine_ground import START_MS, Pottery
 from kiln import Announce, Called, Doused, Fire, Fired, Heat, Lit, Smashed, Stoked
 from lifefold.core.kernel import Ended, Envelope, Phase
-from lifefold.interpreters.engine import Interpreter, Ongoing, UnfinishedActivityError
+from lifefold.interpreters.engine import STOP, Interpreter, Ongoing, UnfinishedActivityError
 from lifefold.interpreters.store import Batch
 
 pytestmark = pytest.mark.anyio
@@ -111,12 +111,12 @@ async def test_with_its_last_event_an_activity_is_over(pottery: Pottery) -> None
 
 
 async def test_a_handler_that_returns_without_its_last_event_is_an_error(pottery: Pottery) -> None:
-    """The engine stops and names aggregate, entity and activity: the entity would wait for ever."""
+    """It names aggregate, entity and activity, for the entity would wait for ever; and it may stop the engine."""
 
     async def forget(_activity: Fire, ongoing: Ongoing) -> None:
         assert await ongoing.report(Stoked())
 
-    forgetful = Interpreter(activities={Fire: forget}).over(pottery.hands.interpreter())
+    forgetful = Interpreter(activities={Fire: forget}, on_error={Fire: STOP}).over(pottery.hands.interpreter())
     unfinished = pytest.RaisesExc(UnfinishedActivityError, match="^kiln/a, kiln: the handler of Fire returned")
     with pytest.RaisesGroup(unfinished, flatten_subgroups=True):
         async with pottery.running(interpreter=forgetful):
