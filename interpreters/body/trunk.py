@@ -5,27 +5,31 @@ otherwise that is repeated from its new tip. A crash before the move leaves an u
 with the claim's trailer in the branch's history, by which it is found again.
 """
 
+import re
+from pathlib import Path
 from typing import Final
 
 import anyio
 
 from lifefold.interpreters.body.claim import Claim, one_line
 from lifefold.interpreters.body.errors import InTheWayError, MergeConflict, WorkplaceError
+from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, shown
+from lifefold.interpreters.body.index_lock import whose
 
 MERGE_ROUNDS = 20
-"""How often a merge is repeated because somebody else moves the branch, or holds git's lock on it."""
+"""How often a merge is repeated because others move the branch."""
 
-ROUND_MS = 100
-"""How long a merge waits for git's lock before it is tried again."""
+_LOCK = re.compile(r"'([^']*\.lock)'")
 
 
 class Trunk:
     """A fleet's branch in the repository ``home``; ``name`` is its short name."""
 
-    def __init__(self, home: Git, name: str) -> None:
+    def __init__(self, home: Git, name: str, forward: Forward) -> None:
         self.name: Final = name
         self._home: Final = home
+        self._forward: Final = forward
         self._reference: Final = f"refs/heads/{name}"
 
     async def tip(self) -> str:
@@ -35,6 +39,10 @@ class Trunk:
             what = f"the fleet's branch {self.name} does not exist any more"
             raise WorkplaceError(what, self._home.folder, "Make it again where it was, or start a new run.")
         return tip
+
+    async def recover(self) -> None:
+        """Make good a merge into the branch that was cut off. Raises InTheWayError if that has to wait."""
+        await self._forward.recover()
 
     async def merged_as(self, claim: Claim, tip: str) -> str:
         """Return the merge commit of a claim that has been merged already, or an empty text."""
@@ -49,8 +57,8 @@ class Trunk:
         user's own are in the way, or if others move or lock the branch all the time.
         """
         hindrance = ""
-        for turn in range(MERGE_ROUNDS):
-            await anyio.sleep(turn * ROUND_MS / 1000 if "lock" in hindrance else 0)
+        await self.recover()
+        for _ in range(MERGE_ROUNDS):
             tip = await self.tip()
             merged = await self.merged_as(claim, tip)
             if merged:
@@ -62,9 +70,13 @@ class Trunk:
             commit = await self._home.commit_tree(tree, (tip, result), message)
             # A fast-forward that is cut off halfway would leave a mess in the user's own files.
             with anyio.CancelScope(shield=True):
-                hindrance = await self._home.advance(self._reference, tip, commit)
+                hindrance = await self._forward.advance(self._reference, tip, commit)
             if not hindrance:
                 return commit
+            lock = _LOCK.search(hindrance)
+            if lock:
+                what = f"{self.name} is locked: {whose(Path(lock[1]), self._home.folder)}"
+                raise InTheWayError(what, self._home.folder, "Then this is done again.")
         remedy = "See what else works on that branch; then the merge is done again."
         raise InTheWayError(f"{self.name} could not be advanced: {hindrance}", self._home.folder, remedy)
 

@@ -41,12 +41,16 @@ import anyio
 
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, set_aside, shown, survey
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
 
 _KINDS = ("base", "result")
+
+PRESENT_MS = 700
+"""How long a merge waits at a time for a git of a runner that was killed; in between people are told."""
 
 
 class GitWorkplace:
@@ -61,7 +65,7 @@ class GitWorkplace:
         self._home = Git(repository.absolute())
         self._root = root.absolute()
         self._fleet = fleet
-        self._trunk = Trunk(self._home, branch)
+        self._trunk = Trunk(self._home, branch, Forward(self._home, fleet, self._root / ".lock"))
         self._lock = anyio.Lock()
         self._tenure: Tenure | None = None
 
@@ -145,12 +149,14 @@ class GitWorkplace:
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         if not await self._home.commit_at(claim.base):
             raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
+        async with self._alone(PRESENT_MS):
+            await self._trunk.recover()
         merged = await self._trunk.merged_as(claim, await self._trunk.tip())
         if merged:
             return merged
         async with self._place(agent) as worktree:
             result = await self._collect(worktree, claim, title)
-            async with self._alone():
+            async with self._alone(PRESENT_MS):
                 return await self._trunk.integrate(worktree, claim, result, title)
 
     async def clear(self) -> None:
@@ -318,13 +324,13 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", "HEAD", claim.branch)
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncGenerator[None, None]:
+    async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
         """Keep others away, of this process and of other ones, who merge or change which worktrees there are.
 
         Merges would only make each other repeat. But while a worktree is being made, every git command that looks
         through the worktrees (also a checkout of a branch does) can fail on the half-made one.
         """
-        async with self._lock, holding(self._root / ".lock"):
+        async with self._lock, holding(self._root / ".lock", limit_ms):
             yield
 
 

@@ -14,11 +14,12 @@ import pytest
 
 from git_faults import Cut, Faults
 from git_ground import Scene, attempt, commit, git, names, new_repository, write
-from lifefold.interpreters.body import trunk
+from lifefold.interpreters.body import index_lock, trunk
 from lifefold.interpreters.body.errors import InTheWayError, MergeConflict, WorkplaceError
 from lifefold.interpreters.body.git import Git, LockedError
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
+from lifefold.interpreters.run.patience import patiently
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
@@ -28,6 +29,10 @@ ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te
 @pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.campaign)])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def untold(_why: str) -> None:
+    """Tell no operator what is waited for."""
 
 
 on_both_back_ends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -567,7 +572,8 @@ async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bo
         place = scene.again() if processes else scene.workplace
         await place.check_out(agent, task, 1)
         write(scene.place(agent), **{f"file{number}": agent})
-        merged[task] = await place.merge(agent, task, 1, f"do {number}")
+        merge = partial(place.merge, agent, task, 1, f"do {number}")
+        merged[task] = await patiently(merge, (InTheWayError,), untold, pause=anyio.lowlevel.checkpoint)
 
     async with anyio.create_task_group() as group:
         for number in range(5):
@@ -587,7 +593,8 @@ async def test_the_same_merge_performed_twice_at_once_is_one(scene: Scene) -> No
     found: list[str] = []
 
     async def merge() -> None:
-        found.append(await scene.again().merge("a", "T1", 1, "do"))
+        again = partial(scene.again().merge, "a", "T1", 1, "do")
+        found.append(await patiently(again, (InTheWayError,), untold, pause=anyio.lowlevel.checkpoint))
 
     async with anyio.create_task_group() as group:
         for _ in range(3):
@@ -619,7 +626,7 @@ async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene:
     """The user's commit, made between our merge and its publication, stays in the history."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--ff-only", lambda: commit(scene.repository, users="u"))
+    faults.before("--absolute-git-dir", lambda: commit(scene.repository, users="u"))
     merged = await scene.workplace.merge("a", "T1", 1, "do")
     assert scene.git("log", "-1", "--format=%s", f"{merged}^1") == "by the user"
     assert {"done", "users"} <= names(scene.repository)
@@ -643,27 +650,33 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
 
     def interfere() -> None:
         commit(scene.repository)
-        faults.before("--ff-only", interfere)
+        faults.before("--absolute-git-dir", interfere)
 
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--ff-only", interfere)
+    faults.before("--absolute-git-dir", interfere)
     with pytest.raises(InTheWayError, match="main could not be advanced"):
         await scene.workplace.merge("a", "T1", 1, "do")
-    faults.before("--ff-only", lambda: None)
+    faults.before("--absolute-git-dir", lambda: None)
     assert await scene.workplace.merge("a", "T1", 1, "do")
 
 
 async def test_a_git_of_the_users_that_is_just_working_is_waited_for(
-    scene: Scene, faults: Faults, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """His lock is never removed; when it goes, the merge goes on."""
-    monkeypatch.setattr(trunk, "ROUND_MS", 1)
-    lock = scene.repository / ".git" / "index.lock"
+    lock, take = scene.repository / ".git" / "index.lock", index_lock.take
+
+    def refused_once(this: Path, note: Path) -> bool:
+        taken = take(this, note)
+        if not taken:
+            lock.unlink()
+        return taken
+
+    monkeypatch.setattr(index_lock, "take", refused_once)
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     lock.touch()
-    faults.before("--ff-only", lambda: faults.before("--ff-only", lock.unlink))
     assert await scene.workplace.merge("a", "T1", 1, "do")
     assert not lock.exists()
 
