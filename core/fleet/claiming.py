@@ -97,6 +97,7 @@ def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
         share,
         record.orphaned,
         timeout_ms,
+        record.collected,
     )
 
 

@@ -126,6 +126,14 @@ class Forward:
     def _note(self, branch: str, old: str, new: str, tree: Git) -> Note:
         return Note(self._fleet, branch, old, new, str(tree.folder.absolute()), str(self._guard))
 
+    async def catch_up(self, tree: Git, branch: str, old: str, new: str) -> None:
+        """Let the files of a working tree follow a branch that was moved from ``old`` to ``new`` without them.
+
+        Raises InTheWayError as ``recover`` does.
+        """
+        _write(await self._file(), self._note(branch, old, new, tree))
+        await self.recover()
+
     async def recover(self) -> None:
         """Make good a fast-forward that was cut off, if there is one.
 
@@ -162,7 +170,7 @@ class Forward:
     async def _restored(self, tree: Git, note: Note, places: Places) -> tuple[str, ...]:
         """Restore what the note speaks of; return the paths that had to be left."""
         head = await tree.commit_at("HEAD")
-        if not head or not await tree.is_ancestor(note.old, head):
+        if head != note.new and (not head or not await tree.is_ancestor(note.old, head)):
             places.drop()
             return ()
         places.begin()

@@ -30,7 +30,7 @@ async def restore(tree: Git, old: str, new: str, head: str, index: Path) -> tupl
 
     The index in the file ``index`` is changed; git's lock on the working tree's own index must be held.
     """
-    sides = await _difference(tree, old, new)
+    sides = await difference(tree, old, new)
     paths = set(sides[0]) | set(sides[1])
     if not paths:
         return ()
@@ -53,7 +53,7 @@ def _is_left(folder: Path, path: str, wanted: Entries) -> bool:
     return path in wanted or _seen(folder, path) is not None
 
 
-async def _difference(tree: Git, old: str, new: str) -> tuple[Entries, Entries]:
+async def difference(tree: Git, old: str, new: str) -> tuple[Entries, Entries]:
     """Return what the two commits have at the paths in which they differ; repositories within are left out."""
     sides: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = ({}, {})
     listed = (await tree.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", old, new)).text
@@ -74,7 +74,7 @@ async def _entries_of(tree: Git, commit: str, paths: set[str]) -> Entries:
     return {path: (meta[0], meta[2]) for path, meta in split if path in paths and meta[0] != _REPOSITORY}
 
 
-async def _indexed(tree: Git, paths: set[str], index: Path) -> dict[str, tuple[str, str]]:
+async def indexed(tree: Git, paths: set[str], index: Path) -> dict[str, tuple[str, str]]:
     """Return what an index has at some paths; what a merge of the user's has left there is told apart from all else."""
     listed = (await tree.run("ls-files", "--stage", "-z", "--full-name", way=Way(index=index))).text
     entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
@@ -114,7 +114,7 @@ async def _is_cut_off(tree: Git, path: str, sides: Iterable[Entries]) -> bool:
 
 async def _reset(tree: Git, sides: tuple[Entries, Entries], wanted: Entries, paths: set[str], index: Path) -> None:
     """Let the index have what is wanted wherever it has what one of the sides has."""
-    found = await _indexed(tree, paths, index)
+    found = await indexed(tree, paths, index)
     moved = [path for path in paths if found.get(path) in {side.get(path) for side in sides}]
     wrong = [path for path in moved if found.get(path) != wanted.get(path)]
     none = ("0", "0" * 40)
@@ -126,7 +126,7 @@ async def _reset(tree: Git, sides: tuple[Entries, Entries], wanted: Entries, pat
 
 async def _check_out(tree: Git, wanted: Entries, index: Path) -> None:
     """Write what is missing, without writing over anything; what cannot be written is found afterwards."""
-    found = await _indexed(tree, set(wanted), index)
+    found = await indexed(tree, set(wanted), index)
     missing = [path for path in wanted if found.get(path) == wanted[path] and _has_room(tree.folder, path)]
     if missing:
         way = Way(b"".join(os.fsencode(path) + b"\0" for path in missing), index)

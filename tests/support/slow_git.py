@@ -19,7 +19,9 @@ from lifefold.interpreters.body.worktrees import GitWorkplace
 
 async def main(repository, root, operation, *arguments):
     workplace = GitWorkplace(Path(repository), Path(root), "fleet", "main")
-    await getattr(workplace, operation)(*(int(each) if each.isdigit() else each for each in arguments))
+    claim = [int(each) if each.isdigit() else each for each in arguments]
+    known = {"result": await workplace.park(*claim)} if operation == "merge" else {}
+    await getattr(workplace, operation)(*claim, **known)
 
 # What git shows of its progress after two seconds it shows at once, so that it writes while it is at work.
 environment = git.environment

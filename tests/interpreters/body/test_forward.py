@@ -57,7 +57,7 @@ async def begun(scene: Scene, folder: Path, name: str) -> Slow:
 
 async def merged(scene: Scene) -> str:
     """Merge as the next runner does: again, as long as it has to wait."""
-    merge = partial(scene.again().merge, "a", "T1", 1, "do")
+    merge = partial(scene.merge, "a", "T1", 1, "do")
     return await patiently(merge, (InTheWayError,), lambda _: None, pause=partial(anyio.sleep, 0.05))
 
 
@@ -134,7 +134,7 @@ async def test_a_kill_after_git_is_through_is_made_good(
     await begun(scene, tmp_path, "mm")
     (tmp_path / "quick").touch()
     monkeypatch.setenv("PATH", f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert (tmp_path / "once").exists()
     is_as_merged(scene)
 
@@ -150,9 +150,9 @@ async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: Scene, tm
     (tmp_path / "quick").touch()
     await death(left)
     with pytest.raises(InTheWayError, match=r"made good, but for .*: b1, s1, znew1 "):
-        await scene.again().merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     with pytest.raises(InTheWayError, match="in the way of a merge: b1, s1, znew1 "):
-        await scene.again().merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     assert {(scene.repository / name).read_text() for name in ("b1", "s1", "znew1", "elsewhere")} == {"mine\n"}
     changed = [line[3:] for line in scene.git("status", "--porcelain").splitlines()]
     assert sorted(changed) == ["b1", "elsewhere", "s1", "znew1"]
@@ -172,9 +172,9 @@ async def test_a_run_with_another_log_waits_for_a_git_that_an_earlier_run_has_le
         process.send_signal(signal.SIGKILL)
     other = GitWorkplace(scene.repository, tmp_path / "elsewhere", "fleet", "main")
     with pytest.raises(InTheWayError, match=rf"still at work here: .*process {left.pid}"):
-        await other.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do", place=other)
     slow.let_go()
-    merge = partial(other.merge, "a", "T1", 1, "do")
+    merge = partial(scene.merge, "a", "T1", 1, "do", place=other)
     assert await patiently(merge, (InTheWayError,), lambda _: None, pause=partial(anyio.sleep, 0.05))
     is_as_merged(scene)
 
@@ -224,11 +224,11 @@ async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(s
     lock.touch()
     os.utime(lock, (0, 0))
     with pytest.raises(InTheWayError, match=rf"{lock} is there since 19.*no git is at work.*rm '{lock}'"):
-        await scene.again().merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     with lock.open() as file, at_work("sleep", scene.root, file) as holder:
         named = pytest.raises(InTheWayError, match=rf"at work there: .*process {holder} .sleep")
         with named:
-            await scene.again().merge("a", "T1", 1, "do")
+            await scene.merge("a", "T1", 1, "do")
     assert lock.exists()
     lock.unlink()
     assert await merged(scene)
@@ -246,7 +246,7 @@ async def test_a_git_of_the_users_that_waits_for_him_is_named(scene: Scene, tmp_
     with at_work(str(tmp_path / "git"), scene.repository) as user:
         named = pytest.raises(InTheWayError, match=rf"at work there: process {user} .git")
         with named:
-            await scene.workplace.merge("a", "T1", 1, "do")
+            await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_lock_on_the_branch_that_a_killed_git_has_left_is_known_by_the_commit_in_it(
@@ -265,12 +265,12 @@ async def test_a_lock_on_the_branch_that_a_killed_git_has_left_is_known_by_the_c
     stand_in.chmod(0o700)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{stand_in.parent}{os.pathsep}{os.environ['PATH']}")
-        assert await scene.workplace.merge("a", "T1", 1, "do")
+        assert await scene.merge("a", "T1", 1, "do")
     assert not lock.exists()
     is_as_merged(scene)
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), more="m")
     lock.write_text(f"{git(scene.repository, 'rev-parse', 'main')}\n")
     with pytest.raises(InTheWayError, match=f"main is locked: {lock} is there since"):
-        await scene.workplace.merge("a", "T2", 1, "do")
+        await scene.merge("a", "T2", 1, "do")
     assert lock.exists()

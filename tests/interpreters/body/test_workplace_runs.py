@@ -35,7 +35,7 @@ async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
     await death(left)
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert not (scene.root / ".aside").exists()
 
 
@@ -52,11 +52,11 @@ async def test_a_merge_waits_for_that_of_a_killed_runner(
     with monkeypatch.context() as patch:
         patch.setattr(locks, "LIMIT_MS", 1)
         with pytest.raises(InTheWayError, match="still at work here"):
-            await scene.workplace.merge("b", "T2", 1, "do")
+            await scene.merge("b", "T2", 1, "do")
     slow.let_go()
     await death(left)
-    assert await scene.workplace.merge("b", "T2", 1, "do")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("b", "T2", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert scene.merges() == ["Merge T2: do", "Merge T1: do"]
     assert scene.is_clean()
 
