@@ -82,6 +82,7 @@ class Handlers:
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
+        self._merging: Final = Merging(workplace, self._waits, self._put_off)
         self._watcher: Final = Watcher(folder, self.people)
         self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
 
@@ -91,9 +92,8 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
-        merging = Merging(self.workplace, self._waits, self._put_off)
         of = Interpreter.of
-        return of(self._watcher).over(of(self._attendant)).over(of(merging)).over(self._standard())
+        return of(self._watcher).over(of(self._attendant)).over(of(self._merging)).over(self._standard())
 
     def _standard(self) -> Interpreter:
         return Interpreter(
