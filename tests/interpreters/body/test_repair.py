@@ -112,7 +112,7 @@ def seen(path: Path) -> Iterator[tuple[str, str, int]]:
         yield path.name, path.read_text(), path.stat().st_mode & 0o111
     elif path.is_dir():
         for each in sorted(path.iterdir()):
-            yield from ((f"{path.name}/{name}", *rest) for name, *rest in seen(each))
+            yield from ((f"{path.name}/{name}", text, mode) for name, text, mode in seen(each))
 
 
 @pytest.fixture
@@ -191,7 +191,8 @@ async def test_what_a_filter_writes_is_known_for_what_it_is(tmp_path: Path) -> N
     for name in ("a.loud", "a.crlf"):
         os.truncate(home / name, 21)
     git(home, "reset", "--quiet", "--soft", commits[0])
-    assert await restore(Git(home), *commits, commits[0], home / ".git" / "index") == ()
+    old, new = commits
+    assert await restore(Git(home), old, new, old, home / ".git" / "index") == ()
     assert git(home, "status", "--porcelain") == ""
     assert (home / "b.loud").read_bytes() == b"OLD\n"
     assert (home / "b.crlf").read_bytes() == b"old\r\n"
