@@ -170,6 +170,7 @@ async def test_a_run_with_another_log_waits_for_a_git_that_an_earlier_run_has_le
     with runner(scene, "merge", "a", "T1", "1", "do") as process:
         left = await slow.begun.pid()
         process.send_signal(signal.SIGKILL)
+    scene.log["T1", 1] = scene.git("rev-parse", "refs/lifefold/fleet/result/T1/1")
     other = GitWorkplace(scene.repository, tmp_path / "elsewhere", "fleet", "main")
     with pytest.raises(InTheWayError, match=rf"still at work here: .*process {left.pid}"):
         await scene.merge("a", "T1", 1, "do", place=other)
