@@ -30,7 +30,7 @@ from lifefold.effects.session import (
 )
 from lifefold.effects.status import EmitTelemetry, SaveState
 from lifefold.effects.supervision import AbortSession, EscalateSilence, KeepDeadLetter, KillOverdue
-from lifefold.effects.work import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork
+from lifefold.effects.work import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 __all__ = [
     "AbortSession",
@@ -79,5 +79,6 @@ __all__ = [
     "Tell",
     "VerifyWork",
     "WarnOfSilence",
+    "WatchBranch",
     "WatchOutput",
 ]

@@ -42,12 +42,23 @@ class ParkWork(Activity, frozen=True):
 class MergeWork(Activity, frozen=True):
     """Commit what the task changed and merge it into the fleet's branch, exactly once.
 
-    What was parked is kept under the number of an earlier claim, ``result``; otherwise that is 0.
+    What was parked is kept under the number of an earlier claim, ``result``; otherwise that is 0. ``commit`` is what is
+    to be merged, if it is made already. ``accepted`` is where the operator accepts the branch, though an agent has
+    moved it there.
     """
 
-    opaque = ("title", "result")
+    opaque = ("title", "result", "commit")
 
     task: str
     epoch: int
     title: str
     result: int = 0
+    commit: str = ""
+    accepted: str = ""
+
+
+class WatchBranch(Activity, frozen=True):
+    """See whether the fleet's branch still is where an agent has moved it to, commit ``found``."""
+
+    task: str
+    found: str

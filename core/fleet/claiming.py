@@ -98,6 +98,7 @@ def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
         record.orphaned,
         timeout_ms,
         record.token,
+        record.collected,
     )
 
 

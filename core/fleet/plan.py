@@ -141,7 +141,8 @@ class Plan(msgspec.Struct, frozen=True):
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
     ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
-    there are none. ``key`` is what the tokens of claims are derived from: random, and the log's own.
+    there are none. ``key`` is what the tokens of claims are derived from: random, and the log's own. ``guarded``: work
+    is merged into a branch of a repository.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Plan(msgspec.Struct, frozen=True):
     orphaned: task.OnDeath = task.OnDeath.FAIL
     aborts: AbortPolicy | None = None
     key: str = ""
+    guarded: bool = False
 
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
@@ -177,7 +179,7 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
         records: dict[str, Record] = {
             "intent": intent.Intent(),
             "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms),
+            "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
             "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
         }
         if agent.stall is not None:

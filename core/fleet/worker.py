@@ -163,8 +163,8 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     match transition.event:
         case assignment.WorkFinished(took_ms=took_ms):
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))
-        case assignment.Parked():
-            yield Tell("board", to, job.Parked(brief.epoch))
+        case assignment.Parked(commit=commit):
+            yield Tell("board", to, job.Parked(brief.epoch, commit))
         case assignment.Merged(commit=commit):
             yield Tell("board", to, task.Verified(brief.epoch, commit))
         case (
@@ -244,7 +244,7 @@ aggregate = AggregateType(
     ),
     commands={
         agent.name: (),
-        "assignment": (),
+        "assignment": (assignment.BranchAccepted,),
         "mailbox": (mailbox.LetterArrived,),
         meter.machine.name: (),
         supervision.REF: (),

@@ -244,12 +244,13 @@ class Brief(msgspec.Struct, frozen=True):
 
     ``failure`` is why an earlier attempt failed, if one did; ``kept`` is the claim whose state is gone on from (D28).
     ``asks``: a person has to agree before it is merged. ``stage`` is where to begin, and ``result`` the claim under
-    whose number the work is kept, if it only is to be merged. ``share`` is what its sessions may cost; 0 is no limit.
-    ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how long a session of it may take, if
-    that is said by how long others took; else 0. ``token`` is what a session shows when it speaks of its claim.
+    whose number the work is kept, if it only is to be merged, as the commit ``collected``. ``share`` is what its
+    sessions may cost; 0 is no limit. ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how
+    long a session of it may take, if that is said by how long others took; else 0. ``token`` is what a session shows
+    when it speaks of its claim.
     """
 
-    opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result", "token")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result", "token", "collected")
 
     task: str = ""
     epoch: int = 0
@@ -264,3 +265,4 @@ class Brief(msgspec.Struct, frozen=True):
     orphaned: OnDeath = OnDeath.FAIL
     timeout_ms: int = 0
     token: str = ""
+    collected: str = ""

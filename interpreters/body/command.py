@@ -11,6 +11,9 @@ its patience before TERM.
 *What the output can do.* It is read all the time and only its end is kept, so a command can neither fill the memory nor
 block on a full pipe. A descendant that keeps the pipe open delays the result by the grace at most.
 
+*What a killed runner does to a command.* One that writes into its pipe then dies of SIGPIPE, halfway. A command that
+changes something is therefore ``spooled``: it writes into files. If it writes too much there, it is ended.
+
 *What is not covered.* A descendant that starts a session of its own has left the group and is not signalled. Where the
 platform cannot observe an exit without reaping (macOS before Python 3.13), a group whose leader has gone is signalled
 by its number.
@@ -20,11 +23,13 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -35,6 +40,10 @@ GRACE_MS = 2_000
 DRAIN_MS = 500
 """How long the pipes of a killed group are still read."""
 
+SPOOL_POLL_MS = 500
+"""How often the size of a file that a command writes into is looked at."""
+
+_File: TypeAlias = IO[bytes] | int
 _CHUNK_BYTES = 65_536
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]")
 
@@ -46,6 +55,22 @@ class Limits:
     timeout_ms: int
     patience_ms: int
     keep_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What a command reads, the descriptors that it inherits, and whether it writes into files.
+
+    One that is ``spooled`` in this way outlives this process unharmed.
+    """
+
+    given: bytes = b""
+    inherited: tuple[int, ...] = ()
+    spooled: bool = False
+
+
+PLAIN = Streams()
+"""No input, no descriptors but the usual ones, and pipes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +91,29 @@ async def run(
     limits: Limits,
     *,
     env: Mapping[str, str] | None = None,
-    inherited: Sequence[int] = (),
+    streams: Streams = PLAIN,
 ) -> Ended:
-    """Run a command in ``folder`` to its end, without input, in a group of its own.
+    """Run a command in ``folder`` to its end, in a group of its own.
 
-    It inherits the descriptors ``inherited`` and no others. However this is left, also by cancellation, the group has
-    been ended before. Raises OSError or ValueError if the command cannot be started.
+    However this is left, also by cancellation, the group has been ended before. Raises OSError or ValueError if the
+    command cannot be started.
     """
-    process = _start(command, folder, env, inherited)
-    assert process.stdout is not None  # noqa: S101 - as started
-    assert process.stderr is not None  # noqa: S101 - as started
-    tails = [_Tail(process.stdout, limits.keep_bytes), _Tail(process.stderr, limits.keep_bytes)]
+    with ExitStack() as files:
+        started = partial(_popen, command, folder, env, streams.inherited)
+        process, tails = _start(files, started, streams, limits.keep_bytes)
+        in_time = await _attended(process, tails, limits)
+        output, errors = (tail.kept for tail in tails)
+    return Ended(process.returncode if in_time else None, bytes(output), bytes(errors))
+
+
+async def _attended(process: subprocess.Popen[bytes], tails: Sequence["_Stream"], limits: Limits) -> bool:
+    """See a command to its end, and then its group; return whether it ended in time."""
     in_time = False
     async with anyio.create_task_group() as readers:
-        for tail in tails:
-            readers.start_soon(tail.read)
         try:
-            with anyio.move_on_after(limits.timeout_ms / 1000):
+            with anyio.move_on_after(limits.timeout_ms / 1000) as scope:
+                for tail in tails:
+                    readers.start_soon(tail.read, scope.cancel)
                 await _exit_of(process)
                 in_time = True
         except anyio.get_cancelled_exc_class():
@@ -92,14 +123,54 @@ async def run(
         finally:
             with anyio.CancelScope(shield=True):
                 await _end_group(process, tails)
-    output, errors = (bytes(tail.kept) for tail in tails)
-    return Ended(process.returncode if in_time else None, output, errors)
+    return in_time
 
 
 def plain(output: bytes) -> str:
     """Return output as text that can be printed, logged and passed as an argument: without control characters."""
     text = _TERMINAL_SEQUENCE.sub("", output.decode("utf-8", "replace"))
     return "\n".join("".join(char for char in line if char.isprintable() or char == "\t") for line in text.splitlines())
+
+
+class _Stream(Protocol):
+    """The end of what a command writes."""
+
+    ended: anyio.Event
+
+    @property
+    def kept(self) -> bytes | bytearray: ...
+
+    async def read(self, too_much: Callable[[], object]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _Spool:
+    """The end of what goes into a file, and need not be read for the command to go on."""
+
+    def __init__(self, file: IO[bytes], keep_bytes: int) -> None:
+        self.ended = anyio.Event()
+        self._file = file
+        self._keep_bytes = keep_bytes
+        self._scope = anyio.CancelScope(shield=True)
+
+    @property
+    def kept(self) -> bytes:
+        self._file.seek(max(0, self._size() - self._keep_bytes))
+        return self._file.read(self._keep_bytes)
+
+    async def read(self, too_much: Callable[[], object]) -> None:
+        self.ended.set()
+        with self._scope:
+            while self._size() < self._keep_bytes:  # noqa: ASYNC110 - what writes sets no event of ours
+                await anyio.sleep(SPOOL_POLL_MS / 1000)
+            too_much()
+
+    def stop(self) -> None:
+        self._scope.cancel()
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
 
 class _Tail:
@@ -112,7 +183,7 @@ class _Tail:
         self._keep_bytes = keep_bytes
         self._scope = anyio.CancelScope(shield=True)
 
-    async def read(self) -> None:
+    async def read(self, _too_much: Callable[[], object]) -> None:
         with self._pipe, self._scope:
             while chunk := await self._next_chunk():
                 self.kept += chunk
@@ -128,17 +199,40 @@ class _Tail:
 
 
 def _start(
-    command: Sequence[str], folder: Path, env: Mapping[str, str] | None, inherited: Sequence[int]
+    files: ExitStack, popen: Callable[[_File, _File, _File], subprocess.Popen[bytes]], streams: Streams, keep_bytes: int
+) -> tuple[subprocess.Popen[bytes], list[_Stream]]:
+    """Start a command; return it with its two streams. The files that it is given are closed with ``files``."""
+    given: _File = subprocess.DEVNULL
+    if streams.given:
+        given = _temporary(files)
+        given.write(streams.given)
+        given.seek(0)
+    if streams.spooled:
+        spools = [_temporary(files) for _ in range(2)]
+        return popen(given, *spools), [_Spool(file, keep_bytes) for file in spools]
+    process = popen(given, subprocess.PIPE, subprocess.PIPE)
+    assert process.stdout is not None  # noqa: S101 - as started
+    assert process.stderr is not None  # noqa: S101 - as started
+    return process, [_Tail(process.stdout, keep_bytes), _Tail(process.stderr, keep_bytes)]
+
+
+def _temporary(files: ExitStack) -> IO[bytes]:
+    return files.enter_context(tempfile.TemporaryFile())
+
+
+def _popen(
+    command: Sequence[str], folder: Path, env: Mapping[str, str] | None, inherited: Sequence[int], *streams: _File
 ) -> subprocess.Popen[bytes]:
     if not command:
         raise ValueError("it is empty")
+    stdin, stdout, stderr = streams
     return subprocess.Popen(  # noqa: S603 - to run what was given is the purpose
         command,
         cwd=folder,
         env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
         bufsize=0,
         start_new_session=True,
         pass_fds=inherited,
@@ -166,7 +260,7 @@ def _observe_exit(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-async def _end_group(process: subprocess.Popen[bytes], tails: Sequence[_Tail]) -> None:
+async def _end_group(process: subprocess.Popen[bytes], tails: Sequence[_Stream]) -> None:
     _signal_group(process, signal.SIGTERM)
     with anyio.move_on_after(GRACE_MS / 1000):
         await _exit_of(process)
@@ -180,7 +274,7 @@ async def _end_group(process: subprocess.Popen[bytes], tails: Sequence[_Tail]) -
     process.wait()
 
 
-async def _ends_of(tails: Sequence[_Tail]) -> None:
+async def _ends_of(tails: Sequence[_Stream]) -> None:
     for tail in tails:
         await tail.ended.wait()
 

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifefold.interpreters.body.command import Limits, plain, run
+from lifefold.interpreters.body.command import Limits, Streams, plain, run
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.locks import held
 from lifefold.interpreters.body.pinned import Pins, repository_at, worktree_at
@@ -34,6 +34,12 @@ NAMES_SHOWN = 20
 NAMES_AT_ONCE = 200
 """How many file names one command gets; a name has 4,096 bytes at most, and arguments have room for 2 MiB."""
 
+CHANGING = frozenset(
+    {"add", "checkout", "checkout-index", "clean", "commit", "commit-tree", "merge", "merge-tree"}
+    | {"symbolic-ref", "update-index", "update-ref", "worktree"}
+)
+"""The commands that change something: they write into files, and so go on unharmed when their runner is killed."""
+
 _CONFIGURATION = (
     f"core.hooksPath={os.devnull}",
     "core.filesRefLockTimeout=1000",
@@ -48,6 +54,9 @@ _CONFIGURATION = (
     "protocol.ext.allow=never",
     "submodule.recurse=false",
 )
+_BY_SIGNAL = range(130, 193)
+"""The exit statuses by which a shell says that a signal has ended its command."""
+
 _KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
 _LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 _LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
@@ -56,12 +65,13 @@ _OURS = ("-c", "user.name=lifefold", "-c", "user.email=lifefold@localhost")
 
 
 class GitError(WorkplaceError):
-    """A git command failed; ``stderr`` is the end of what it said."""
+    """A git command failed, with a ``status`` if it has ended; ``stderr`` is the end of what it said."""
 
-    def __init__(self, command: str, where: Path, stderr: str) -> None:
+    def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
         said = "\n".join(stderr.splitlines()[-STDERR_LINES:])
         super().__init__(f"git {command} failed: {said}", where, "Put right what git says; then it is done again.")
         self.stderr = stderr
+        self.was_killed = status < 0 or status in _BY_SIGNAL
 
 
 class LockedError(GitError, InTheWayError):
@@ -82,6 +92,19 @@ class Answer:
         return tuple(dict.fromkeys(name for name in self.text.split("\0") if name))
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a git command is run: its input, the index it uses in place of the usual one, the program that starts it."""
+
+    given: bytes = b""
+    index: Path | None = None
+    within: tuple[str, ...] = ()
+
+
+PLAIN = Way()
+"""Without input, on the usual index, by itself."""
+
+
 class Git:
     """Git in one folder: a repository's working tree, or a worktree of it.
 
@@ -93,33 +116,43 @@ class Git:
         self.pins = pins
         self._limits = limits
 
-    async def run(self, *arguments: str, accept: Container[int] = (0,)) -> Answer:
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a folder."""
+        return self.folder.is_dir()
+
+    async def run(self, *arguments: str, accept: Container[int] = (0,), way: Way = PLAIN) -> Answer:
         """Run one git command.
 
         Raises GitError if its exit status is not accepted (LockedError, if another git is why), or if it goes beyond a
         limit.
         """
-        answer = await self._attempt(*arguments)
+        answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept and _remove_left_lock(answer.stderr):
-            answer = await self._attempt(*arguments)
+            answer = await self._attempt(*arguments, way=way)
         if answer.status not in accept:
             said = answer.stderr or f"it ended with status {answer.status}"
             failed = LockedError if _LOCKED.search(said) else GitError
-            raise failed(_name_of(arguments), self.folder, said)
+            raise failed(_name_of(arguments), self.folder, said, answer.status)
         return answer
 
-    async def _attempt(self, *arguments: str) -> Answer:
-        command = ("git", *(part for setting in _CONFIGURATION for part in ("-c", setting)), *arguments)
+    async def _attempt(self, *arguments: str, way: Way) -> Answer:
+        settings = (part for setting in _CONFIGURATION for part in ("-c", setting))
+        command = (*way.within, "git", *settings, *arguments)
         name = _name_of(arguments)
+        spooled = name in CHANGING
+        streams = Streams(way.given, held(), spooled)
         try:
             where = {} if self.pins is None else self.pins.environment()
-            outcome = await run(command, self.folder, self._limits, env=environment() | where, inherited=held())
+            index = {"GIT_INDEX_FILE": str(way.index)} if way.index else {}
+            env = environment() | where | index
+            outcome = await run(command, self.folder, self._limits, env=env, streams=streams)
         except OSError as error:
             raise GitError(name, self.folder, f"{error.strerror}: {error.filename}") from error
+        if max(len(outcome.output), len(outcome.errors) if spooled else 0) >= self._limits.keep_bytes:
+            raise GitError(name, self.folder, f"it printed {self._limits.keep_bytes} bytes or more")
         if outcome.status is None:
             raise GitError(name, self.folder, f"it did not end within {self._limits.timeout_ms} ms")
-        if len(outcome.output) >= self._limits.keep_bytes:
-            raise GitError(name, self.folder, f"it printed {self._limits.keep_bytes} bytes or more")
         text = outcome.output.decode("utf-8", "surrogateescape").removesuffix("\n")
         return Answer(outcome.status, text, plain(outcome.errors))
 
@@ -231,36 +264,15 @@ class Git:
             return self
         for known in await self.worktrees():
             if known.get("branch") == branch and "prunable" not in known:
-                return await self._tree_at(Path(known["worktree"]))
+                return await self.tree_at(Path(known["worktree"]))
         return None
 
-    async def _tree_at(self, folder: Path) -> "Git | None":
+    async def tree_at(self, folder: Path) -> "Git | None":
         """Return the repository's working tree at a folder: the main one, or a sound worktree."""
         main = repository_at(folder)
         if main is not None and main.directory == main.common == await self.common_directory():
             return Git(folder, self._limits, main)
         return await self.worktree_at(folder)
-
-    async def advance(self, branch: str, old: str, new: str) -> str:
-        """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
-
-        Returns an empty text, or what hindered it, if that may pass at once: the branch has moved, or is locked.
-        Raises InTheWayError, and changes nothing, if files that have been changed there are in the way, or whatever
-        else git has against it there.
-        """
-        tree = await self.working_tree_of(branch)
-        try:
-            if tree is None:
-                await self.set_ref(branch, new, expected=old)
-            else:
-                # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
-                options = ("-c", f"branch.{branch.removeprefix('refs/heads/')}.mergeOptions=")
-                await tree.run(*options, "merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", new)
-        except GitError as error:
-            if await self.commit_at(branch) != old or ".lock" in error.stderr:
-                return error.stderr
-            raise _hindered(error) from error
-        return "" if await self.commit_at(branch) == new else "the branch has moved"
 
     async def common_directory(self) -> Path:
         """Return the git directory that the repository's worktrees share."""
@@ -268,9 +280,15 @@ class Git:
             return self.pins.common
         return Path((await self.run("rev-parse", "--path-format=absolute", "--git-common-dir")).text)
 
+    async def directory(self) -> Path:
+        """Return the git directory of this folder, where its index is."""
+        if self.pins is not None:
+            return self.pins.directory
+        return Path((await self.run("rev-parse", "--absolute-git-dir")).text)
+
     async def forget_unfinished(self) -> None:
         """End the operations that a checkout does not end, so that no later command goes on with them."""
-        directory = Path((await self.run("rev-parse", "--absolute-git-dir")).text)
+        directory = await self.directory()
         for name in ("rebase-merge", "rebase-apply", "sequencer"):
             shutil.rmtree(directory / name, ignore_errors=True)
         _remove(directory, "BISECT_*")
@@ -319,15 +337,6 @@ def shown(names: tuple[str, ...]) -> str:
     """Return file names as a list for people, on one line."""
     listed = ", ".join(name if name.isprintable() else ascii(name) for name in names[:NAMES_SHOWN])
     return listed if len(names) <= NAMES_SHOWN else f"{listed}, and {len(names) - NAMES_SHOWN} more"
-
-
-def _hindered(error: GitError) -> InTheWayError:
-    """Return what keeps a branch of the user's from being advanced."""
-    in_the_way = tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))
-    if not in_the_way:
-        return InTheWayError(error.what, error.where, error.remedy)
-    what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
-    return InTheWayError(what, error.where, "Commit, stash or remove them; then it is done again.")
 
 
 def _name_of(arguments: tuple[str, ...]) -> str:

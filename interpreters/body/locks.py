@@ -34,12 +34,15 @@ def held() -> tuple[int, ...]:
 
 
 @asynccontextmanager
-async def holding(file: Path) -> AsyncGenerator[None, None]:
-    """Hold the lock on a file, which is made if need be. Raises InTheWayError if others hold it for too long."""
+async def holding(file: Path, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
+    """Hold the lock on a file, which is made if need be.
+
+    Raises InTheWayError if others hold it for longer than ``limit_ms`` (``LIMIT_MS`` if that is None).
+    """
     before = _held.get()
     descriptor = open_lock(file)
     try:
-        await _take(descriptor, file)
+        await _take(descriptor, file, LIMIT_MS if limit_ms is None else limit_ms)
         _held.set((*before, descriptor))
         yield
     finally:
@@ -63,21 +66,20 @@ def try_to_take(descriptor: int) -> bool:
     return True
 
 
-async def _take(descriptor: int, file: Path) -> None:
-    with anyio.move_on_after(LIMIT_MS / 1000):
+async def _take(descriptor: int, file: Path, limit_ms: int) -> None:
+    with anyio.move_on_after(limit_ms / 1000):
         while not try_to_take(descriptor):  # noqa: ASYNC110 - another process sets no event of ours
             await anyio.sleep(POLL_MS / 1000)
         return
-    who = _who_has(descriptor) or "another process"
+    pids = who_has(os.fstat(descriptor))
+    who = ", ".join(f"process {pid}" for pid in pids) or "another process"
     what = f"A git command or a runner that began before is still at work here: {who}"
     raise InTheWayError(what, file, "End it, if it hangs; then this is done again.")
 
 
-def _who_has(descriptor: int) -> str:
-    """Name the other processes that have a file open, as far as the system tells (Linux)."""
-    wanted = os.fstat(descriptor)
-    pids = [pid for pid in proc.pids() if pid != os.getpid() and _has_open(pid, wanted)]
-    return ", ".join(f"process {pid}" for pid in pids)
+def who_has(wanted: os.stat_result) -> list[int]:
+    """Return the other processes that have a file open, as far as the system tells (Linux)."""
+    return [pid for pid in proc.pids() if pid != os.getpid() and _has_open(pid, wanted)]
 
 
 def _has_open(pid: int, wanted: os.stat_result) -> bool:

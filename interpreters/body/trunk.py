@@ -2,30 +2,37 @@
 
 The merge commit is computed by ``git merge-tree``, and then the branch is moved to it if it still is where it was;
 otherwise that is repeated from its new tip. A crash before the move leaves an unreachable commit, one after it a commit
-with the claim's trailer in the branch's history, by which it is found again.
+whose second parent is the claim's result, by which it is found again. A branch that an agent has moved is not merged
+into (see ``branch_guard``).
 """
 
+import re
+from pathlib import Path
 from typing import Final
 
 import anyio
 
+from lifefold.interpreters.body.branch_guard import BranchGuard, MovedError
 from lifefold.interpreters.body.claim import Claim, one_line
 from lifefold.interpreters.body.errors import InTheWayError, MergeConflict, WorkplaceError
+from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, shown
+from lifefold.interpreters.body.index_lock import whose
 
 MERGE_ROUNDS = 20
-"""How often a merge is repeated because somebody else moves the branch, or holds git's lock on it."""
+"""How often a merge is repeated because others move the branch."""
 
-ROUND_MS = 100
-"""How long a merge waits for git's lock before it is tried again."""
+_LOCK = re.compile(r"'([^']*\.lock)'")
 
 
 class Trunk:
     """A fleet's branch in the repository ``home``; ``name`` is its short name."""
 
-    def __init__(self, home: Git, name: str) -> None:
+    def __init__(self, home: Git, name: str, forward: Forward, guard: BranchGuard) -> None:
         self.name: Final = name
         self._home: Final = home
+        self._forward: Final = forward
+        self._guard: Final = guard
         self._reference: Final = f"refs/heads/{name}"
 
     async def tip(self) -> str:
@@ -36,23 +43,58 @@ class Trunk:
             raise WorkplaceError(what, self._home.folder, "Make it again where it was, or start a new run.")
         return tip
 
-    async def merged_as(self, claim: Claim, tip: str) -> str:
-        """Return the merge commit of a claim that has been merged already, or an empty text."""
-        trailer = f"--grep=^Lifefold-Claim: {claim.name.replace('.', '[.]')}$"
-        asked = ("rev-list", "--merges", "--max-count=1", "--extended-regexp", trailer, f"{claim.base}..{tip}")
-        return (await self._home.run(*asked)).text
+    async def recover(self) -> None:
+        """Make good a merge into the branch that was cut off. Raises InTheWayError if that has to wait."""
+        await self._forward.recover()
 
-    async def integrate(self, worktree: Git, claim: Claim, result: str, title: str) -> str:
+    async def merged_as(self, claim: Claim, result: str, tip: str) -> str:
+        """Return the commit by which a claim's result was merged already, or an empty text.
+
+        That is told by its second parent, and by being one of the commits that the branch itself was moved to. What a
+        message says is not believed: agents write messages, too.
+        """
+        asked = ("rev-list", "--merges", "--first-parent", "--parents", f"{claim.base}..{tip}")
+        lines = [line.split() for line in (await self._home.run(*asked)).text.splitlines()]
+        return next((commit for commit, *parents in lines if parents[1:] == [result]), "")
+
+    async def start(self) -> str:
+        """Return the commit that new work begins from."""
+        return await self._guard.sound(await self.tip())
+
+    async def displaced(self, found: str) -> str:
+        """Say why the branch, at ``found``, is not merged into; an empty text if it is elsewhere, or is all right."""
+        tip = await self.tip()
+        try:
+            await self._guard.check(tip)
+        except MovedError as error:
+            return str(error) if tip == found else ""
+        return ""
+
+    async def _check(self, tip: str, accepted: str) -> None:
+        """Raise MovedError if an agent has moved the branch to ``tip``, unless the operator accepts it there."""
+        left = self._guard.left
+        if not left or tip != accepted or tip in left:
+            await self._guard.check(tip)
+            return
+        before = await self._guard.before(tip)
+        self._guard.leave(tip)
+        tree = await self._guard.users_tree()
+        if tree is not None:
+            await self._forward.catch_up(tree, self._reference, before, tip)
+
+    async def integrate(self, worktree: Git, claim: Claim, result: str, title: str, accepted: str) -> str:
         """Merge a claim's result into the branch as it is now, again if that moves meanwhile; return the merge commit.
 
-        That is an empty text if the result changes nothing. Raises MergeConflict; InTheWayError if changes of the
-        user's own are in the way, or if others move or lock the branch all the time.
+        That is an empty text if the result changes nothing. Raises MergeConflict; MovedError if an agent has moved the
+        branch to another commit than ``accepted``; InTheWayError if changes of the user's own are in the way, or if
+        others move or lock the branch all the time.
         """
         hindrance = ""
-        for turn in range(MERGE_ROUNDS):
-            await anyio.sleep(turn * ROUND_MS / 1000 if "lock" in hindrance else 0)
+        await self.recover()
+        for _ in range(MERGE_ROUNDS):
             tip = await self.tip()
-            merged = await self.merged_as(claim, tip)
+            await self._check(tip, accepted)
+            merged = await self.merged_as(claim, result, tip)
             if merged:
                 return merged
             tree = await self._merged_tree(worktree, claim, tip, result)
@@ -60,11 +102,17 @@ class Trunk:
                 return ""
             message = claim.message(f"Merge {one_line(claim.task)}: {title}")
             commit = await self._home.commit_tree(tree, (tip, result), message)
+            self._guard.leave(tip, commit)
             # A fast-forward that is cut off halfway would leave a mess in the user's own files.
             with anyio.CancelScope(shield=True):
-                hindrance = await self._home.advance(self._reference, tip, commit)
+                hindrance = await self._forward.advance(self._reference, tip, commit)
             if not hindrance:
+                self._guard.leave(commit)
                 return commit
+            lock = _LOCK.search(hindrance)
+            if lock:
+                what = f"{self.name} is locked: {whose(Path(lock[1]), self._home.folder)}"
+                raise InTheWayError(what, self._home.folder, "Then this is done again.")
         remedy = "See what else works on that branch; then the merge is done again."
         raise InTheWayError(f"{self.name} could not be advanced: {hindrance}", self._home.folder, remedy)
 

@@ -40,19 +40,25 @@ class Workplace(Protocol):
         """
         ...
 
-    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
-        """Keep what was done, so that it can be merged later, by any agent; if that has been done already, do nothing.
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
+        """Keep what was done, so that it can be merged later, by any agent; return the commit that has it.
 
         Raises WorkplaceError if it never will come home as it is.
         """
         ...
 
-    async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:
-        """Bring home what was done; return the commit that the fleet's branch got, empty if nothing changed.
+    async def merge(  # noqa: PLR0913 - a claim, and what the log knows of it
+        self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
+    ) -> str:
+        """Merge the commit ``result``; return the commit that the fleet's branch got, empty if nothing changed.
 
-        Raises MergeConflict if it does not fit what others have done meanwhile, and WorkplaceError if it never will
-        come home as it is.
+        Raises MergeConflict if it does not fit what others have done meanwhile; MovedError if an agent has moved the
+        branch to another commit than ``accepted``; WorkplaceError if it can never be merged as it is.
         """
+        ...
+
+    async def displaced(self, found: str) -> str:
+        """Say why the fleet's branch, which an agent has moved to ``found``, is not merged into; "" if it may be."""
         ...
 
     async def clear(self) -> None:
@@ -115,11 +121,25 @@ class FolderWorkplace:
         """Return False: the folder is kept between attempts, so nobody knows what this one has changed."""
         return False
 
-    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
-        """Do nothing: what was done is where it belongs."""
-
-    async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is merged
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is committed
         """Return an empty text: what was done is where it belongs."""
+        return ""
+
+    async def merge(  # noqa: PLR0913 - as the protocol has it
+        self,
+        agent: str,  # noqa: ARG002 - nothing is merged
+        task: str,  # noqa: ARG002
+        epoch: int,  # noqa: ARG002
+        title: str,  # noqa: ARG002
+        *,
+        result: str,  # noqa: ARG002
+        accepted: str = "",  # noqa: ARG002
+    ) -> str:
+        """Return an empty text: what was done is where it belongs."""
+        return ""
+
+    async def displaced(self, found: str) -> str:  # noqa: ARG002 - there is no branch
+        """Return an empty text: there is no branch."""
         return ""
 
     async def clear(self) -> None:

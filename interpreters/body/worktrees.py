@@ -42,9 +42,11 @@ from typing import Self
 import anyio
 
 from lifefold.interpreters.body.aside import is_taken, make_own, move_into, set_aside
+from lifefold.interpreters.body.branch_guard import BranchGuard
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.body.excludes import CHANGED, RULES, copy_rules, rules_have_changed
+from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import repository_at
@@ -53,6 +55,9 @@ from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
 
 _KINDS = ("base", "result")
+
+PRESENT_MS = 700
+"""How long a merge waits at a time for a git of a runner that was killed; in between people are told."""
 
 
 class GitWorkplace:
@@ -67,7 +72,8 @@ class GitWorkplace:
         self._home = Git(repository.absolute(), pins=repository_at(repository))
         self._root = root.absolute()
         self._fleet = fleet
-        self._trunk = Trunk(self._home, branch)
+        forward = Forward(self._home, fleet, self._root / ".lock")
+        self._trunk = Trunk(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
         self._lock = anyio.Lock()
         self._tenure: Tenure | None = None
 
@@ -90,6 +96,7 @@ class GitWorkplace:
         await self._retire()
         with suppress(OSError):  # what stands where the root should be is moved aside before anything is made in it
             self._rules.unlink()
+        await self._trunk.start()
         if self._tenure is not None:
             self._tenure.begin(run, log)
 
@@ -134,31 +141,35 @@ class GitWorkplace:
                 return True
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
-    async def park(self, agent: str, task: str, epoch: int, title: str) -> None:
-        """Commit what the claim has changed, and record it as what is to be merged once a person has agreed.
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
+        """Commit what the claim has changed; return that commit, which is what is to be merged.
 
-        Raises MergeConflict or WorkplaceError if it cannot be merged as it is.
+        A reference keeps it from git's garbage collection; it is not read, since agents can move references. Raises
+        MergeConflict or WorkplaceError if it cannot be merged as it is.
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         async with self._place(agent) as worktree:
-            await self._collect(worktree, claim, title)
+            return await self._collect(worktree, claim, title)
 
-    async def merge(self, agent: str, task: str, epoch: int, title: str) -> str:
-        """Commit what the claim has changed and merge it into the fleet's branch; return the merge commit, or "".
+    async def merge(  # noqa: PLR0913 - a claim, and what the log knows of it
+        self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
+    ) -> str:
+        """Merge the commit ``result`` of a claim into the fleet's branch; return the merge commit, or "".
 
-        Raises MergeConflict; InTheWayError, if changes of the user's own are in the way; WorkplaceError, if what there
-        is can never be merged.
+        Raises MergeConflict; InTheWayError, if changes of the user's own are in the way; MovedError, if an agent has
+        moved the branch to another commit than ``accepted``; WorkplaceError, if it can never be merged.
         """
         claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
         if not await self._home.commit_at(claim.base):
             raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
-        merged = await self._trunk.merged_as(claim, await self._trunk.tip())
-        if merged:
-            return merged
-        async with self._place(agent) as worktree:
-            result = await self._collect(worktree, claim, title)
-            async with self._alone():
-                return await self._trunk.integrate(worktree, claim, result, title)
+        async with self._alone(PRESENT_MS):
+            await self._trunk.recover()
+        async with self._place(agent) as worktree, self._alone(PRESENT_MS):
+            return await self._trunk.integrate(worktree, claim, result, title, accepted)
+
+    async def displaced(self, found: str) -> str:
+        """Say why the fleet's branch, which an agent has moved to ``found``, is not merged into; "" if it may be."""
+        return await self._trunk.displaced(found)
 
     async def warnings(self) -> tuple[str, ...]:
         """Return what the configuration says against the repository's folders, and whether rules have changed."""
@@ -322,7 +333,7 @@ class GitWorkplace:
     async def _enter(self, worktree: Git, claim: Claim) -> None:
         """Put the claim's branch into a clean worktree; one that is there already keeps its commits."""
         if not await self._home.commit_at(claim.base):
-            await self._home.set_ref(claim.base, await self._trunk.tip())
+            await self._home.set_ref(claim.base, await self._trunk.start())
         if not await self._home.commit_at(claim.branch):
             await self._home.set_ref(claim.branch, claim.base)
         async with self._alone():
@@ -330,10 +341,7 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", CLAIM, claim.branch)
 
     async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
-        """Return the claim's result; if none is recorded, commit what is in the worktree, and record that."""
-        recorded = await self._home.commit_at(claim.result)
-        if recorded:
-            return recorded
+        """Commit what is in the worktree, and return that commit."""
         await self._must_be_there(worktree, claim)
         unmerged = await worktree.unmerged()
         if unmerged:
@@ -371,13 +379,13 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", "HEAD", claim.branch)
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncGenerator[None, None]:
+    async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
         """Keep others away, of this process and of other ones, who merge or change which worktrees there are.
 
         Merges would only make each other repeat. But while a worktree is being made, every git command that looks
         through the worktrees (also a checkout of a branch does) can fail on the half-made one.
         """
-        async with self._lock, holding(self._root / ".lock"):
+        async with self._lock, holding(self._root / ".lock", limit_ms):
             yield
 
 

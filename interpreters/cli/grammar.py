@@ -160,6 +160,10 @@ def _add_deciding(commands: _Commands) -> None:
     )
     abort.add_argument("--because", metavar="TEXT", default="", help="why")
     _log_option(abort, "the log (default: LIFEFOLD_DB, or the one in .lifefold/)")
+    branch = _add(commands, "branch", "branching:branch", "accept the fleet's branch where an agent has moved it")
+    branch.add_argument("--accept", action="store_true", required=True, help="merge into it as it is")
+    branch.add_argument("--reason", metavar="TEXT", default="", help="why")
+    _log_option(branch)
     retry = _add(commands, "retry", "deciding:retry", "have tasks tried again that failed, or go on that are blocked")
     for command in (cancel, retry):
         command.add_argument("tasks", metavar="TASK", nargs="+", help="the tasks' ids")

@@ -249,7 +249,7 @@ def _cells(agent: AgentStatus, pid: int | None, now_ms: int, *, wide: bool) -> I
 def _state(agent: AgentStatus, now_ms: int, *, wide: bool) -> Text:
     """Return what an agent is at, in its colour; if the line is not ``wide``, only what matters most."""
     doing = agent.state
-    if agent.doing in {"Preparing", "Verifying", "Merging"}:
+    if agent.doing in {"Preparing", "Verifying", "Merging", "Disputed"}:
         doing = f"{agent.state} · {agent.doing}" if wide else agent.doing
     if agent.silent_since_ms:
         doing = f"{agent.state} · silent {age(now_ms - agent.silent_since_ms)}" if wide else "silent"

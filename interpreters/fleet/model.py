@@ -168,6 +168,7 @@ class Fleet(msgspec.Struct, frozen=True):
             ),
             self.orphaned,
             self.aborts,
+            guarded=self.repository is not None,
         )
 
     def grace_ms(self, agent: Agent) -> int:

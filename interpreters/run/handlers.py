@@ -29,7 +29,6 @@ from lifefold.effects import (
     IncrementSession,
     InspectWork,
     LogFatal,
-    MergeWork,
     ParkWork,
     PrepareWorktree,
     RunSession,
@@ -54,6 +53,7 @@ from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, 
 from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.fleet.model import Agent, Service
 from lifefold.interpreters.run.folder import FleetFolder
+from lifefold.interpreters.run.merging import Merging
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
@@ -94,6 +94,7 @@ class Handlers:
         self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
         self.folder: Final = folder
         self.workplace: Final = workplace
+        self._merging: Final = Merging(workplace, self._waits, self._put_off)
         self._watcher: Final = Watcher(folder, self.people)
         self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
 
@@ -103,7 +104,8 @@ class Handlers:
 
     def interpreter(self) -> Interpreter:
         """Return the interpreter made of these handlers."""
-        return Interpreter.of(self._watcher).over(Interpreter.of(self._attendant)).over(self._standard())
+        of = Interpreter.of
+        return of(self._watcher).over(of(self._attendant)).over(of(self._merging)).over(self._standard())
 
     def _standard(self) -> Interpreter:
         return Interpreter(
@@ -121,7 +123,6 @@ class Handlers:
                 InspectWork: self.inspect,
                 VerifyWork: self.verify,
                 ParkWork: self.park,
-                MergeWork: self.merge,
             },
         )
 
@@ -232,25 +233,11 @@ class Handlers:
         agent = ongoing.occasion.within.key
         keep = partial(self.workplace.park, agent, activity.task, activity.epoch, activity.title)
         try:
-            await self._placed(agent, f"keep {activity.task}", keep)
+            commit = await self._placed(agent, f"keep {activity.task}", keep)
         except (WorkplaceError, OSError) as error:
             await ongoing.report(assignment.ParkingFailed(str(error)))
         else:
-            await ongoing.report(assignment.Parked())
-
-    async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
-        """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
-        agent = ongoing.occasion.within.key
-        claim = activity.result or activity.epoch
-        merge = partial(self.workplace.merge, agent, activity.task, claim, activity.title)
-        rest = partial(self._put_off, agent)
-        try:
-            with self._waits(agent, f"merge {activity.task}") as tell:
-                commit = await patiently(merge, (InTheWayError, OSError), tell, pause=rest)
-        except WorkplaceError as error:
-            await ongoing.report(assignment.Conflicted(str(error)))
-        else:
-            await ongoing.report(assignment.Merged(commit))
+            await ongoing.report(assignment.Parked(commit))
 
     async def _put_off(self, agent: str) -> None:
         """Let a merge rest for a while: a runner that is to leave may do so now."""

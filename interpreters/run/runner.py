@@ -66,6 +66,9 @@ _UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
 """Who enters one of these is not down any more."""
 
 
+_TO_MERGE: Final = frozenset({assignment.State.MERGING, assignment.State.DISPUTED})
+
+
 class Verdict(IntEnum):
     """How a run ended; the value is the exit code."""
 
@@ -305,7 +308,7 @@ class Runner:
 def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]]:
     """Yield the agents that have work to merge, each with its task."""
     for each in status.agents(aggregates):
-        if each.kind == worker.KIND and each.doing == assignment.State.MERGING:
+        if each.kind == worker.KIND and each.doing in _TO_MERGE:
             yield each.name, each.task
 
 

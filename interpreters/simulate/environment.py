@@ -197,8 +197,8 @@ def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event],
     others: list[Event] = []
     ends: list[Event] = []
     broken: list[Event] = []
-    for kind in span.during.yields:
-        examples = kind.examples_for(record)
+    said = ((kind, kind.examples_for(record)) for kind in span.during.yields)
+    for kind, examples in ((kind, examples) for kind, examples in said if examples):
         step = None if kind in last else machine.step(record, examples[0])
         if step is None:
             ends += examples

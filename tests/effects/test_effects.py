@@ -17,7 +17,7 @@ EXPORTED = (
     " InterruptSession KeepDeadLetter KillOverdue LogFailure LogFatal MergeWork NotifyProcess ParkWork PauseTriggers"
     " Postpone PrepareWorktree RefreshWorktree ReportStuck"
     " ReportTaskFailed ResumeTriggers ReturnBudget RunSession SaveState ServeTriggers SignalPreemption StartProcess"
-    " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchOutput"
+    " StartTimer StorePrompt Tell VerifyWork WarnOfSilence WatchBranch WatchOutput"
 ).split()
 
 EXAMPLES: tuple[tuple[effects.Effect, bytes], ...] = (

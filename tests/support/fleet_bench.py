@@ -32,6 +32,7 @@ from lifefold.effects import (
     StorePrompt,
     VerifyWork,
     WarnOfSilence,
+    WatchBranch,
 )
 from lifefold.interpreters.body.shim import proc
 from lifefold.interpreters.body.workplace import FolderWorkplace
@@ -108,6 +109,7 @@ class FleetBench:
                 under_way=self.under_way,
             ),
             Example(InspectWork("T1", 1), brief, "assignment", ends=True),
+            Example(WatchBranch("T1", "c0ffee"), brief, "assignment", ends=True),
             Example(ParkWork("T1", 1, "T1"), brief, "assignment", ends=True),
             Example(MergeWork("T1", 1, "T1"), brief, "assignment", ends=True),
             *(Example(each, brief, "session") for each in (StorePrompt("do it"), IncrementSession(1))),

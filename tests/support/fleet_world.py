@@ -56,6 +56,7 @@ from lifefold.effects import (
     Tell,
     VerifyWork,
     WarnOfSilence,
+    WatchBranch,
     WatchOutput,
 )
 from lifefold.interpreters.engine import Engine, Interpreter, Ledger, Occasion, Ongoing
@@ -150,6 +151,7 @@ class Hands:
                 VerifyWork: self.verify,
                 ParkWork: self.park,
                 MergeWork: self.merge,
+                WatchBranch: self.watch,
                 RunSession: self.run_session,
                 WatchOutput: self.watch,
                 AwaitTrigger: self.watch,
@@ -170,7 +172,7 @@ class Hands:
             self.world.do("asked to end", occasion.within.key, str(occasion.entity.record.attempt))
         self.do("effect", *map(str, occasion.identity), encode(effect).decode())
 
-    async def watch(self, _activity: WatchOutput | AwaitTrigger, ongoing: Ongoing) -> None:
+    async def watch(self, _activity: WatchBranch | WatchOutput | AwaitTrigger, ongoing: Ongoing) -> None:
         """See whoever is watched move all the time, and nothing that triggers anything."""
         if not ongoing.leftover:
             await anyio.sleep_forever()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from lifefold.interpreters.body.git import Answer, Git
+from lifefold.interpreters.body.git import PLAIN, Answer, Git, Way
 
 WRITING = frozenset("add checkout clean commit commit-tree merge merge-tree symbolic-ref update-ref worktree".split())
 
@@ -23,7 +23,7 @@ class Faults:
         self._before: dict[str, Callable[[], object]] = {}
         real = Git.run
 
-        async def run(this: Git, *arguments: str, accept: range | tuple[int, ...] = (0,)) -> Answer:
+        async def run(this: Git, *arguments: str, accept: range | tuple[int, ...] = (0,), way: Way = PLAIN) -> Answer:
             for word in [word for word in self._before if word in arguments]:
                 self._before.pop(word)()
             writes = not WRITING.isdisjoint(arguments) and "--quiet" not in arguments[1:2]
@@ -31,7 +31,7 @@ class Faults:
                 self._left -= 1
                 if self._left < 0:
                     self._cut()
-            return await real(this, *arguments, accept=accept)
+            return await real(this, *arguments, accept=accept, way=way)
 
         monkeypatch.setattr(Git, "run", run)
 

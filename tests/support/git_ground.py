@@ -65,10 +65,24 @@ class Scene:
         shutil.copytree(template, self.repository)
         self.root = folder / "work"
         self.workplace = self.again()
+        self.log: dict[tuple[str, int], str] = {}
 
     def again(self) -> GitWorkplace:
         """Return the workplace as a runner that was started anew has it."""
         return GitWorkplace(self.repository, self.root, "fleet", "main")
+
+    async def park(self, agent: str, task: str, epoch: int, title: str, place: GitWorkplace | None = None) -> str:
+        """Commit what is to be merged, and remember it as a log does."""
+        self.log[task, epoch] = await (place or self.workplace).park(agent, task, epoch, title)
+        return self.log[task, epoch]
+
+    async def merge(  # noqa: PLR0913 - as a workplace has it
+        self, agent: str, task: str, epoch: int, title: str, *, place: GitWorkplace | None = None, accepted: str = ""
+    ) -> str:
+        """Merge a claim as a runner does: it commits what is to be merged, if the log has no such commit yet."""
+        place = place or self.again()
+        result = self.log.get((task, epoch)) or await self.park(agent, task, epoch, title, place)
+        return await place.merge(agent, task, epoch, title, result=result, accepted=accepted)
 
     def place(self, agent: str = "a") -> Path:
         return self.workplace.folder(agent, "T1")

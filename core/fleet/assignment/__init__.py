@@ -11,6 +11,8 @@ The work itself is done by the session; this machine says what surrounds it. Fiv
 - A session that has died has said nothing of its work. If the task wants that (``orphaned``), what it has left is
   *inspected* as soon as nothing of it is alive any more, and verified if there is anything; only if it agrees, it is as
   if the session had said that it is done (E40).
+- An agent can move the fleet's branch itself, to work that is not verified. Then the merge is *disputed*: nothing is
+  merged until the branch is where lifefold has left it, or the operator accepts it as it is.
 - A task that is taken from its owner (``Recalled``, E20) is dropped at once, and what was done for it is never merged.
   Only a merge that has begun is finished: git cannot say of half of one whether it is in the branch.
 """
@@ -21,10 +23,14 @@ from lifefold.core.fleet.assignment.model import (
     Asked,
     Assigned,
     Assignment,
+    BranchAccepted,
+    BranchBack,
     Buried,
     CheckedOut,
     CheckoutFailed,
+    Collected,
     Conflicted,
+    Displaced,
     Dropped,
     Inspected,
     Merged,
@@ -50,10 +56,14 @@ __all__ = [
     "Asked",
     "Assigned",
     "Assignment",
+    "BranchAccepted",
+    "BranchBack",
     "Buried",
     "CheckedOut",
     "CheckoutFailed",
+    "Collected",
     "Conflicted",
+    "Displaced",
     "Dropped",
     "Inspected",
     "Merged",

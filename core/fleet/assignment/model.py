@@ -1,6 +1,6 @@
 """The states, the events and the record of an assignment."""
 
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
@@ -8,7 +8,7 @@ from lifefold.core.task import Brief, OnDeath, Stage
 
 
 class State(AnyLifecycleState):
-    """The nine states of an assignment."""
+    """The ten states of an assignment."""
 
     IDLE = "Idle"
     WANTING = "Wanting"
@@ -19,12 +19,13 @@ class State(AnyLifecycleState):
     VERIFYING = "Verifying"
     PARKING = "Parking"
     MERGING = "Merging"
+    DISPUTED = "Disputed"
 
 
 ORPHANED: Final = frozenset({State.ORPHANED, State.INSPECTING})
 """In these a session has died, and nobody knows yet whether it has left anything."""
 
-ON_ITS_WAY: Final = frozenset({*ORPHANED, State.VERIFYING, State.PARKING, State.MERGING})
+ON_ITS_WAY: Final = frozenset({*ORPHANED, State.VERIFYING, State.PARKING, State.MERGING, State.DISPUTED})
 """In these the work is done, and on its way home; or it may turn out to be."""
 
 
@@ -109,13 +110,61 @@ class Rejected(Event, frozen=True):
 
 
 class Parked(Event, frozen=True):
-    """The work is kept where whoever merges it finds it."""
+    """The work is kept, as ``commit``, where whoever merges it finds it."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("commit",)
+
+    commit: str = ""
 
 
 class ParkingFailed(Event, frozen=True):
     """The work cannot be kept as it is."""
 
     reason: str = ""
+
+
+class Guarded(Event, frozen=True):
+    """Base of what is reported only where the work is merged into a branch of a repository."""
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple[Self, ...]:
+        """Return one where there is such a branch."""
+        return (cls(),) if record.guarded else ()
+
+
+class Collected(Guarded, frozen=True):
+    """What is to be merged is committed, as ``commit``: from now on that is merged, and nothing else."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("commit",)
+
+    commit: str = "c0ffee"
+
+
+class Displaced(Guarded, frozen=True):
+    """An agent has moved the fleet's branch to commit ``found``; ``reason`` says what is known of it."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    found: str = "bad"
+    reason: str = ""
+
+
+class BranchBack(Event, frozen=True):
+    """The fleet's branch is not where it was found any more, or lifefold knows that commit by now."""
+
+
+class BranchAccepted(Event, frozen=True):
+    """The operator accepts the fleet's branch as it was found."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    found: str = "bad"
+    reason: str = ""
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["BranchAccepted", ...]:
+        """Return one of the commit that was found, and one of another one; none where there is no such branch."""
+        return (cls(record.found), cls("other")) if record.guarded else ()
 
 
 class Merged(Event, frozen=True):
@@ -158,8 +207,12 @@ class Recalled(Event, frozen=True):
 class Assignment(Record, frozen=True):
     """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more.
 
-    ``is_orphan``: its session has died, by ``death``, and what it has left is not known to be the work.
+    ``is_orphan``: its session has died, by ``death``, and what it has left is not known to be the work. ``guarded``:
+    the work is merged into a branch of a repository. ``collected`` is the commit that is merged, once it is made;
+    ``found`` where an agent has moved that branch to, and ``accepted`` where the operator accepts it.
     """
+
+    opaque: ClassVar[tuple[str, ...]] = ("collected",)
 
     state: State = State.IDLE
     brief: Brief = Brief()
@@ -167,11 +220,16 @@ class Assignment(Record, frozen=True):
     verify_timeout_ms: int = 600_000
     is_orphan: bool = False
     death: str = ""
+    guarded: bool = False
+    collected: str = ""
+    found: str = ""
+    accepted: str = ""
 
     def normal_form(self) -> "Assignment":
         """Return it without the task that is not in hand any more, and without what only sessions need to know."""
         if self.state in {State.IDLE, State.WANTING}:
-            return replace(self, brief=Brief(), sessions=0, is_orphan=False, death="")
+            gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="")
+            return replace(gone, collected="", found="", accepted="")
         if self.state in ON_ITS_WAY:
             return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)
         return self

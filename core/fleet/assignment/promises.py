@@ -6,10 +6,14 @@ from lifefold.core.fleet.assignment.model import (
     Asked,
     Assigned,
     Assignment,
+    BranchAccepted,
+    BranchBack,
     Buried,
     CheckedOut,
     CheckoutFailed,
+    Collected,
     Conflicted,
+    Displaced,
     Dropped,
     Inspected,
     Merged,
@@ -38,9 +42,39 @@ def merges_what_is_verified(step: Transition) -> bool:
     """Only what was verified is merged, or parked: now, or by whoever had it before it was agreed to."""
     verified = step.before is not None and step.before.state is State.VERIFYING and isinstance(step.event, Verified)
     agreed = isinstance(step.event, Assigned) and step.event.brief.stage is Stage.MERGE
+    decided = step.before is not None and step.before.state is State.DISPUTED
     if step.entered is State.PARKING:
         return verified
-    return step.entered is not State.MERGING or verified or agreed
+    return step.entered is not State.MERGING or verified or agreed or decided
+
+
+def accepts_what_was_found(step: Transition) -> bool:
+    """The operator accepts the branch only where it was found, and that counts until it is found elsewhere."""
+    a: Assignment = step.after.record
+    match step.event:
+        case BranchAccepted(found=found):
+            return a.accepted == found == a.found
+        case Displaced(found=found):
+            return (a.found, a.accepted) == (found, "")
+        case Assigned():
+            return (a.found, a.accepted) == ("", "")
+        case _ if step.before is not None:
+            before: Assignment = step.before.record
+            return (a.found, a.accepted) == (before.found, before.accepted)
+        case _:
+            return True
+
+
+def merges_what_was_collected(step: Transition) -> bool:
+    """The commit that is merged is the one that was made of the work last, or the one that was parked."""
+    a: Assignment = step.after.record
+    match step.event:
+        case Collected(commit=commit):
+            return a.collected == commit
+        case Assigned(brief=brief):
+            return a.collected == brief.collected
+        case _:
+            return step.before is None or bool(a.collected == step.before.record.collected)
 
 
 def asks_before_it_merges(step: Transition) -> bool:
@@ -124,11 +158,14 @@ def counts_its_sessions(step: Transition) -> bool:
     return bool(step.after.record.sessions == min(step.before.record.sessions + 1, 2))
 
 
+_ACCEPTED: Final = Pattern(BranchAccepted, "as found", lambda e: e.found == "bad")
 _LEFT_SOMETHING: Final = Pattern(Inspected, "something", lambda e: e.differs)
 _LEFT_NOTHING: Final = Pattern(Inspected, "nothing", lambda e: not e.differs)
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("only what is verified is merged", merges_what_is_verified),
+    always_step("the commit that is merged is known before it is", merges_what_was_collected),
+    always_step("the operator accepts a branch where it was found, and nowhere else", accepts_what_was_found),
     always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
     always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
     always_step("what a dead session has left counts only if it differs and is verified", proves_what_orphans_left),
@@ -150,6 +187,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             Inspected: (State.VERIFYING, State.IDLE),
             WorkFinished: (State.VERIFYING,),
             Verified: (State.MERGING, State.PARKING),
+            Collected: (State.MERGING,),
+            Displaced: (State.DISPUTED,),
+            BranchBack: (State.MERGING,),
+            BranchAccepted: (State.MERGING,),
         },
     ),
     leads_where(
@@ -164,6 +205,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     goes_on("VerifyWork", State.VERIFYING),
     goes_on("ParkWork", State.PARKING),
     goes_on("MergeWork", State.MERGING),
+    goes_on("WatchBranch", State.DISPUTED),
     asks_once(),
     *is_over_with(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
     *is_over_with(State.WANTING, Dropped),
@@ -173,6 +215,15 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
     *is_over_with(State.PARKING, Parked, ParkingFailed, Recalled),
     *is_over_with(State.MERGING, Merged, Conflicted),
+    *is_over_with(State.DISPUTED, BranchBack, Recalled),
+    takes(
+        "that the branch was moved, and what is merged, is heard",
+        {State.MERGING: (Collected, Displaced)},
+        when=lambda e: e.record.guarded,
+    ),
+    takes(
+        "the operator's word on the branch is heard", {State.DISPUTED: (_ACCEPTED,)}, when=lambda e: e.record.guarded
+    ),
     takes("every session of a task is counted", {State.WORKING: (Prompted,)}),
     takes(
         "that its session has died is heard of a task that wants it",

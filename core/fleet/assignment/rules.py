@@ -6,7 +6,10 @@ from lifefold.core.fleet.assignment.model import (
     ORPHANED,
     Assigned,
     Assignment,
+    BranchAccepted,
     CheckedOut,
+    Collected,
+    Displaced,
     Inspected,
     Prompted,
     Recalled,
@@ -16,7 +19,7 @@ from lifefold.core.fleet.assignment.model import (
 )
 from lifefold.core.kernel import Step, replace
 from lifefold.core.task import OnDeath, Stage
-from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork
+from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 
 def in_hand(a: Assignment, e: Recalled) -> bool:
@@ -54,6 +57,16 @@ def is_to_be_requeued(a: Assignment, _e: SessionDied) -> bool:
     return a.brief.orphaned is OnDeath.REQUEUE
 
 
+def is_guarded(a: Assignment, _e: Collected | Displaced) -> bool:
+    """The work is merged into a branch of a repository."""
+    return a.guarded
+
+
+def was_found(a: Assignment, e: BranchAccepted) -> bool:
+    """The operator means the commit at which the branch was found, and not one of which he does not know yet."""
+    return e.found == a.found
+
+
 def differs(_a: Assignment, e: Inspected) -> bool:
     """There is something to be verified: an empty difference is never done (E40)."""
     return e.differs
@@ -71,7 +84,23 @@ def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
     """Take the task in hand."""
-    return Step(replace(a, brief=e.brief, sessions=0, is_orphan=False, death=""))
+    anew = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="")
+    return Step(replace(anew, collected=e.brief.collected, found="", accepted=""))
+
+
+def collect(a: Assignment, e: Collected) -> Step[Assignment, Never]:
+    """Remember the commit that is merged."""
+    return Step(replace(a, collected=e.commit))
+
+
+def dispute(a: Assignment, e: Displaced) -> Step[Assignment, Never]:
+    """Remember where the branch was found; what was accepted before does not count there."""
+    return Step(replace(a, found=e.found, accepted=""))
+
+
+def accept(a: Assignment, e: BranchAccepted) -> Step[Assignment, Never]:
+    """Remember what the operator accepts."""
+    return Step(replace(a, accepted=e.found))
 
 
 def count(a: Assignment, _e: Prompted) -> Step[Assignment, Never]:
@@ -96,7 +125,12 @@ def verify(a: Assignment) -> VerifyWork:
 
 def merge(a: Assignment) -> MergeWork:
     """Return what goes on in Merging."""
-    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result)
+    return MergeWork(a.brief.task, a.brief.epoch, _title(a), a.brief.result, a.collected, a.accepted)
+
+
+def watch(a: Assignment) -> WatchBranch:
+    """Return what goes on in Disputed."""
+    return WatchBranch(a.brief.task, a.found)
 
 
 def park(a: Assignment) -> ParkWork:

@@ -6,10 +6,14 @@ from lifefold.core.fleet.assignment.model import (
     Asked,
     Assigned,
     Assignment,
+    BranchAccepted,
+    BranchBack,
     Buried,
     CheckedOut,
     CheckoutFailed,
+    Collected,
     Conflicted,
+    Displaced,
     Dropped,
     Inspected,
     Merged,
@@ -26,13 +30,17 @@ from lifefold.core.fleet.assignment.model import (
 )
 from lifefold.core.fleet.assignment.promises import PROMISES
 from lifefold.core.fleet.assignment.rules import (
+    accept,
     adopt,
     check_out,
+    collect,
     count,
     differs,
+    dispute,
     has_to_ask,
     in_hand,
     inspect,
+    is_guarded,
     is_to_be_requeued,
     is_to_be_verified,
     merge,
@@ -43,6 +51,8 @@ from lifefold.core.fleet.assignment.rules import (
     rests,
     take,
     verify,
+    was_found,
+    watch,
 )
 from lifefold.core.kernel import Machine, does, row
 
@@ -53,6 +63,7 @@ RECALLABLE: Final = (
     State.INSPECTING,
     State.VERIFYING,
     State.PARKING,
+    State.DISPUTED,
 )
 """In these what is taken from its owner is dropped; only a merge that has begun is finished."""
 
@@ -80,6 +91,10 @@ machine: Machine[Any] = Machine(
         row(State.VERIFYING, Rejected, State.IDLE),
         row(State.PARKING, Parked, State.IDLE),
         row(State.PARKING, ParkingFailed, State.IDLE),
+        row(State.MERGING, Collected, State.MERGING, collect, when=is_guarded),
+        row(State.MERGING, Displaced, State.DISPUTED, dispute, when=is_guarded),
+        row(State.DISPUTED, BranchBack, State.MERGING),
+        row(State.DISPUTED, BranchAccepted, State.MERGING, accept, when=was_found),
         row(State.MERGING, Merged, State.IDLE),
         row(State.MERGING, Conflicted, State.IDLE),
         row((State.WANTING, State.PREPARING, State.WORKING), Dropped, State.IDLE),
@@ -90,7 +105,8 @@ machine: Machine[Any] = Machine(
         State.INSPECTING: does(inspect, last=Inspected),
         State.VERIFYING: does(verify, last=(Verified, Rejected)),
         State.PARKING: does(park, last=(Parked, ParkingFailed)),
-        State.MERGING: does(merge, last=(Merged, Conflicted)),
+        State.MERGING: does(merge, yields=Collected, last=(Merged, Conflicted, Displaced)),
+        State.DISPUTED: does(watch, last=BranchBack),
     },
     properties=PROMISES,
     rests=rests,

@@ -55,7 +55,11 @@ class RetryGranted(Event, frozen=True):
 
 
 class Parked(OwnerReport, frozen=True):
-    """The owner has put what is verified where whoever merges it finds it: a person has to agree first."""
+    """The owner has put what is verified, ``commit``, where whoever merges it finds it: a person has to agree first."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("commit",)
+
+    commit: str = ""
 
 
 class Entrusted(Claimed, frozen=True):
@@ -196,7 +200,8 @@ class Job(Task, frozen=True):
     ``role`` is what an agent must have to take it, ``files`` what it will change, ``parent`` the task that it is a part
     of. ``asks``: a person has to agree before it is merged, because the plan says so (``always_asks``) or because its
     ``author``, who has claimed it last, is trusted less than ``merges``; to claim it at all takes ``level`` (E34).
-    ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile.
+    ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile,
+    as the commit ``collected``.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
     as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
@@ -205,6 +210,7 @@ class Job(Task, frozen=True):
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
+    opaque: ClassVar[tuple[str, ...]] = (*Task.opaque, "collected")
 
     role: str = ""
     files: tuple[str, ...] = ()
@@ -212,6 +218,7 @@ class Job(Task, frozen=True):
     asks: bool = False
     stage: Stage = Stage.WORK
     result: int = 0
+    collected: str = ""
     limit: int = 3
     lacks: str = ""
     parts: int = 0
@@ -233,7 +240,7 @@ class Job(Task, frozen=True):
         if self.state in {State.CLOSED, State.CANCELLED}:
             left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
             form = replace(super().normal_form(), fate=left)
-            return replace(form, stage=Stage.WORK, result=0, limit=0, lacks="", waits=False)
+            return replace(form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False)
         return replace(self, reason="")
 
     @property

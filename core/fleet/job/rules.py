@@ -106,7 +106,7 @@ def rests(t: Job) -> bool:
 
 def take(t: Job, e: Claimed) -> Step[Job, Never]:
     """Make the worker the owner under a new number, of all the work that there is to do."""
-    return Step(replace(task.claim(t, e).record, stage=Stage.WORK, result=0))
+    return Step(replace(task.claim(t, e).record, stage=Stage.WORK, result=0, collected=""))
 
 
 def entrust(t: Job, e: Entrusted) -> Step[Job, Never]:
@@ -145,7 +145,7 @@ def lapse(t: Job, _e: ApprovalExpired) -> Step[Job, Never]:
 
 
 def _failed(t: Job, reason: str) -> Job:
-    return replace(t, stage=Stage.WORK, result=0, limit=retry_limit(t.max_retries, reason, t.retry))
+    return replace(t, stage=Stage.WORK, result=0, collected="", limit=retry_limit(t.max_retries, reason, t.retry))
 
 
 def grant(t: Job, _e: RetryGranted) -> Step[Job, Never]:
@@ -172,9 +172,9 @@ def abort(t: Job, e: Aborted) -> Step[Job, Never]:
     return Step(replace(condemn(t, e).record, owner="", reason=e.reason))
 
 
-def park(t: Job, _e: Parked) -> Step[Job, Never]:
+def park(t: Job, e: Parked) -> Step[Job, Never]:
     """Leave it without an owner; what is verified is kept under the number of the claim."""
-    return Step(replace(t, owner="", stage=Stage.MERGE, result=t.epoch))
+    return Step(replace(t, owner="", stage=Stage.MERGE, result=t.epoch, collected=e.commit))
 
 
 def put_back(t: Job, e: Returned) -> Step[Job, Never]:

@@ -204,6 +204,11 @@ def _on_its_way(scene: Scene) -> str:
             return f"it is being verified{_proofs(scene)}"
         case assignment.State.MERGING:
             return "it is being merged"
+        case assignment.State.DISPUTED:
+            return (
+                "an agent has moved the fleet's branch; it is merged when you have set the branch back,"
+                " or by lifefold branch --accept"
+            )
         case assignment.State.PARKING:
             return "it is being kept for a person to see"
         case _:

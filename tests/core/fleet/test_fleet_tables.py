@@ -8,7 +8,7 @@ from lifefold.core import task
 from lifefold.core.fleet import assignment, doors, intent, mailbox, proposal, seat
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Record, Step, replace
 from lifefold.core.policy.access import Trust
-from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWork, VerifyWork
+from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 TABLES: dict[str, tuple[Machine[Any], str]] = {
     "seat": (
@@ -76,7 +76,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         """,
     ),
     "assignment": (
-        assignment.machine,
+        assignment.machine.starting(assignment.Assignment(guarded=True, found="bad")),
         """
         Idle      Asked          -> Wanting
         Wanting   Assigned       -> Preparing
@@ -93,6 +93,11 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Verifying Rejected       -> Idle
         Merging   Merged         -> Idle
         Merging   Conflicted     -> Idle
+        Merging   Collected      -> Merging
+        Merging   Displaced      -> Disputed
+        Disputed  BranchBack     -> Merging
+        Disputed  BranchAccepted -> Merging
+        Disputed  Recalled       -> Idle
         Wanting   Dropped        -> Idle
         Preparing Dropped        -> Idle
         Working   Dropped        -> Idle
@@ -274,6 +279,9 @@ BRIEF = task.Brief("T1", 2, "Title of the work\nand what else there is to say", 
         ("Working", assignment.Recalled("T1", 2), ()),
         ("Verifying", assignment.Recalled("T1", 2), (End("VerifyWork"),)),
         ("Merging", assignment.Merged(), ()),
+        ("Merging", assignment.Displaced("f"), (Begin("WatchBranch", WatchBranch("T1", "f")),)),
+        ("Disputed", assignment.BranchBack(), (Begin("MergeWork", MergeWork("T1", 2, "Title of the work")),)),
+        ("Disputed", assignment.Recalled("T1", 2), (End("WatchBranch"),)),
         ("Parking", assignment.Parked(), ()),
         ("Parking", assignment.ParkingFailed(), ()),
         ("Parking", assignment.Recalled("T1", 2), (End("ParkWork"),)),
@@ -284,10 +292,56 @@ def test_what_goes_on_for_a_task_belongs_to_the_states_of_its_assignment(
     state: str, event: Event, effects: tuple[Effect, ...]
 ) -> None:
     """Each of these activities is over by itself, and has what it needs to know."""
-    record = assignment.Assignment(assignment.State(state), BRIEF, 1, 9)
+    record = assignment.Assignment(assignment.State(state), BRIEF, 1, 9, guarded=True)
     step = assignment.machine.step(record, event)
     assert isinstance(step, Step)
     assert step.effects == effects
+
+
+DISPUTED = assignment.Assignment(
+    assignment.State.DISPUTED, BRIEF, 1, 9, guarded=True, collected="c", found="f", accepted=""
+)
+
+
+def test_the_commit_that_is_merged_is_known_before_it_is_merged() -> None:
+    """The activity that goes on knows it from the log, and one that begins again is told."""
+    merging = replace(DISPUTED, state=assignment.State.MERGING, collected="", found="")
+    collected = assignment.machine.step(merging, assignment.Collected("c"))
+    assert isinstance(collected, Step)
+    assert (collected.record, collected.effects) == (replace(merging, collected="c"), ())
+    displaced = after(assignment.machine, collected.record, assignment.Displaced("f", "why"))
+    assert displaced == DISPUTED
+    again = assignment.machine.step(displaced, assignment.BranchBack())
+    assert isinstance(again, Step)
+    assert again.effects == (Begin("MergeWork", MergeWork("T1", 2, "Title of the work", commit="c")),)
+    parked = after(
+        assignment.machine,
+        assignment.Assignment(assignment.State.WANTING, collected="older", found="f", accepted="f"),
+        assignment.Assigned(replace(BRIEF, stage=task.Stage.MERGE, result=1, collected="p")),
+    )
+    assert (parked.collected, parked.found, parked.accepted) == ("p", "", "")
+
+
+def test_the_operator_accepts_the_branch_where_it_was_found_and_nowhere_else() -> None:
+    """A word on a commit that is not there any more is refused; one that counted does not count for the next commit."""
+    assert isinstance(assignment.machine.step(DISPUTED, assignment.BranchAccepted("other")), IllegalTransition)
+    step = assignment.machine.step(DISPUTED, assignment.BranchAccepted("f"))
+    assert isinstance(step, Step)
+    merge = MergeWork("T1", 2, "Title of the work", commit="c", accepted="f")
+    assert step.effects == (End("WatchBranch"), Begin("MergeWork", merge))
+    again = after(assignment.machine, step.record, assignment.Displaced("g"))
+    assert (again.found, again.accepted) == ("g", "")
+
+
+def test_a_fleet_without_a_repository_has_no_branch_to_be_moved() -> None:
+    """What is said of one is refused."""
+    merging = assignment.Assignment(assignment.State.MERGING, BRIEF)
+    for event in (assignment.Collected(), assignment.Displaced()):
+        assert isinstance(assignment.machine.step(merging, event), IllegalTransition)
+        assert event.examples_for(merging) == ()
+        assert event.examples_for(replace(merging, guarded=True)) == (event,)
+    assert assignment.BranchAccepted.examples_for(merging) == ()
+    assert len(assignment.BranchAccepted.examples_for(DISPUTED)) == 2
 
 
 ASKS = replace(BRIEF, asks=True)

@@ -9,7 +9,8 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from lifefold.interpreters.body.command import Limits, run
+from lifefold.interpreters.body import command
+from lifefold.interpreters.body.command import Limits, Streams, run
 
 pytestmark = pytest.mark.anyio
 
@@ -57,3 +58,20 @@ async def test_patience_ends(tmp_path: Path) -> None:
     scope = await cancelled(tmp_path, patience_ms=0)
     assert scope.cancelled_caught
     assert not (tmp_path / "done").exists()
+
+
+async def test_a_spooled_command_that_writes_too_much_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes into a file, so it would fill the disk; what it has written last is kept."""
+    monkeypatch.setattr(command, "SPOOL_POLL_MS", 10)
+    limits = Limits(timeout_ms=600_000, patience_ms=0, keep_bytes=1000)
+    ended = await run(("sh", "-c", "while :; do echo x; done"), tmp_path, limits, streams=Streams(spooled=True))
+    assert ended.status is None
+    assert len(ended.output) == 1000
+    assert ended.errors == b""
+
+
+async def test_a_spooled_command_reads_what_it_is_given(tmp_path: Path) -> None:
+    """And what it writes is read when it has ended."""
+    limits = Limits(timeout_ms=600_000, patience_ms=0, keep_bytes=1000)
+    ended = await run(("sh", "-c", "cat; echo e >&2"), tmp_path, limits, streams=Streams(b"given", spooled=True))
+    assert (ended.status, ended.output, ended.errors) == (0, b"given", b"e\n")

@@ -14,11 +14,12 @@ import pytest
 
 from git_faults import Cut, Faults
 from git_ground import Scene, attempt, commit, git, names, new_repository, write
-from lifefold.interpreters.body import trunk
+from lifefold.interpreters.body import index_lock, trunk
 from lifefold.interpreters.body.errors import InTheWayError, MergeConflict, WorkplaceError
 from lifefold.interpreters.body.git import Git, LockedError
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
+from lifefold.interpreters.run.patience import patiently
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
@@ -28,6 +29,10 @@ ODD_NAMES = ("with space", "line\nbreak", "ünïcödé-日本", "-dash", 'quo"te
 @pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.campaign)])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def untold(_why: str) -> None:
+    """Tell no operator what is waited for."""
 
 
 on_both_back_ends = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
@@ -247,7 +252,7 @@ async def test_work_that_was_merged_is_not_salvaged(scene: Scene) -> None:
     """Salvage is what would otherwise be lost, nothing else."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    await scene.workplace.merge("a", "T1", 1, "do")
+    await scene.merge("a", "T1", 1, "do")
     await scene.workplace.check_out("a", "T2", 1)
     assert scene.salvaged() == {}
     assert (scene.place() / "done").exists()
@@ -356,7 +361,7 @@ async def test_a_damaged_worktree_is_repaired(scene: Scene, damage: Callable[[Sc
     await scene.again().prepare("a")
     await scene.again().check_out("a", "T2", 1)
     write(scene.place(), done="d")
-    assert await scene.again().merge("a", "T2", 1, "do")
+    assert await scene.merge("a", "T2", 1, "do")
     assert (scene.repository / "done").exists()
 
 
@@ -402,14 +407,14 @@ async def test_names_of_any_kind_make_places_of_their_own(scene: Scene) -> None:
     for number, name in enumerate(odd[:5]):
         await place.check_out("ag ent/1", name, 1)
         write(place.folder("ag ent/1", name), **{f"f{number}": name})
-        assert await place.merge("ag ent/1", name, 1, name) == scene.git("rev-parse", "main")
+        assert await scene.merge("ag ent/1", name, 1, name, place=place) == scene.git("rev-parse", "main")
 
 
 async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scene: Scene) -> None:
     """Tasks and claims are numbered alike in both: work that was left is kept apart, and nothing counts as merged."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), first="f")
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    merged = await scene.merge("a", "T1", 1, "do")
     await scene.workplace.check_out("b", "T2", 1)
     left = commit(scene.place("b"), left="l")
     again = await GitWorkplace.open(scene.repository, scene.root, "fleet")
@@ -418,10 +423,10 @@ async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scen
     await again.check_out("b", "T2", 1)
     assert not (scene.place("b") / "left").exists()
     await again.check_out("a", "T1", 1)
-    assert await again.merge("a", "T1", 1, "do") == ""
+    assert await scene.merge("a", "T1", 1, "do", place=again) == ""
     await again.check_out("a", "T1", 2)
     write(scene.place(), second="s")
-    assert await again.merge("a", "T1", 2, "do") not in {"", merged}
+    assert await scene.merge("a", "T1", 2, "do", place=again) not in {"", merged}
 
 
 # -- the way home
@@ -432,7 +437,7 @@ async def test_work_comes_home_as_a_merge_commit(scene: Scene) -> None:
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 3)
     write(scene.place(), done="d")
-    merged = await scene.workplace.merge("a", "T1", 3, "Write\n it")
+    merged = await scene.merge("a", "T1", 3, "Write\n it")
     assert scene.git("rev-parse", "main") == merged
     trailers = "Lifefold-Task: T1\nLifefold-Claim: fleet/T1/3\n"
     assert scene.git("log", "-1", "--format=%B", merged) == f"Merge T1: Write it\n\n{trailers}"
@@ -449,7 +454,7 @@ async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: Sce
         scene.git("config", "user.email", "team@example.org")
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    merged = await scene.merge("a", "T1", 1, "do")
     expected = "The Team <team@example.org>" if configured else "lifefold <lifefold@localhost>"
     for each in (merged, f"{merged}^2"):
         assert scene.git("log", "-1", "--format=%an <%ae>%n%cn <%ce>", each) == f"{expected}\n{expected}"
@@ -480,8 +485,8 @@ async def test_how_the_user_has_set_up_git_does_not_matter(scene: Scene, monkeyp
     place = await GitWorkplace.open(scene.repository, scene.root, "fleet")
     await place.check_out("a", "T1", 1)
     (scene.place() / "done").write_bytes(b"mixed\r\nends\n")
-    merged = await place.merge("a", "T1", 1, "# Do it")
-    assert await place.merge("a", "T1", 1, "# Do it") == merged
+    merged = await scene.merge("a", "T1", 1, "# Do it", place=place)
+    assert await scene.merge("a", "T1", 1, "# Do it", place=place) == merged
     await place.check_out("a", "T2", 1)
     write(scene.place(), left="l")
     await place.check_out("a", "T3", 1)
@@ -496,12 +501,12 @@ async def test_nothing_changed_is_no_commit(scene: Scene) -> None:
     """Neither for an untouched place, nor for commits that take each other back, nor for ignored files."""
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 1)
-    assert await scene.workplace.merge("a", "T1", 1, "do") == ""
+    assert await scene.merge("a", "T1", 1, "do") == ""
     commit(scene.place(), done="d")
     git(scene.place(), "revert", "--no-edit", "HEAD")
     (scene.place() / "cache").mkdir()
     write(scene.place() / "cache", file="c")
-    assert await scene.workplace.merge("a", "T1", 1, "do") == ""
+    assert await scene.merge("a", "T1", 1, "do") == ""
     assert scene.git("rev-parse", "main") == before
 
 
@@ -510,8 +515,8 @@ async def test_a_change_that_others_have_merged_already_is_no_commit(scene: Scen
     for agent, task in (("a", "T1"), ("b", "T2")):
         await scene.workplace.check_out(agent, task, 1)
         write(scene.place(agent), same="s")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
-    assert await scene.workplace.merge("b", "T2", 1, "do") == ""
+    assert await scene.merge("a", "T1", 1, "do")
+    assert await scene.merge("b", "T2", 1, "do") == ""
 
 
 async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(scene: Scene) -> None:
@@ -519,7 +524,7 @@ async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(s
     await scene.workplace.check_out("a", "T1", 1)
     own = commit(scene.place(), "by the agent", committed="c")
     write(scene.place(), uncommitted="u")
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    merged = await scene.merge("a", "T1", 1, "do")
     assert scene.git("rev-parse", f"{merged}^2^") == own
     assert {"committed", "uncommitted"} <= names(scene.repository)
 
@@ -532,7 +537,7 @@ async def test_an_agent_may_leave_its_branch(scene: Scene, switch: tuple[str, ..
     git(scene.place(), "checkout", "--quiet", *switch, "main")
     own = commit(scene.place(), committed="c")
     write(scene.place(), uncommitted="u")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert {"committed", "uncommitted"} <= names(scene.repository)
     assert not (scene.repository / "left").exists()
     assert scene.salvaged() == {"a/T1-1": left}
@@ -546,7 +551,7 @@ async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: Sc
     git(scene.place(), "checkout", "--quiet", "--orphan", "fresh")
     orphan = commit(scene.place(), fresh="f")
     with pytest.raises(WorkplaceError, match="HEAD has left the work"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     await scene.workplace.check_out("a", "T2", 1)
     assert scene.salvaged() == {"a/T1-1": orphan}
     assert scene.merges() == []
@@ -559,7 +564,7 @@ async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene:
     commit(scene.repository, shared="yours\n")
     attempt(scene.place(), "merge", "main")
     with pytest.raises(MergeConflict, match="not resolved, in shared"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     await scene.workplace.check_out("a", "T2", 1)
     assert git(scene.place(), "status", "--porcelain") == ""
 
@@ -569,7 +574,7 @@ async def test_a_repository_within_the_work_is_refused_with_its_path(scene: Scen
     await scene.workplace.check_out("a", "T1", 1)
     new_repository(scene.place() / "inner")
     with pytest.raises(WorkplaceError, match=r"repositories of its own, inner .* Remove their \.git"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     assert scene.merges() == []
 
 
@@ -587,7 +592,7 @@ async def test_files_of_every_kind_come_home(scene: Scene) -> None:
     for name in ODD_NAMES:
         (folder / "deep" / "er" / name).touch()
     (folder / "deep" / os.fsdecode(b"latin-\xe9")).write_text("l")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     home = scene.repository
     assert (home / "binary").read_bytes() == bytes(range(256)) * 100
     assert os.access(home / "program", os.X_OK)
@@ -614,7 +619,8 @@ async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bo
         place = scene.again() if processes else scene.workplace
         await place.check_out(agent, task, 1)
         write(scene.place(agent), **{f"file{number}": agent})
-        merged[task] = await place.merge(agent, task, 1, f"do {number}")
+        merge = partial(scene.merge, agent, task, 1, f"do {number}", place=place)
+        merged[task] = await patiently(merge, (InTheWayError,), untold, pause=anyio.lowlevel.checkpoint)
 
     async with anyio.create_task_group() as group:
         for number in range(5):
@@ -630,11 +636,12 @@ async def test_the_same_merge_performed_twice_at_once_is_one(scene: Scene) -> No
     """Also two runners that both think it is theirs to do get the same commit."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     found: list[str] = []
 
     async def merge() -> None:
-        found.append(await scene.again().merge("a", "T1", 1, "do"))
+        again = partial(scene.merge, "a", "T1", 1, "do")
+        found.append(await patiently(again, (InTheWayError,), untold, pause=anyio.lowlevel.checkpoint))
 
     async with anyio.create_task_group() as group:
         for _ in range(3):
@@ -649,16 +656,16 @@ async def test_a_conflict_names_the_paths_and_changes_nothing(scene: Scene) -> N
         write(scene.place(agent), shared=text)
     (scene.place("b") / "other").unlink()
     write(scene.place("a"), other="changed")
-    first = await scene.workplace.merge("a", "T1", 1, "do")
+    first = await scene.merge("a", "T1", 1, "do")
     with pytest.raises(MergeConflict) as raised:
-        await scene.workplace.merge("b", "T2", 1, "do")
+        await scene.merge("b", "T2", 1, "do")
     assert {"shared", "other"} <= set(raised.value.what.replace(",", "").split())
     assert raised.value.what.startswith("The work on lifefold/fleet/T2/1 conflicts with")
     assert "lifefold/fleet/T2/1" in raised.value.remedy
     assert scene.git("rev-parse", "main") == first
     assert scene.is_clean()
     assert scene.git("show", "lifefold/fleet/T2/1:shared").startswith("b")
-    assert await scene.workplace.merge("c", "T3", 1, "do")
+    assert await scene.merge("c", "T3", 1, "do")
     assert (scene.repository / "shared").read_text() == "a\n2\nc\n"
 
 
@@ -666,8 +673,8 @@ async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene:
     """The user's commit, made between our merge and its publication, stays in the history."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--ff-only", lambda: commit(scene.repository, users="u"))
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    faults.before("--absolute-git-dir", lambda: commit(scene.repository, users="u"))
+    merged = await scene.merge("a", "T1", 1, "do")
     assert scene.git("log", "-1", "--format=%s", f"{merged}^1") == "by the user"
     assert {"done", "users"} <= names(scene.repository)
     scene.git("checkout", "--quiet", "-b", "elsewhere")
@@ -677,7 +684,7 @@ async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene:
     other = scene.git("commit-tree", f"{old}^{{tree}}", "-p", old, "-m", "pushed")
     faults.before("update-ref", lambda: None)
     faults.before("commit-tree", lambda: faults.before("update-ref", lambda: scene.git("branch", "-f", "main", other)))
-    merged = await scene.workplace.merge("a", "T2", 1, "do")
+    merged = await scene.merge("a", "T2", 1, "do")
     assert scene.git("rev-parse", "main") == merged
     assert scene.git("rev-parse", f"{merged}^1") == other
 
@@ -690,28 +697,34 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
 
     def interfere() -> None:
         commit(scene.repository)
-        faults.before("--ff-only", interfere)
+        faults.before("--absolute-git-dir", interfere)
 
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--ff-only", interfere)
+    faults.before("--absolute-git-dir", interfere)
     with pytest.raises(InTheWayError, match="main could not be advanced"):
-        await scene.workplace.merge("a", "T1", 1, "do")
-    faults.before("--ff-only", lambda: None)
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
+    faults.before("--absolute-git-dir", lambda: None)
+    assert await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_git_of_the_users_that_is_just_working_is_waited_for(
-    scene: Scene, faults: Faults, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """His lock is never removed; when it goes, the merge goes on."""
-    monkeypatch.setattr(trunk, "ROUND_MS", 1)
-    lock = scene.repository / ".git" / "index.lock"
+    lock, take = scene.repository / ".git" / "index.lock", index_lock.take
+
+    def refused_once(this: Path, note: Path) -> bool:
+        taken = take(this, note)
+        if not taken:
+            lock.unlink()
+        return taken
+
+    monkeypatch.setattr(index_lock, "take", refused_once)
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
     lock.touch()
-    faults.before("--ff-only", lambda: faults.before("--ff-only", lock.unlink))
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert not lock.exists()
 
 
@@ -725,7 +738,7 @@ async def test_a_lock_of_the_dead_on_a_fleets_own_reference_does_not_last(scene:
     lock.touch()
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert not lock.exists()
 
 
@@ -751,8 +764,8 @@ async def test_a_merge_can_be_cut_off_at_any_command(
         commit(scene.place(), own=task)
         git(scene.place(), "checkout", "--quiet", "--detach")
         write(scene.place(), done=task)
-        ended = await cut_off(partial(scene.workplace.merge, "a", task, 1, "do"), after=cut)
-        merged = await scene.again().merge("a", task, 1, "do")
+        ended = await cut_off(partial(scene.merge, "a", task, 1, "do"), after=cut)
+        merged = await scene.merge("a", task, 1, "do")
         assert scene.git("rev-parse", "main") == merged
         assert scene.merges() == [f"Merge T{number}: do" for number in range(cut, -1, -1)]
         assert scene.git("show", "main:own", "main:done") == task * 2
@@ -768,11 +781,11 @@ async def test_a_merge_performed_again_finds_its_commit_among_later_ones(scene: 
     for epoch in (10, 1):
         await scene.workplace.check_out("a", "T1", epoch)
         write(scene.place(), **{f"f{epoch}": "f"})
-        found[epoch] = await scene.workplace.merge("a", "T1", epoch, "do")
+        found[epoch] = await scene.merge("a", "T1", epoch, "do")
     commit(scene.repository, users="u")
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), begun="b")
-    assert {epoch: await scene.again().merge("a", "T1", epoch, "do") for epoch in (10, 1)} == found
+    assert {epoch: await scene.merge("a", "T1", epoch, "do") for epoch in (10, 1)} == found
     assert (scene.place() / "begun").exists()
 
 
@@ -780,9 +793,9 @@ async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene:
     """A process of the agent's that writes late finds its work in the salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    merged = await scene.merge("a", "T1", 1, "do")
     write(scene.place(), late="l")
-    assert await scene.again().merge("a", "T1", 1, "do") == merged
+    assert await scene.merge("a", "T1", 1, "do") == merged
     await scene.again().check_out("a", "T2", 1)
     assert scene.git("show", "refs/lifefold/fleet/salvage/a/T1-1:late") == "l"
 
@@ -793,7 +806,7 @@ async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: Scene) -
     write(scene.place(), done="d")
     _deleted(scene)
     with pytest.raises(WorkplaceError, match="has been taken away"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_result_that_was_recorded_needs_no_worktree(scene: Scene, faults: Faults) -> None:
@@ -806,16 +819,16 @@ async def test_a_result_that_was_recorded_needs_no_worktree(scene: Scene, faults
 
     faults.before("merge-tree", crash)
     with pytest.raises(Cut):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     _deleted(scene)
-    assert await scene.again().merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert (scene.repository / "done").exists()
 
 
 async def test_only_what_was_checked_out_can_be_merged(scene: Scene) -> None:
     """A claim that is not known is an error, not an empty result."""
     with pytest.raises(WorkplaceError, match="fleet/T1/1 was never checked out"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.workplace.merge("a", "T1", 1, "do", result="HEAD")
 
 
 # -- the user's own work
@@ -827,7 +840,7 @@ async def test_the_users_uncommitted_work_survives_a_merge(scene: Scene) -> None
     write(scene.place(), shared="merged\n")
     write(scene.repository, other="mine\n", untracked="mine too", staged="s")
     scene.git("add", "staged")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert (scene.repository / "shared").read_text() == "merged\n"
     assert (scene.repository / "other").read_text() == "mine\n"
     assert sorted(scene.git("status", "--porcelain").splitlines()) == [" M other", "?? untracked", "A  staged"]
@@ -841,11 +854,11 @@ async def test_the_users_work_in_the_way_stops_a_merge_before_it_does_anything(s
     (scene.repository / name).write_text("the user's\n")
     before = scene.git("rev-parse", "main")
     with pytest.raises(InTheWayError, match=f"in the way of a merge: {name} .*stash"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     assert (scene.repository / name).read_text() == "the user's\n"
     assert scene.git("rev-parse", "main") == before
     scene.git("stash", "--quiet", "--include-untracked")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert (scene.repository / name).read_text() == "the agent's\n"
 
 
@@ -859,9 +872,9 @@ async def test_what_the_user_has_begun_and_not_ended_is_waited_for(scene: Scene)
     write(scene.place(), done="d")
     attempt(scene.repository, "merge", "side")
     with pytest.raises(InTheWayError):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     scene.git("merge", "--abort")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: Scene) -> None:
@@ -873,7 +886,7 @@ async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: Scene
     with pytest.raises(LockedError) as raised:
         await Git(scene.place()).commit_all("in vain")
     assert isinstance(raised.value, InTheWayError)
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_user_on_another_branch_is_left_alone(scene: Scene) -> None:
@@ -883,7 +896,7 @@ async def test_a_user_on_another_branch_is_left_alone(scene: Scene) -> None:
     scene.git("checkout", "--quiet", "-b", "mine")
     write(scene.repository, shared="the user's\n")
     scene.git("add", "shared")
-    merged = await scene.workplace.merge("a", "T1", 1, "do")
+    merged = await scene.merge("a", "T1", 1, "do")
     assert scene.git("rev-parse", "main") == merged
     assert scene.git("status", "--porcelain") == "M  shared"
     assert (scene.repository / "shared").read_text() == "the user's\n"
@@ -895,7 +908,7 @@ async def test_a_branch_checked_out_in_another_worktree_of_the_users_advances_th
     scene.git("worktree", "add", "--quiet", str(scene.root.parent / "second"), "main")
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert (scene.root.parent / "second" / "done").exists()
     assert git(scene.root.parent / "second", "status", "--porcelain") == ""
     assert not (scene.repository / "done").exists()
@@ -912,6 +925,6 @@ async def test_a_task_has_one_folder_that_every_attempt_finds(tmp_path: Path) ->
     folder = place.folder("a", "../T 1")
     assert folder.parent == tmp_path / "root"
     write(folder, done="d")
-    assert await place.merge("a", "../T 1", 1, "do") == ""
+    assert await place.merge("a", "../T 1", 1, "do", result="") == ""
     await place.check_out("b", "../T 1", 2)
     assert (place.folder("b", "../T 1") / "done").read_text() == "d"

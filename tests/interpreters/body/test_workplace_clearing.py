@@ -25,7 +25,7 @@ async def test_clearing_removes_the_agents_worktrees_and_keeps_the_branches(scen
     write(scene.place(), done="d")
     (scene.place() / "cache").mkdir()
     write(scene.place() / "cache", big="b")
-    await scene.workplace.merge("a", "T1", 1, "do")
+    await scene.merge("a", "T1", 1, "do")
     await scene.workplace.clear()
     assert registered(scene) == []
     assert not scene.place().exists()
@@ -74,7 +74,7 @@ async def test_clearing_again_and_working_again_is_possible(scene: Scene) -> Non
     await scene.workplace.clear()
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    assert await scene.again().merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
 
 
 async def test_a_worktree_in_which_a_git_is_at_work_is_not_removed(

@@ -2,73 +2,23 @@
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from git_ground import Scene, commit, git, write
-from lifefold.interpreters.body import ProcessIdentity, locks
+from lifefold.interpreters.body import locks
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from session_ground import Bell, death
+from slow_git import Slow, killed_in_git
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
-
-RUNNER = """
-import anyio, sys
-from pathlib import Path
-from lifefold.interpreters.body.worktrees import GitWorkplace
-
-async def main(repository, root, operation, *arguments):
-    workplace = GitWorkplace(Path(repository), Path(root), "fleet", "main")
-    await getattr(workplace, operation)(*(int(each) if each.isdigit() else each for each in arguments))
-
-anyio.run(main, *sys.argv[1:])
-"""
-
-
-class Slow:
-    """A filter that makes git wait whenever it writes the file ``slow``; the git that waits is told of by its pid."""
-
-    def __init__(self, scene: Scene, folder: Path) -> None:
-        self.begun, self._go = Bell(folder / "begun"), Bell(folder / "go")
-        commit(scene.repository, slow="s", **{".gitattributes": "slow filter=slow\n"})
-        script = f"[ -e {folder}/quick ] || {{ echo $PPID > {self.begun}; read line < {self._go}; }}; cat"
-        scene.git("config", "filter.slow.smudge", script)
-        self._quick = folder / "quick"
-
-    def let_go(self) -> None:
-        """Let the one that waits go on, and no later one wait."""
-        self._quick.touch()
-        self._go.ring()
 
 
 @pytest.fixture
 def slow(scene: Scene, tmp_path: Path) -> Slow:
     return Slow(scene, tmp_path)
-
-
-@contextmanager
-def runner(scene: Scene, operation: str, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
-    """Perform an operation in a process of its own."""
-    argv = [sys.executable, "-c", RUNNER, str(scene.repository), str(scene.root), operation, *arguments]
-    with subprocess.Popen(argv, start_new_session=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-async def killed_in_git(scene: Scene, slow: Slow, operation: str, *arguments: str) -> ProcessIdentity:
-    """Kill a runner whose git is at work; return that git, which goes on."""
-    with runner(scene, operation, *arguments) as process:
-        git_process = await slow.begun.pid()
-        process.send_signal(signal.SIGKILL)
-    return git_process
 
 
 @pytest.mark.parametrize("operation", [("prepare", "a"), ("check_out", "a", "T1", "1")], ids=["prepare", "check_out"])
@@ -85,7 +35,7 @@ async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
     await death(left)
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert not (scene.root / ".aside").exists()
 
 
@@ -102,11 +52,11 @@ async def test_a_merge_waits_for_that_of_a_killed_runner(
     with monkeypatch.context() as patch:
         patch.setattr(locks, "LIMIT_MS", 1)
         with pytest.raises(InTheWayError, match="still at work here"):
-            await scene.workplace.merge("b", "T2", 1, "do")
+            await scene.merge("b", "T2", 1, "do")
     slow.let_go()
     await death(left)
-    assert await scene.workplace.merge("b", "T2", 1, "do")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("b", "T2", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert scene.merges() == ["Merge T2: do", "Merge T1: do"]
     assert scene.is_clean()
 

@@ -1,0 +1,33 @@
+"""The command by which the operator accepts the fleet's branch where an agent has moved it: ``branch --accept``."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from lifefold.core.fleet import assignment, worker
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.posting import Said
+
+
+def branch(arguments: Namespace) -> int:
+    """Accept the branch for every agent whose merge waits for that; each merges then."""
+    if arguments.reason:
+        posting.must_be_text("the reason", arguments.reason)
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
+        for name, work in _disputed(aggregates):
+            accepted = assignment.BranchAccepted(work.found, arguments.reason)
+            done = f"the branch is accepted at {work.found[:12]}, and {work.brief.task} is merged"
+            yield Said(name.partition("/")[2], name, "assignment", accepted, done)
+
+    return posting.say(arguments.db, judge, "status")
+
+
+def _disputed(aggregates: Mapping[str, Aggregate]) -> list[tuple[str, assignment.Assignment]]:
+    """Return the workers whose merge is disputed, each with its assignment. Raises ``BadInput`` if there are none."""
+    workers = [(name, each.record("assignment")) for name, each in aggregates.items() if each.kind == worker.KIND]
+    found = [(name, work) for name, work in sorted(workers) if work.state is assignment.State.DISPUTED]
+    if not found:
+        raise BadInput("no agent has moved the fleet's branch, as far as its merges have found; nothing is accepted")
+    return found

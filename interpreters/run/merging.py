@@ -1,0 +1,84 @@
+"""How a merge is performed: what is to be merged first gets into the log, and an agent's branch is not merged into."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Final
+
+from lifefold.core.fleet import assignment
+from lifefold.effects import MergeWork, WatchBranch
+from lifefold.interpreters.body.branch_guard import MovedError
+from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.body.workplace import Workplace
+from lifefold.interpreters.engine import Ongoing, handles
+from lifefold.interpreters.run.patience import patiently
+
+Waiting = Callable[[str, str], AbstractContextManager[Callable[[str], None]]]
+"""Gives, for an agent and what it is to do, what tells people why it waits."""
+
+
+class DisplacedError(Exception):
+    """The fleet's branch still is where an agent has moved it to."""
+
+
+class Merging:
+    """Performs merges into the fleet's branch; ``rest`` lets one rest for a while, of the agent that is named."""
+
+    def __init__(self, workplace: Workplace, waits: Waiting, rest: Callable[[str], Awaitable[None]]) -> None:
+        """Take where the work is, and what tells people of waits."""
+        self._workplace: Final = workplace
+        self._waits: Final = waits
+        self._rest: Final = rest
+
+    @handles(MergeWork)
+    async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
+        """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
+        agent = ongoing.occasion.within.key
+        rest = partial(self._rest, agent)
+        collect, merge = partial(self._collected, activity, ongoing), partial(self._merge, activity, agent)
+        try:
+            with self._waits(agent, f"merge {activity.task}") as tell:
+                result = await patiently(collect, (InTheWayError, OSError), tell, pause=rest)
+                commit = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
+        except MovedError as error:
+            await ongoing.report(assignment.Displaced(error.found, str(error)))
+        except WorkplaceError as error:
+            await ongoing.report(assignment.Conflicted(str(error)))
+        else:
+            await ongoing.report(assignment.Merged(commit))
+
+    async def _collected(self, activity: MergeWork, ongoing: Ongoing) -> str:
+        """Return the commit that is to be merged. The log has it before anything is merged: it is not found twice."""
+        work: assignment.Assignment = ongoing.occasion.entity.record
+        if work.collected:
+            return work.collected
+        agent, claim = ongoing.occasion.within.key, activity.result or activity.epoch
+        found = await self._workplace.park(agent, activity.task, claim, activity.title)
+        if work.guarded:
+            await ongoing.report(assignment.Collected(found))
+        return found
+
+    async def _merge(self, activity: MergeWork, agent: str, result: str) -> str:
+        claim, accepted = activity.result or activity.epoch, activity.accepted
+        merge = self._workplace.merge
+        return await merge(agent, activity.task, claim, activity.title, result=result, accepted=accepted)
+
+    @handles(WatchBranch)
+    async def watch_branch(self, activity: WatchBranch, ongoing: Ongoing) -> None:
+        """Wait until the branch is not where an agent has moved it to; people know why nothing is merged meanwhile."""
+        if ongoing.leftover:
+            return
+        agent = ongoing.occasion.within.key
+        look = partial(self._still_displaced, activity.found)
+        with self._waits(agent, f"merge {activity.task}") as tell:
+            await patiently(look, (DisplacedError, OSError), tell, pause=partial(self._rest, agent))
+        await ongoing.report(assignment.BranchBack())
+
+    async def _still_displaced(self, found: str) -> None:
+        """Raise DisplacedError as long as the branch is where an agent has moved it to."""
+        try:
+            why = await self._workplace.displaced(found)
+        except WorkplaceError:
+            return  # the merge finds out what is wrong, and says it
+        if why:
+            raise DisplacedError(why)

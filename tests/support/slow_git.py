@@ -1,0 +1,65 @@
+"""A git that waits while it writes a file, and runners as processes of their own that are killed meanwhile."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from git_ground import Scene, commit
+from lifefold.interpreters.body import ProcessIdentity
+from session_ground import Bell
+
+RUNNER = """
+import anyio, sys
+from pathlib import Path
+from lifefold.interpreters.body import git
+from lifefold.interpreters.body.worktrees import GitWorkplace
+
+async def main(repository, root, operation, *arguments):
+    workplace = GitWorkplace(Path(repository), Path(root), "fleet", "main")
+    claim = [int(each) if each.isdigit() else each for each in arguments]
+    known = {"result": await workplace.park(*claim)} if operation == "merge" else {}
+    await getattr(workplace, operation)(*claim, **known)
+
+# What git shows of its progress after two seconds it shows at once, so that it writes while it is at work.
+environment = git.environment
+git.environment = lambda: environment() | {"GIT_PROGRESS_DELAY": "0"}
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+class Slow:
+    """A filter that makes git wait whenever it writes the file ``slow``; the git that waits is told of by its pid."""
+
+    def __init__(self, scene: Scene, folder: Path, name: str = "slow") -> None:
+        self.begun, self._go = Bell(folder / "begun"), Bell(folder / "go")
+        commit(scene.repository, **{name: "s", ".gitattributes": f"{name} filter=slow\n"})
+        script = f"[ -e {folder}/quick ] || {{ echo $PPID > {self.begun}; read line < {self._go}; }}; cat"
+        scene.git("config", "filter.slow.smudge", script)
+        self._quick = folder / "quick"
+
+    def let_go(self) -> None:
+        """Let the one that waits go on, and no later one wait."""
+        self._quick.touch()
+        self._go.ring()
+
+
+@contextmanager
+def runner(scene: Scene, operation: str, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
+    """Perform an operation in a process of its own."""
+    argv = [sys.executable, "-c", RUNNER, str(scene.repository), str(scene.root), operation, *arguments]
+    with subprocess.Popen(argv, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+async def killed_in_git(scene: Scene, slow: Slow, operation: str, *arguments: str) -> ProcessIdentity:
+    """Kill a runner whose git is at work; return that git, which goes on."""
+    with runner(scene, operation, *arguments) as process:
+        git_process = await slow.begun.pid()
+        process.send_signal(signal.SIGKILL)
+    return git_process
