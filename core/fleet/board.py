@@ -5,7 +5,8 @@ starts from the fleet's branch, and only what is merged is in it. Its rules stan
 says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
 another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
 what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
-``doors`` whether more tasks may come, ``duty`` which services there are. When nothing is left to do and no more will
+``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
+force. When nothing is left to do and no more will
 come, everybody is sent home; so it is over, too, when nobody is left.
 """
 
@@ -15,6 +16,8 @@ from lifefold.core import approval, task
 from lifefold.core.fleet import (
     aborts,
     budgets,
+    change,
+    changing,
     claiming,
     dependencies,
     doors,
@@ -32,9 +35,12 @@ from lifefold.core.fleet import (
     trusting,
 )
 from lifefold.core.fleet.board_promises import PROMISES
+from lifefold.core.fleet.over import finished
 from lifefold.core.fleet.work import Work, fold, work_of
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
 from lifefold.effects import Tell
+
+__all__ = ["NAME", "aggregate", "close_down", "finished", "send_home"]
 
 NAME = "board"
 
@@ -63,14 +69,6 @@ def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
         yield from duty.send_home(board, "nobody is left to do what is left")
 
 
-def finished(board: Aggregate) -> bool:
-    """Nothing is left to do and no more will come, or nobody is left to do it; where there never was, no service."""
-    work = work_of(board)
-    if work.unsettled == 0 and not doors.are_open(board):
-        return True
-    return work.present == 0 and not duty.is_kept(board)
-
-
 aggregate = AggregateType(
     NAME,
     machines=(
@@ -82,6 +80,7 @@ aggregate = AggregateType(
         permit.machine,
         room.machine,
         duty.machine,
+        change.machine,
     ),
     rules=(
         *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
@@ -112,6 +111,8 @@ aggregate = AggregateType(
         proposal.decide_late,
         budgets.go_without,
         budgets.go_on_with_more,
+        changing.enforce,
+        changing.look_anew,
         restarts.grant,
         restarts.spend,
         restarts.give_back,
@@ -140,6 +141,7 @@ aggregate = AggregateType(
         permit.machine.name: (),
         room.machine.name: (),
         duty.machine.name: (),
+        change.machine.name: (change.ChangeAccepted,),
     },
-    properties=PROMISES,
+    properties=(*PROMISES, *changing.PROMISES),
 )

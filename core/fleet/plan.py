@@ -11,7 +11,6 @@ from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Caps, Resource
 from lifefold.core.fleet import (
     assignment,
-    board,
     budgets,
     doors,
     duty,
@@ -41,6 +40,9 @@ from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session_profiles import SupervisedSession
 from lifefold.effects.service import Source
+
+_BOARD: Final = "board"
+"""The board's name. Its rules know what a plan is, so that this module cannot ask it."""
 
 MOST_RETRIES: Final = 1_000
 """How often a task may say at most that it is to be tried again."""
@@ -163,32 +165,37 @@ class Plan(msgspec.Struct, frozen=True):
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{each.name}": _seat(each, plan) for each in plan.agents}
+    seats = {f"seat:{each.name}": seat_of(each, plan) for each in plan.agents}
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
     duties = {f"{duty.REF}:{each.name}": duty.Duty() for each in plan.services}
     others = {**proposed, **watched, **purses, **_permits(plan), **_rooms(plan), **duties}
-    yield _opened(board.NAME, {**tasks, **seats, **others}, at_ms)
+    yield _opened(_BOARD, {**tasks, **seats, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
     metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:
-        records: dict[str, Record] = {
-            "intent": intent.Intent(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms),
-            "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
-        }
-        if agent.stall is not None:
-            records[pulse.REF] = pulse.Pulse(limits=agent.stall)
-        if _is_supervised(plan, agent):
-            records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
-        yield _opened(f"{worker.KIND}/{agent.name}", {**records, **metered}, at_ms)
+        yield _opened(f"{worker.KIND}/{agent.name}", {**working(agent, plan), **metered}, at_ms)
     for each in plan.services:
-        yield _opened(f"{service.KIND}/{each.name}", dict(_serving(each)), at_ms)
+        yield _opened(f"{service.KIND}/{each.name}", dict(serving(each)), at_ms)
 
 
-def _serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
+def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
+    """Return what a worker begins with, but for the meter of a fleet that limits anything."""
+    records: dict[str, Record] = {
+        "intent": intent.Intent(),
+        "mailbox": mailbox.Mailbox(),
+        "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms),
+        "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
+    }
+    if agent.stall is not None:
+        records[pulse.REF] = pulse.Pulse(limits=agent.stall)
+    if _is_supervised(plan, agent):
+        records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
+    return records
+
+
+def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     """Yield what a service begins with."""
     yield "intent", intent.Intent()
     yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
@@ -222,10 +229,15 @@ def _permits(plan: Plan) -> dict[str, permit.Permit]:
     """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
     if plan.restarts is None:
         return {}
-    own = [restarts.permits(each.name, each.restart) for each in plan.agents if _is_supervised(plan, each)]
+    own = [own_permits(each, plan) for each in plan.agents]
     return {
         ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
     }
+
+
+def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, permit.Permit]:
+    """Return an agent's own permits for restarts."""
+    return restarts.permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
 
 
 def _rooms(plan: Plan) -> dict[str, room.Room]:
@@ -267,7 +279,8 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
     )
 
 
-def _seat(agent: AgentPlan, plan: Plan) -> seat.Seat:
+def seat_of(agent: AgentPlan, plan: Plan) -> seat.Seat:
+    """Return an agent of the plan as the board begins with it."""
     return seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
 
 

@@ -223,6 +223,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
+    "fleet-changing": Question(
+        opening=openings.changing(),
+        bounds=_usual(commands=1),
+        crashes=_NO_INPUT,
+        of="fleet",
+    ),
     "fleet-2x2": Question(
         opening=openings.small(2, 2, retries=0),
         bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),

@@ -24,6 +24,9 @@ LEVEL: Final = "level:"
 PURSE: Final = "purse:"
 """The same, if it is money."""
 
+PLAN: Final = "plan:"
+"""The same, if it is its place in the plan: a change has taken it out."""
+
 SUBTASKS_MS: Final = 1_800_000
 """For how long subtasks are waited for (E9)."""
 
@@ -233,7 +236,7 @@ class Job(Task, frozen=True):
     @property
     def lacked_task(self) -> str:
         """The task because of which it is blocked; empty if there is none."""
-        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE)) else self.lacks
+        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE, PLAN)) else self.lacks
 
     def part(self, number: int) -> str:
         """Return the id of its subtask of this number, from 1. No other task has it: ``+`` is in no id of a file."""
