@@ -170,9 +170,7 @@ def changing() -> Opening:
             fleet.TaskPlan("T3", "do it", depends_on=("T1",), max_retries=0),
         ),
     )
-    draft = fleet.change.PlanChange(
-        changes=fleet.difference.difference(old, new), rules=fleet.difference.rules_of(new)
-    )
+    draft = fleet.change.PlanChange(changes=fleet.difference.difference(old, new), rules=fleet.difference.rules_of(new))
     (name, first), *others = fleet.opening(old, 0)
     assert isinstance(first.event, Opened)  # noqa: S101 - that is what an opening is
     records = {**first.event.records, fleet.change.ref_of(1): draft}

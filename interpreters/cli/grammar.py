@@ -47,8 +47,18 @@ def _add_running(commands: _Commands) -> None:
     run.add_argument(
         "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
     )
+    run.add_argument(
+        "--accept", action="store_true", help="accept what was changed in the fleet file since its log has it in force"
+    )
     _log_option(run, "where the log is kept (default: the latest .lifefold/NAME.db beside the fleet file)")
     _live_option(run)
+
+    plan = _add(commands, "plan", "planning:plan", "how a fleet file differs from the plan that is in force in its log")
+    plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
+    plan.add_argument(
+        "--accept", action="store_true", help="accept the difference; a runner that is at work goes on by it"
+    )
+    _log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
 
     demo = _add(commands, "demo", "running:demo", "run a fleet of scripted agents on a real git repository made for it")
     demo.add_argument("--folder", metavar="PATH", help="where to make it (default: a new temporary folder)")

@@ -50,6 +50,7 @@ from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
+from lifefold.interpreters.run.plan_changes import joined
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
@@ -78,12 +79,21 @@ class Handlers:
         self.when_put_off: Callable[[], None] = _nothing
         self.people: Final = Notices(Waits(folder.waits))
         self.notices: Final = self.people.told
-        self.fleet: Final = fleet
-        self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
+        self.fleet = fleet
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._watcher: Final = Watcher(folder, self.people)
         self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
+
+    def adopt(self, fleet: Fleet) -> None:
+        """Go on by a changed fleet file."""
+        self.fleet = joined(self.fleet, fleet)
+        self._attendant.adopt(self.fleet)
+
+    @property
+    def _cooperative(self) -> set[str]:
+        """The agents that come to a safe point by themselves."""
+        return {agent.name for agent in self.fleet.agents if agent.target}
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""

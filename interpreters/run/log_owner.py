@@ -2,12 +2,13 @@
 
 import json
 import secrets
+import shlex
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet.remainder import Ended
+from lifefold.core.fleet.remainder import Ended, remainder
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
@@ -34,6 +35,7 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
     """Return what a new log says of its run."""
     said = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
     said["before"] = msgspec.json.encode(before).decode()
+    said["plan"] = msgspec.json.encode(remainder(fleet.plan, before.ended)).decode()
     if isinstance(workplace, GitWorkplace) and fleet.repository is not None:
         origin = await origin_of(fleet.repository, workplace.branch)
         said |= {
@@ -57,16 +59,18 @@ async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
 
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
-    owner, meaning = store.meta("fleet"), store.meta("meaning") or "{}"
+    owner = store.meta("fleet")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)
+
+
+def must_mean(fleet: Fleet, store: SqliteStore, meaning: str) -> None:
+    """Raise ``OtherFleetError`` unless the fleet file means what is in force in its log."""
     if json.loads(meaning) != json.loads(fleet.meaning):
         changes = "; ".join(describe_difference(meaning, fleet.meaning))
-        message = (
-            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another"
-            " --db; when that fleet is over, --again does by the changed file what was not done"
-        )
+        command = f"lifefold run {shlex.quote(str(fleet.source))} --accept --db {shlex.quote(str(store.path))}"
+        message = f"{fleet.source}: was changed since {store.path} was begun, or changed last ({changes}); {command}"
         raise OtherFleetError(message)
 
 

@@ -19,6 +19,7 @@ from lifefold.core import process, session, task
 from lifefold.core.fleet import (
     assignment,
     board,
+    change,
     departure,
     doors,
     duty,
@@ -35,11 +36,19 @@ from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.fleet import Fleet
+from lifefold.interpreters.fleet import Fleet, FleetFileError, load
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
-from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, OtherFleetError, before_of, must_belong, written_of
+from lifefold.interpreters.run.log_owner import (
+    NONE_BEFORE,
+    Before,
+    OtherFleetError,
+    before_of,
+    must_belong,
+    must_mean,
+    written_of,
+)
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.resumption import continuing
 from lifefold.interpreters.store import SqliteStore
@@ -68,7 +77,6 @@ class Runner:
 
     def __init__(self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock) -> None:
         """Take what ``open`` has prepared."""
-        self.fleet: Final = handlers.fleet
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
@@ -119,16 +127,24 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
-            surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
+            run, present = said["run"], lambda: handlers.fleet
+            surroundings = Surroundings(fleet, run, folder, workplace, standard, handlers.tell, present)
             whole = interpreter.over(composed(factories, surroundings))
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
             taken.pop_all()
             return runner
 
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet as its file describes it, with every change that has come into force since."""
+        return self.handlers.fleet
+
     async def load(self) -> None:
         """Fold the log, and make the workplace this run's; while nothing is in the log, that may not be done yet."""
         await self.engine.load()
-        run = self._store.meta("run") or ""
+        run, meaning = self._store.meta("run") or "", self._store.meta("meaning") or "{}"
+        desk = self.aggregates.get(board.NAME)
+        must_mean(self.fleet, self._store, meaning if desk is None else change.meaning_of(desk, meaning))
         if self.aggregates:
             self._must_watch_if_it_is_to()
             await self._workplace.go_on(run)
@@ -267,11 +283,27 @@ class Runner:
         parts = [part for entity in each.entities.values() for part in entity.running]
         return each.key in self.handlers.put_off and all(part.phase is Phase.LIVE for part in parts)
 
+    def _adopt(self, desk: Aggregate) -> None:
+        """Go on by the changed fleet file. One that has changed once more since is not obeyed: the runner leaves."""
+        try:
+            fleet = load(self.fleet.source, watch=self.fleet.watch)
+            must_mean(fleet, self._store, change.meaning_of(desk, "{}"))
+        except (FleetFileError, OtherFleetError) as error:
+            self.handlers.tell(self.fleet.name, f"the runner leaves, because the plan has changed: {error}")
+            self.leave()
+        else:
+            self.handlers.adopt(fleet)
+            self.handlers.tell(
+                self.fleet.name, f"the plan has changed: change {change.last_in_force(desk)} is in force"
+            )
+
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
             self._keep(name, refusal)
         if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
             self.handlers.people.over(About.DOWN, outcome.aggregate.key)
+        if isinstance(outcome, Reaction) and any(each.entered is change.State.IN_FORCE for each in outcome.transitions):
+            self._adopt(outcome.aggregate)
         if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
             self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:

@@ -25,6 +25,7 @@ from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.cli import awaited, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
+from lifefold.interpreters.cli.commands.planning import settle
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
@@ -57,6 +58,8 @@ def run(arguments: Namespace) -> int:
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
+        elif settle(fleet, log, accepted=arguments.accept):
+            return 0
         return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live), before=before)
 
 

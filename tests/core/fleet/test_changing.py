@@ -233,7 +233,7 @@ def test_a_new_agent_begins_as_one_that_was_there_from_the_start() -> None:
     ((entity, event),) = told(of, "worker/bob")
     expected = dict(opening(new, 0))["worker/bob"].event
     assert (entity, event) == ("", expected)
-    assert {ref for ref in begun(new).aggregate.entities} <= {*of.aggregate.entities}
+    assert set(begun(new).aggregate.entities) <= {*of.aggregate.entities}
     first = Envelope("", expected, 0, "board", sender="board", ordinal=1)
     born = react(system.type_of("worker/bob"), system.type_of("worker/bob").start("worker/bob"), first)
     assert isinstance(born, Reaction)
@@ -520,4 +520,3 @@ def test_an_agent_may_err_once_more_than_it_has_whatever_the_new_limits_say() ->
     assert of.record("session").limits.max_consecutive_errors == 1
     of.hear("board", "assignment", assignment.VerifyTimeoutChanged(3))
     assert of.record("assignment").verify_timeout_ms == 3
-    assert Tell is not None
