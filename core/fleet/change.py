@@ -10,7 +10,7 @@ The plan in force is the one that the log began with, and every change that is i
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.fleet.difference import Change, changed
+from lifefold.core.fleet.difference import Change, TaskChange, changed
 from lifefold.core.fleet.plan import Plan
 from lifefold.core.kernel import (
     Aggregate,
@@ -111,6 +111,15 @@ def meaning_of(board: Aggregate, begun: str) -> str:
     number = last_in_force(board)
     found: PlanChange | None = board.record(ref_of(number)) if number else None
     return begun if found is None else found.meaning
+
+
+def removed(board: Aggregate) -> frozenset[str]:
+    """Return the tasks that were taken out of the plan and are not in it again: they count no more."""
+    gone: dict[str, bool] = {}
+    for _, each in changes_of(board):
+        if each.state is State.IN_FORCE:
+            gone |= {found.name: found.now is None for found in each.changes if isinstance(found, TaskChange)}
+    return frozenset(name for name, is_gone in gone.items() if is_gone)
 
 
 def says_why(step: Transition) -> bool:

@@ -248,7 +248,9 @@ class Runner:
         """Return how things stand."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.LEFT
-        closed = all(each.state == task.State.CLOSED for each in status.tasks(self.aggregates))
+        gone = change.removed(self.aggregates[board.NAME])
+        wanted = (each for each in status.tasks(self.aggregates) if each.id not in gone)
+        closed = all(each.state == task.State.CLOSED for each in wanted)
         served = not any(each.record.failed for _, each in duty.duties(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 

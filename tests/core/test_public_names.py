@@ -14,8 +14,8 @@ KERNEL = (
 FLEET = (
     "AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan aborts assignment board budgets change"
     " changing departure difference doors duty inbox intent invocation job mailbox meter obstacles opening orphans pace"
-    " permit preemption promises proposal pulse purse remainder restarts room seat service status supervision system trigger"
-    " trusting work worker"
+    " permit preemption promises proposal pulse purse remainder restarts room seat service status supervision system"
+    " trigger trusting work worker"
 ).split()
 
 

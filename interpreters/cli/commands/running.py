@@ -18,7 +18,7 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet import board, status
+from lifefold.core.fleet import board, change, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
@@ -217,7 +217,8 @@ _LEAVING = (
 
 
 def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
-    tasks = status.tasks(runner.aggregates)
+    gone = change.removed(runner.aggregates[board.NAME])
+    tasks = [task for task in status.tasks(runner.aggregates) if task.id not in gone]
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
     print(f"\n{closed} of {len(tasks)} tasks closed; {f'spent {total}; ' if total else ''}the log is {log}")

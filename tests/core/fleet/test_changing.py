@@ -127,8 +127,10 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     old, new = plan(t("T1"), t("T2")), plan(t("T1"))
     of = accept(begun(old), old, new)
     assert (of.state("task:T2"), of.record("task:T2").lacks) == ("BLOCKED", job.PLAN)
+    assert change.removed(of.aggregate) == {"T2"}
     accept(of, new, old)
     assert states(of, "T1", "T2") == ["OPEN", "OPEN"]
+    assert change.removed(of.aggregate) == set()
 
 
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:
