@@ -6,11 +6,12 @@ says who gets what, ``preemption`` who makes room for what comes first, ``depend
 another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
 what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
 ``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
-force. When nothing is left to do and no more will
-come, everybody is sent home; so it is over, too, when nobody is left.
+force. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when nobody is
+left. A spent budget does not end a fleet: what lacks money waits for it (``over``).
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from lifefold.core import approval, task
 from lifefold.core.fleet import (
@@ -35,7 +36,7 @@ from lifefold.core.fleet import (
     trusting,
 )
 from lifefold.core.fleet.board_promises import PROMISES
-from lifefold.core.fleet.over import finished
+from lifefold.core.fleet.over import finished, lacks_money, nothing_is_left
 from lifefold.core.fleet.work import Work, fold, work_of
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
 from lifefold.effects import Tell
@@ -47,13 +48,14 @@ NAME = "board"
 
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When every task is settled and no more will come, everybody may go; services end what they run first."""
-    if work_of(board).unsettled or doors.are_open(board) or transition.before is None:
+    if not nothing_is_left(board) or transition.before is None:
         return
     if dependencies.gathered(board, transition) is not None or (
         transition.machine == job.machine.name and trusting.frees(board, transition)
     ):  # something is blocked, but goes on at once
         return
-    if transition.machine == doors.machine.name or not task.settled(transition.before.record):
+    was: Any = transition.before.record
+    if transition.machine == doors.machine.name or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
                 yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left"))
@@ -63,9 +65,7 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
 @rule(on=seat.machine)
 def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
-    work = work_of(board)
-    nothing_left = work.unsettled == 0 and not doors.are_open(board)
-    if transition.entered is seat.State.GONE and work.present == 0 and not nothing_left:
+    if transition.entered is seat.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
         yield from duty.send_home(board, "nobody is left to do what is left")
 
 
