@@ -6,7 +6,6 @@ from typing import Final
 import msgspec
 
 from lifefold.core import process, session, task
-from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Caps, Resource
 from lifefold.core.fleet import (
@@ -138,8 +137,9 @@ class Plan(msgspec.Struct, frozen=True):
     """A fleet's agents and tasks, in order, and its services.
 
     ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
-    finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
-    when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
+    finished work needs one; 0 is for as long as it takes. ``watch``: more tasks may come, until somebody says that
+    there are no more. ``retry`` says when what has failed is tried again. ``gates`` say what takes trust; without any,
+    trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
     ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
@@ -150,7 +150,7 @@ class Plan(msgspec.Struct, frozen=True):
     agents: tuple[AgentPlan, ...]
     tasks: tuple[TaskPlan, ...]
     approve_plan: bool = False
-    approval_ms: int = APPROVAL_TIMEOUT_MS
+    approval_ms: int = 0
     watch: bool = False
     retry: RetryPolicy = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
     gates: GatePlan | None = None

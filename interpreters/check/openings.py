@@ -36,7 +36,9 @@ def governed() -> Opening:
         fleet.TaskPlan("T1", "do it", max_retries=0, asks=True, most_subtasks=2),
         fleet.TaskPlan("T2", "do it", depends_on=("T1",), max_retries=0),
     )
-    plan = fleet.Plan("governed", (fleet.AgentPlan("ann", limits),), tasks, approve_plan=True, watch=True)
+    plan = fleet.Plan(
+        "governed", (fleet.AgentPlan("ann", limits),), tasks, approve_plan=True, approval_ms=3_600_000, watch=True
+    )
     return tuple(fleet.opening(plan, 0))
 
 
@@ -66,7 +68,7 @@ def trusted() -> Opening:
         fleet.TaskPlan("T2", "do it", max_retries=0, trust=AccessLevel.PROBATIONARY),
     )
     gates = fleet.GatePlan(merge=AccessLevel.PROBATIONARY)
-    plan = fleet.Plan("trusted", (fleet.AgentPlan("ann", limits),), tasks, gates=gates)
+    plan = fleet.Plan("trusted", (fleet.AgentPlan("ann", limits),), tasks, gates=gates, approval_ms=3_600_000)
     return tuple(fleet.opening(plan, 0))
 
 

@@ -142,6 +142,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
             asks=True,
             most_subtasks=4,
             merges=AccessLevel.ELEVATED,
+            approval_ms=3_600_000,
             fate=fleet.job.Fate(AbortPolicy(tool_to_sibling=True)),
         ),
         bounds=Bounds(within={"task-in-fleet": few_retries}),

@@ -23,7 +23,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
-        epilog="Exit codes: 0 all is well, 1 something failed, 2 bad input, 3 an unexpected error, 130 left early.",
+        epilog="Exit codes: 0 all is well, 1 something failed, 2 bad input, 3 an unexpected error, 4 held"
+        " (run --no-wait), 130 left early.",
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
@@ -46,6 +47,11 @@ def _add_running(commands: _Commands) -> None:
     )
     run.add_argument(
         "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
+    )
+    run.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="do not wait for people: when only they can move the fleet on, leave with exit code 4; the log goes on",
     )
     run.add_argument(
         "--accept", action="store_true", help="accept what was changed in the fleet file since its log has it in force"

@@ -30,6 +30,7 @@ from lifefold.core.fleet import (
     system,
     worker,
 )
+from lifefold.core.fleet.over import only_people_move_it
 from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
@@ -65,10 +66,11 @@ _UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
 
 
 class Verdict(IntEnum):
-    """How a run ended; the value is the exit code."""
+    """How a run ended; the value is the exit code. One that is held waits for people, and was not to wait for them."""
 
     ALL_CLOSED = 0
     SOME_FAILED = 1
+    HELD = 4
     LEFT = 130
 
 
@@ -81,6 +83,8 @@ class Runner:
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
         self.leaving = 0
+        self.waits_for_people = True
+        self._is_held = False
         self._asked_ms = 0
         self._cut_short = False
         self._store: Final = store
@@ -247,7 +251,7 @@ class Runner:
     def verdict(self) -> Verdict:
         """Return how things stand."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
-            return Verdict.LEFT
+            return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
         gone = change.removed(self.aggregates[board.NAME])
         wanted = (each for each in status.tasks(self.aggregates) if each.id not in gone)
         closed = all(each.state == task.State.CLOSED for each in wanted)
@@ -276,6 +280,9 @@ class Runner:
             return False
         if self.leaving > 1:
             return not self.handlers.live
+        if not self.leaving and not self.waits_for_people and only_people_move_it(engine.aggregates):
+            self._is_held = True
+            self.leave()
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
         return is_over(engine.aggregates)

@@ -4,7 +4,6 @@ from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
-from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.kernel import Event, replace
 from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.core.policy.access import AccessLevel
@@ -189,7 +188,8 @@ class Job(Task, frozen=True):
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
     as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
-    is what it has to do with aborts, if its fleet has any. Times in milliseconds.
+    is what it has to do with aborts, if its fleet has any. A person is waited for ``approval_ms``; 0 is for ever.
+    Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -210,7 +210,7 @@ class Job(Task, frozen=True):
     author: str = ""
     most_subtasks: int = 0
     subtasks_ms: int = SUBTASKS_MS
-    approval_ms: int = APPROVAL_TIMEOUT_MS
+    approval_ms: int = 0
     retry: RetryPolicy = RetryPolicy()
     orphaned: OnDeath = OnDeath.FAIL
     fate: Fate | None = None

@@ -60,7 +60,13 @@ def run(arguments: Namespace) -> int:
             before, log = again(fleet, log)
         elif settle(fleet, log, accepted=arguments.accept):
             return 0
-        return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live), before=before)
+        show = partial(display, out=out, live=not arguments.no_live)
+        prepare = _do_not_wait if arguments.no_wait else None
+        return _run_and_tell(fleet, log, show, prepare, before)
+
+
+def _do_not_wait(runner: Runner) -> None:
+    runner.waits_for_people = False
 
 
 def demo(arguments: Namespace) -> int:
@@ -253,7 +259,9 @@ def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
 
 def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> Iterator[str]:
     """Say how what is not done is gone on with."""
-    if verdict is Verdict.LEFT:
+    if verdict is Verdict.HELD:
+        yield f"only people can move this fleet on (see above); then, to go on:  {command}"
+    elif verdict is Verdict.LEFT:
         yield f"left before the end; to go on:  {command}"
     elif remainder(runner.fleet.plan, ended(runner.aggregates[board.NAME], before)).tasks:
         yield f"to do in a new log what was not done:  {command} --again"
