@@ -138,10 +138,11 @@ def _of_tasks(old: Plan, new: Plan) -> Iterator[TaskChange | TaskMoved]:
 
 def _pairs(old: Sequence[T], new: Sequence[T], name: Callable[[T], str]) -> Iterator[tuple[T | None, T | None]]:
     """Yield what was and what is, of everything that is not as it was."""
-    was, now = {name(each): each for each in old}, {name(each): each for each in new}
-    for each in (*was, *(each for each in now if each not in was)):
-        if was.get(each) != now.get(each):
-            yield was.get(each), now.get(each)
+    was: dict[str, T] = {name(each): each for each in old}
+    now: dict[str, T] = {name(each): each for each in new}
+    for key in {**was, **now}:
+        if was.get(key) != now.get(key):
+            yield was.get(key), now.get(key)
 
 
 def _put(named: dict[str, T], name: str, now: T | None) -> None:

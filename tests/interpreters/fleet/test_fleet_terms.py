@@ -46,7 +46,7 @@ def test_nothing_of_it_is_asked_for_unless_it_is_written(tmp_path: Path) -> None
     """No approval, no roles, no files, no subtasks; only what cannot pass is not tried again."""
     plan = Plan("demo", (AgentPlan("coder", LIMITS),), (TaskPlan("T1", "Write"),), budget=UNLIMITED)
     assert read(tmp_path).plan == plan
-    assert (plan.approve_plan, plan.approval_ms, plan.retry.fatal_retries) == (False, 3_600_000, 0)
+    assert (plan.approve_plan, plan.approval_ms, plan.retry.fatal_retries) == (False, 0, 0)
     assert (plan.retry.max_retries, plan.retry.backoff_base_ms, plan.retry.backoff_cap_ms) == (1_000, 30_000, 300_000)
 
 
