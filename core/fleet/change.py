@@ -98,6 +98,12 @@ def last_in_force(board: Aggregate) -> int:
     return max((number for number, each in changes_of(board) if each.state is State.IN_FORCE), default=0)
 
 
+def in_force_since(board: Aggregate) -> tuple[int, int]:
+    """Return the number of the last change that is in force, and since when it is; 0 and 0 if there is none."""
+    number = last_in_force(board)
+    return (number, board.entities[ref_of(number)].entered_ms) if number else (0, 0)
+
+
 def in_force(plan: Plan, board: Aggregate) -> Plan:
     """Return the plan that is in force on a board whose log has begun with ``plan``."""
     for _, each in changes_of(board):

@@ -507,9 +507,11 @@ def test_the_meaning_in_force_is_that_of_the_last_change() -> None:
     old, new = plan(t("T1")), plan(t("T1"), t("T2"))
     of = begun(old)
     assert change.meaning_of(of.aggregate, "begun") == "begun"
+    assert change.in_force_since(of.aggregate) == (0, 0)
     accept(of, old, new)
     why_not(of, new, replace(new, approve_plan=True))
     assert change.meaning_of(of.aggregate, "begun") == "file"
+    assert change.in_force_since(of.aggregate) == (1, of.now_ms)
     assert difference(change.in_force(old, of.aggregate), new) == ()
 
 

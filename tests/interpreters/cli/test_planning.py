@@ -83,6 +83,7 @@ def test_a_wrong_command_is_corrected_while_the_fleet_runs_and_nothing_is_lost(g
     why = ground.call("why", "plain-1").stdout
     assert "its verify changed in the fleet file" in why
     assert "change 1" in ground.call("log").stdout
+    assert "its plan was changed: change 1 is in force since" in ground.call("status").stdout
     assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
 
 
