@@ -176,7 +176,7 @@ def test_what_is_written_as_its_default_changes_no_meaning(tmp_path: Path) -> No
     """A log that was begun when these keys were not known goes on with the same file."""
     same = read(
         tmp_path,
-        fleet='approve_plan = false\napproval_timeout = "60m"\nretry = { backoff_base = "30s", fatal_retries = 0 }',
+        fleet='approve_plan = false\nretry = { backoff_base = "30s", fatal_retries = 0 }',
         agent="roles = []",
         task='files = []\napproval = "none"\nmax_subtasks = 0\nsubtasks_timeout = "30m"',
     )
