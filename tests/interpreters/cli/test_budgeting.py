@@ -73,7 +73,9 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
     log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=AGENTS, budget=BUDGET).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     log.happens("board", "seat:ann", seat.WorkWanted(Amounts(sessions=1)))
-    assert "! T2: the fleet's budget is spent: 1 of 1 session: lifefold budget --add-sessions 1" in tell(log.path, capsys, "status")
+    assert "! T2: the fleet's budget is spent: 1 of 1 session: lifefold budget --add-sessions 1" in tell(
+        log.path, capsys, "status"
+    )
     assert "budget" in tell(log.path, capsys, "why", "T2").splitlines()[-2]
     assert "  spent; lifefold budget --add-...\n" in tell(log.path, capsys, "budget")
     assert "fleet: raised" in tell(log.path, capsys, "budget", "--add-sessions", "2", "--reason", "more is left")
