@@ -33,6 +33,7 @@ from lifefold.core.session import (
     BackoffElapsed,
     Error,
     FatalError,
+    Limits,
     Outcome,
     PromptReady,
     Session,
@@ -240,19 +241,48 @@ def limit_time(s: Session, e: TimeLimited) -> Step[Session, Never]:
     return Step(replace(s, limits=replace(s.limits, session_timeout_ms=e.timeout_ms)))
 
 
+class LimitsChanged(Event, frozen=True):
+    """The fleet's plan has other limits for the sessions of this agent: they hold from the next session on."""
+
+    limits: Limits = Limits()
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["LimitsChanged", ...]:
+        """Return the limits that there are: others decide nothing here that these do not."""
+        return (cls(record.limits),)
+
+
+def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
+    """Keep the limits. An agent that has erred as often as they allow already may err once more."""
+    limits = replace(
+        e.limits,
+        max_consecutive_errors=max(e.limits.max_consecutive_errors, s.consecutive_errors + 1),
+        max_total_errors=max(e.limits.max_total_errors, s.total_errors + 1),
+    )
+    return Step(replace(s, limits=limits))
+
+
 def limits_what_was_said(t: Transition) -> bool:
-    """Say: how long a session may take is what was said of it last, and no other limit ever changes."""
+    """Say: how long a session may take is what was said of it last; other limits change with the plan alone."""
     if t.before is None:
         return True
     was: Session = t.before.record
     now: Session = t.after.record
     if isinstance(t.event, TimeLimited):
         return now == replace(was, limits=replace(was.limits, session_timeout_ms=t.event.timeout_ms))
+    if isinstance(t.event, LimitsChanged):
+        return now == replace(was, limits=now.limits) and t.entered is None
     return now.limits == was.limits
 
 
 in_fleet = prompt_failures.with_rows(
     row(State.BUILDING_PROMPT, TimeLimited, STAY, limit_time),
+    row(
+        tuple(each for each in State if each is not State.STOPPED),
+        LimitsChanged,
+        STAY,
+        change_limits,
+    ),
     row(State.RUNNING, Stalled, State.STOPPED, give_up_stalled, when=stall_threshold_reached),
     row(State.RUNNING, Stalled, State.COOLING_DOWN, count_error),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),

@@ -5,16 +5,20 @@ starts from the fleet's branch, and only what is merged is in it. Its rules stan
 says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
 another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
 what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
-``doors`` whether more tasks may come, ``duty`` which services there are. When nothing is left to do and no more will
-come, everybody is sent home; so it is over, too, when nobody is left.
+``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
+force. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when nobody is
+left. A spent budget does not end a fleet: what lacks money waits for it (``over``).
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from lifefold.core import approval, task
 from lifefold.core.fleet import (
     aborts,
     budgets,
+    change,
+    changing,
     claiming,
     dependencies,
     doors,
@@ -32,22 +36,26 @@ from lifefold.core.fleet import (
     trusting,
 )
 from lifefold.core.fleet.board_promises import PROMISES
+from lifefold.core.fleet.over import finished, lacks_money, nothing_is_left
 from lifefold.core.fleet.work import Work, fold, work_of
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
 from lifefold.effects import Tell
+
+__all__ = ["NAME", "aggregate", "close_down", "finished", "send_home"]
 
 NAME = "board"
 
 
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When every task is settled and no more will come, everybody may go; services end what they run first."""
-    if work_of(board).unsettled or doors.are_open(board) or transition.before is None:
+    if not nothing_is_left(board) or transition.before is None:
         return
     if dependencies.gathered(board, transition) is not None or (
         transition.machine == job.machine.name and trusting.frees(board, transition)
     ):  # something is blocked, but goes on at once
         return
-    if transition.machine == doors.machine.name or not task.settled(transition.before.record):
+    was: Any = transition.before.record
+    if transition.machine == doors.machine.name or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
                 yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left"))
@@ -57,18 +65,8 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
 @rule(on=seat.machine)
 def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
-    work = work_of(board)
-    nothing_left = work.unsettled == 0 and not doors.are_open(board)
-    if transition.entered is seat.State.GONE and work.present == 0 and not nothing_left:
+    if transition.entered is seat.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
         yield from duty.send_home(board, "nobody is left to do what is left")
-
-
-def finished(board: Aggregate) -> bool:
-    """Nothing is left to do and no more will come, or nobody is left to do it; where there never was, no service."""
-    work = work_of(board)
-    if work.unsettled == 0 and not doors.are_open(board):
-        return True
-    return work.present == 0 and not duty.is_kept(board)
 
 
 aggregate = AggregateType(
@@ -82,6 +80,7 @@ aggregate = AggregateType(
         permit.machine,
         room.machine,
         duty.machine,
+        change.machine,
     ),
     rules=(
         *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
@@ -112,6 +111,8 @@ aggregate = AggregateType(
         proposal.decide_late,
         budgets.go_without,
         budgets.go_on_with_more,
+        changing.enforce,
+        changing.look_anew,
         restarts.grant,
         restarts.spend,
         restarts.give_back,
@@ -140,6 +141,7 @@ aggregate = AggregateType(
         permit.machine.name: (),
         room.machine.name: (),
         duty.machine.name: (),
+        change.machine.name: (change.ChangeAccepted,),
     },
-    properties=PROMISES,
+    properties=(*PROMISES, *changing.PROMISES),
 )

@@ -4,21 +4,20 @@ There may be a purse for the fleet, for each agent and for each task; without an
 
 - Whoever claims a task to work at it has a share of everything set aside from all purses that are concerned, before it
   hears of the task; when it is through, the shares are settled. Who only has to verify or to merge needs none.
-- What is spent and not filled again by itself is told: an agent whose purse is spent is sent home, a task whose purse
-  is spent is blocked, and with the fleet's all tasks are. A person may raise any of them, and what was blocked goes on.
+- What is spent and not filled again by itself holds what needs it: an agent whose purse is spent waits, a task whose
+  purse is spent is blocked, and with the fleet's all tasks are. A person may raise any of them, and it goes on.
 - What is filled again by itself is waited for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import intent, job, purse, seat
+from lifefold.core.fleet import job, purse, seat
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import CLAIMED, tasks_of, whole_of, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Entity, Property, Transition, always, replace, rule
-from lifefold.effects import Tell
 
 FLEET: Final = "purse:fleet"
 """The purse of the whole fleet."""
@@ -112,15 +111,11 @@ def reopen(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 @rule(on=purse.machine)
-def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
-    """When a purse is spent for good, what needs it is blocked, and whoever needs it is sent home."""
+def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """When a purse is spent for good, what needs it is blocked. An agent whose own is spent waits for more."""
     if transition.entered is not purse.State.SPENT or not purse.is_spent_for_good(transition.after.record):
         return
     ref = transition.entity
-    _, _, agent = ref.partition("agent/")
-    if agent:
-        yield Tell(f"worker/{agent}", "intent", intent.StopWanted(reason_of(transition.after)))
-        return
     offered = work_of(board).offered
     for name in sorted(name for name, each in offered.items() if each.can_be_hindered):
         if ref in {FLEET, of_task(name)}:
@@ -153,6 +148,15 @@ def reason_of(spent: Entity[purse.Purse]) -> str:
     return f"{whose} budget is spent: {in_words(line.resource, line.account.cost, line.account.cap)}{rest}"
 
 
+def raising(spent: Entity[purse.Purse]) -> str:
+    """Return the command that lets the next claim have its share: for people, and to be typed."""
+    whose, _, name = spent.ref.removeprefix("purse:").partition("/")
+    of = f" --{whose} {name}" if name else ""
+    line = next(each for each in spent.record.lines if not each.suffices)
+    option, write = _OPTIONS[line.resource]
+    return f"budget{of} --add-{option} {write(line.share + line.account.overrun - line.account.free)}"
+
+
 def in_words(resource: Resource, amount: int, of: int | None = None) -> str:
     """Return so much of something, for people; or so much of a limit."""
     scale, unit = _WORDS[resource]
@@ -168,6 +172,14 @@ _WORDS: Final = {
     Resource.SESSIONS: (1, "sessions"),
 }
 """How many of a unit people count as one, and what they call it."""
+
+_OPTIONS: Final[Mapping[Resource, tuple[str, Callable[[int], str]]]] = {
+    Resource.MONEY: ("usd", lambda microusd: f"{-(-microusd // 10_000) / 100:.2f}"),
+    Resource.TOKENS: ("tokens", str),
+    Resource.TIME: ("time", lambda time_ms: f"{-(-time_ms // 1_000)}s"),
+    Resource.SESSIONS: ("sessions", str),
+}
+"""By which option so much more of something may be spent, and how that is written."""
 
 _PLACES: Final = {Resource.MONEY: 2, Resource.TOKENS: 0, Resource.TIME: 1, Resource.SESSIONS: 0}
 

@@ -71,11 +71,12 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=seat.machine)
 def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When the last worker is gone, or demoted, who could take them, the tasks that ask for that are blocked."""
+    """When the last worker is gone, demoted, or without its role, who could take them, the tasks are blocked."""
     if transition.before is None:
         return
     before: seat.Seat = transition.before.record
-    if transition.entered is seat.State.GONE or transition.after.record.level < before.level:
+    now: seat.Seat = transition.after.record
+    if transition.entered is seat.State.GONE or now.level < before.level or not {*before.roles} <= {*now.roles}:
         every = {(role, level) for role, _ in abilities(before) for level in AccessLevel}
         lost = {asked for asked in every if is_unmanned(board, asked)}
         offers = work_of(board).offered.items() if lost else ()

@@ -6,12 +6,10 @@ from typing import Final
 import msgspec
 
 from lifefold.core import process, session, task
-from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Caps, Resource
 from lifefold.core.fleet import (
     assignment,
-    board,
     budgets,
     doors,
     duty,
@@ -41,6 +39,9 @@ from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session_profiles import SupervisedSession
 from lifefold.effects.service import Source
+
+_BOARD: Final = "board"
+"""The board's name. Its rules know what a plan is, so that this module cannot ask it."""
 
 MOST_RETRIES: Final = 1_000
 """How often a task may say at most that it is to be tried again."""
@@ -136,8 +137,9 @@ class Plan(msgspec.Struct, frozen=True):
     """A fleet's agents and tasks, in order, and its services.
 
     ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
-    finished work needs one. ``watch``: more tasks may come, until somebody says that there are no more. ``retry`` says
-    when what has failed is tried again. ``gates`` say what takes trust; without any, trust does not count (E34).
+    finished work needs one; 0 is for as long as it takes. ``watch``: more tasks may come, until somebody says that
+    there are no more. ``retry`` says when what has failed is tried again. ``gates`` say what takes trust; without any,
+    trust does not count (E34).
     ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
     together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
     ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
@@ -149,7 +151,7 @@ class Plan(msgspec.Struct, frozen=True):
     agents: tuple[AgentPlan, ...]
     tasks: tuple[TaskPlan, ...]
     approve_plan: bool = False
-    approval_ms: int = APPROVAL_TIMEOUT_MS
+    approval_ms: int = 0
     watch: bool = False
     retry: RetryPolicy = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
     gates: GatePlan | None = None
@@ -166,32 +168,37 @@ class Plan(msgspec.Struct, frozen=True):
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
     tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{each.name}": _seat(each, plan) for each in plan.agents}
+    seats = {f"seat:{each.name}": seat_of(each, plan) for each in plan.agents}
     proposed = {proposal.REF: proposal.Proposal()} if plan.approve_plan else {}
     watched = {doors.REF: doors.Doors()} if plan.watch else {}
     purses = dict(_purses(plan))
     duties = {f"{duty.REF}:{each.name}": duty.Duty() for each in plan.services}
     others = {**proposed, **watched, **purses, **_permits(plan), **_rooms(plan), **duties}
-    yield _opened(board.NAME, {**tasks, **seats, **others}, at_ms)
+    yield _opened(_BOARD, {**tasks, **seats, **others}, at_ms)
     keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
     metered = {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
     for agent in plan.agents:
-        records: dict[str, Record] = {
-            "intent": intent.Intent(),
-            "mailbox": mailbox.Mailbox(),
-            "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
-            "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
-        }
-        if agent.stall is not None:
-            records[pulse.REF] = pulse.Pulse(limits=agent.stall)
-        if _is_supervised(plan, agent):
-            records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
-        yield _opened(f"{worker.KIND}/{agent.name}", {**records, **metered}, at_ms)
+        yield _opened(f"{worker.KIND}/{agent.name}", {**working(agent, plan), **metered}, at_ms)
     for each in plan.services:
-        yield _opened(f"{service.KIND}/{each.name}", dict(_serving(each)), at_ms)
+        yield _opened(f"{service.KIND}/{each.name}", dict(serving(each)), at_ms)
 
 
-def _serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
+def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
+    """Return what a worker begins with, but for the meter of a fleet that limits anything."""
+    records: dict[str, Record] = {
+        "intent": intent.Intent(),
+        "mailbox": mailbox.Mailbox(),
+        "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
+        "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
+    }
+    if agent.stall is not None:
+        records[pulse.REF] = pulse.Pulse(limits=agent.stall)
+    if _is_supervised(plan, agent):
+        records[supervision.REF] = supervision.Supervision(name=agent.name, pause=agent.restart.pause)
+    return records
+
+
+def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     """Yield what a service begins with."""
     yield "intent", intent.Intent()
     yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
@@ -225,10 +232,15 @@ def _permits(plan: Plan) -> dict[str, permit.Permit]:
     """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
     if plan.restarts is None:
         return {}
-    own = [restarts.permits(each.name, each.restart) for each in plan.agents if _is_supervised(plan, each)]
+    own = [own_permits(each, plan) for each in plan.agents]
     return {
         ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
     }
+
+
+def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, permit.Permit]:
+    """Return an agent's own permits for restarts."""
+    return restarts.permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
 
 
 def _rooms(plan: Plan) -> dict[str, room.Room]:
@@ -271,7 +283,8 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
     )
 
 
-def _seat(agent: AgentPlan, plan: Plan) -> seat.Seat:
+def seat_of(agent: AgentPlan, plan: Plan) -> seat.Seat:
+    """Return an agent of the plan as the board begins with it."""
     return seat.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
 
 

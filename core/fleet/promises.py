@@ -10,9 +10,11 @@ from lifefold.core.fleet import (
     duty,
     hands,
     intent,
+    job,
     orphans,
     preemption,
     proposal,
+    purse,
     restarts,
     service,
     worker,
@@ -59,13 +61,15 @@ class Course(msgspec.Struct, frozen=True):
     """What is looked at, of a worker or the board, to see how far the fleet is.
 
     ``is_over``: everything of it is over. Of the board: every task is settled or nobody is left (``is_finished``), and
-    every task is closed (``is_closed``). Of a worker: it is asked to hold.
+    every task is closed (``is_closed``), and only a person can let go on what a spent budget holds (``is_dry``). Of a
+    worker: it is asked to hold.
     """
 
     is_over: bool
     is_finished: bool = False
     is_closed: bool = False
     is_held: bool = False
+    is_dry: bool = False
 
 
 def course(of: Aggregate) -> Course:
@@ -76,12 +80,20 @@ def course(of: Aggregate) -> Course:
         return Course(service.settled(of))
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
     gone = all(each.state is duty.State.GONE for _, each in duty.duties(of))
-    return Course(work_of(of).present == 0 and gone, board.finished(of), closed)
+    purses = (each.record for ref, each in of.entities.items() if ref.startswith(job.PURSE))
+    dry = any(map(purse.is_spent_for_good, purses))
+    return Course(work_of(of).present == 0 and gone, board.finished(of), closed, is_dry=dry)
 
 
 def is_held(fleet: Overview) -> bool:
     """Tell whether a worker was asked to hold."""
     return any(each.is_held for each in fleet.aggregates.values())
+
+
+def is_dry(fleet: Overview) -> bool:
+    """Tell whether a budget is spent that only a person can raise: what needs it waits for that."""
+    dry: bool = fleet.aggregates[board.NAME].is_dry
+    return dry
 
 
 def is_finished(fleet: Overview) -> bool:
@@ -101,12 +113,12 @@ def is_done(fleet: Overview) -> bool:
 
 
 def _waits(fleet: Overview) -> bool:
-    """Tell whether something is left to do, and nobody was asked to hold.
+    """Tell whether something is left to do, nobody was asked to hold, and no budget is spent for good.
 
     That whoever holds is let go on at last is given, and then this is so again. So only people who ask him to hold
     again, and so on without end, keep a task from being settled.
     """
-    return not is_finished(fleet) and not is_held(fleet)
+    return not is_finished(fleet) and not is_held(fleet) and not is_dry(fleet)
 
 
 PROMISES: tuple[Property[Scene], ...] = (
@@ -122,8 +134,8 @@ PROMISES: tuple[Property[Scene], ...] = (
     *seeing(
         course,
         leads_to(
-            "every task is settled at last, or nobody is left, if what is begun ends"
-            " and nobody is held again and again",
+            "every task is settled at last, or nobody is left, if what is begun ends,"
+            " nobody is held again and again, and no budget is spent",
             _waits,
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,

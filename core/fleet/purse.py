@@ -86,6 +86,19 @@ class Raise(Event, frozen=True):
     reason: str = ""
 
 
+class Recapped(Event, frozen=True):
+    """The plan has other caps: so much ``more``, or so much ``less``, of each resource. What is spent stays."""
+
+    more: Amounts = Amounts()
+    less: Amounts = Amounts()
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["Recapped", ...]:
+        """Return a session more, and one less if that many are free."""
+        frees = all(each.account.free >= 1 for each in record.lines)
+        return cls(more=Amounts(sessions=1)), *((cls(less=Amounts(sessions=1)),) if frees else ())
+
+
 class Refilled(Event, frozen=True):
     """The period is over: what was spent in it counts no more."""
 
@@ -160,6 +173,15 @@ def raised(p: Purse, e: Raise) -> Purse:
     return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
 
 
+def recapped(p: Purse, e: Recapped) -> Purse:
+    """Return it with the caps of the plan; never less than is spent and set aside."""
+    return _each(p, lambda line: _capped(line.account, e.more.of(line.resource) - e.less.of(line.resource)))
+
+
+def _capped(account: Account, by: int) -> Account:
+    return account.grant(max(by, -account.free))
+
+
 def refilled(p: Purse, _e: Refilled) -> Purse:
     """Return it as if nothing had been spent."""
     return _each(p, lambda line: line.account.renewed())
@@ -202,6 +224,16 @@ def suffices_then(p: Purse, e: Raise) -> bool:
     return raised(p, e).suffices
 
 
+def suffices_now(p: Purse, e: Recapped) -> bool:
+    """There is a share left of everything with the new caps."""
+    return recapped(p, e).suffices
+
+
+def is_held_now(p: Purse, e: Recapped) -> bool:
+    """There is none, and somebody holds one."""
+    return bool(p.holders) and not suffices_now(p, e)
+
+
 def is_untouched(p: Purse, _e: Reopened) -> bool:
     """Nobody holds a share, and there is one left of everything."""
     return p.suffices and not p.holders
@@ -233,6 +265,11 @@ def settle(p: Purse, e: Settle) -> Step[Purse, Never]:
 def add(p: Purse, e: Raise) -> Step[Purse, Never]:
     """Let more be spent."""
     return Step(raised(p, e))
+
+
+def recap(p: Purse, e: Recapped) -> Step[Purse, Never]:
+    """Take the caps of the plan."""
+    return Step(recapped(p, e))
 
 
 def refill(p: Purse, e: Refilled) -> Step[Purse, Never]:
@@ -283,13 +320,20 @@ def counts_what_was_said(step: Transition) -> bool:
     if step.before is None or isinstance(step.event, Refilled):
         return True
     cost = step.event.cost if isinstance(step.event, Settle) else Amounts()
-    more = step.event.by if isinstance(step.event, Raise) else Amounts()
+    more, less = _granted(step.event)
     pairs = zip(step.before.record.lines, step.after.record.lines, strict=True)
     return all(
         now.account.cost == was.account.cost + cost.of(was.resource)
-        and now.account.cap == was.account.cap + more.of(was.resource)
+        and now.account.cap == was.account.cap + more.of(was.resource) - min(less.of(was.resource), was.account.free)
         for was, now in pairs
     )
+
+
+def _granted(event: Event) -> tuple[Amounts, Amounts]:
+    """Return how much more, and how much less, may be spent after an event."""
+    if isinstance(event, Recapped):
+        return event.more, event.less
+    return (event.by if isinstance(event, Raise) else Amounts()), Amounts()
 
 
 def begins_anew(step: Transition) -> bool:
@@ -365,6 +409,10 @@ machine: Machine[Any] = Machine(
         row(ADMITS, Raise, STAY, add),
         row((State.HELD, State.SPENT), Raise, State.OPEN, add, when=suffices_then),
         row((State.HELD, State.SPENT), Raise, STAY, add),
+        row(State.FULL, Recapped, STAY, recap, when=suffices_now),
+        row(TOUCHED, Recapped, State.OPEN, recap, when=suffices_now),
+        row((State.FULL, State.OPEN, State.HELD), Recapped, State.HELD, recap, when=is_held_now),
+        row((State.FULL, *TOUCHED), Recapped, State.SPENT, recap),
         row(TOUCHED, Refilled, State.RENEWED, refill),
         row(State.RENEWED, Reopened, State.FULL, when=is_untouched),
         row(State.RENEWED, Reopened, State.OPEN, when=suffices),

@@ -104,6 +104,18 @@ class RestartDone(Event, frozen=True):
     """It was begun anew."""
 
 
+class Reassigned(Event, frozen=True):
+    """The plan gives the agent other roles, or says otherwise how long its sessions may take."""
+
+    roles: tuple[str, ...] = ()
+    adaptive: bool = False
+
+    @classmethod
+    def examples(cls) -> tuple["Reassigned", ...]:
+        """Return a role, and none."""
+        return cls(("coder",)), cls()
+
+
 class Seat(Record, frozen=True):
     """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
 
@@ -150,6 +162,11 @@ def leave(s: Seat, e: WorkerGone) -> Step[Seat, Never]:
     return Step(replace(s, task="", reason=e.reason))
 
 
+def reassign(s: Seat, e: Reassigned) -> Step[Seat, Never]:
+    """Take the roles that the plan gives it now."""
+    return Step(replace(s, roles=e.roles, adaptive=e.adaptive))
+
+
 def earn(s: Seat, _e: Succeeded) -> Step[Seat, Never]:
     """Record a success."""
     return Step(replace(s, trust=succeeded(s.trust or Trust())))
@@ -178,7 +195,7 @@ def knows_the_task(step: Transition) -> bool:
             return s.task == task
         case WorkerGone(reason=reason):
             return (s.task, s.reason) == ("", reason)
-        case Succeeded() | Judged():
+        case Succeeded() | Judged() | Reassigned():
             return step.before is not None and s.task == step.before.record.task
         case RestartWanted() | RestartDone():
             return step.before is None or s == step.before.record
@@ -207,8 +224,8 @@ def moves_by_the_formula(step: Transition) -> bool:
 
 
 def stays_where_it_is(step: Transition) -> bool:
-    """What is said of an agent's trust, or of its restarts, changes nothing of where it is."""
-    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone)
+    """What is said of an agent's trust, of its restarts, or of its roles changes nothing of where it is."""
+    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone | Reassigned)
     return step.before is None or not is_said or step.after.state is step.before.state
 
 
@@ -220,7 +237,7 @@ _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
     always_step("an agent's level moves by its formula only", moves_by_the_formula),
-    always_step("nobody goes anywhere by what is said of its trust, or of its restarts", stays_where_it_is),
+    always_step("nobody goes anywhere by what is said of its trust, its restarts, or its roles", stays_where_it_is),
     leads_where(
         "whoever wants work waits, whoever has a task works, and whoever wants none, or goes, is not there for any",
         {
@@ -254,6 +271,7 @@ machine = Machine(
         row(_AT_REST_OR_WORK, RestartWanted, STAY),
         row(_AT_REST_OR_WORK, RestartDone, STAY),
         row(PRESENT, WorkerGone, State.GONE, leave),
+        row(PRESENT, Reassigned, STAY, reassign),
         row(PRESENT, Succeeded, STAY, earn, when=has_trust),
         row(PRESENT, Promoted, STAY, promote, when=has_trust),
         row(PRESENT, Demoted, STAY, demote, when=has_trust),

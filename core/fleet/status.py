@@ -341,7 +341,15 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
     for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(job.PURSE))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
         entity: Entity[purse.Purse] = desk.entities[ref]
-        yield Waiting(Awaited.BUDGET, names, "budget", entity.entered_ms, reason=budgets.reason_of(entity))
+        yield Waiting(
+            Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
+        )
+    for ref in sorted(each for each in desk.entities if each.startswith(f"{job.PURSE}agent/")):
+        entity, name = desk.entities[ref], ref.partition("/")[2]
+        if purse.is_spent_for_good(entity.record) and desk.entities[f"seat:{name}"].state is not seat.State.GONE:
+            yield Waiting(
+                Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
+            )
 
 
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:

@@ -141,6 +141,8 @@ def _fold_task(work: Work, transition: Transition) -> Work:
     before: Job | None = None if transition.before is None else transition.before.record
     if before is None:
         work = _introduce(work, now)
+    elif (before.depends_on, before.files) != (now.depends_on, now.files):
+        work = _reintroduce(work, before, now)
     was_settled = before is None or task.settled(before)
     work = replace(work, unsettled=work.unsettled + was_settled - task.settled(now))
     if now.owner and (before is None or before.owner != now.owner):
@@ -210,6 +212,50 @@ def _introduce(work: Work, record: Job) -> Work:
     if whole != record.id:
         parts = parts.set(whole, parts.get(whole, _NOBODY).append(record.id))
     return replace(work, parts=parts, hindered=work.hindered.set(record.id, unmet + busy + (whole in work.dry)))
+
+
+def _reintroduce(work: Work, before: Job, now: Job) -> Work:
+    """Take in that a plan change lets a task wait for others, or change other files."""
+    was_at_work = before.id in work.at_work
+    work = _at_work(work, before.id, False) if was_at_work else work  # noqa: FBT003 - as it is declared
+    less = _hindering(work, before)
+    work = _own(_disown(_depend(work, before, now), before), now)
+    more = _hindering(work, now)
+    work = _hinder(work, (now.id,), more - less) if more != less else work
+    return _at_work(work, now.id, True) if was_at_work else work  # noqa: FBT003
+
+
+def _hindering(work: Work, record: Job) -> int:
+    """Count what hinders a task of what it waits for and of its rivals."""
+    unmet = sum(1 for each in dict.fromkeys(record.depends_on) if each not in work.closed)
+    return unmet + sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+
+
+def _depend(work: Work, before: Job, now: Job) -> Work:
+    dependents = work.dependents
+    for each in dict.fromkeys(before.depends_on):
+        dependents = dependents.set(each, dependents[each].remove(now.id))
+    for each in dict.fromkeys(now.depends_on):
+        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(now.id))
+    return replace(work, dependents=dependents)
+
+
+def _disown(work: Work, record: Job) -> Work:
+    """Take in that a task changes none of the files any more that it changed."""
+    rivals, owners, below = work.rivals, work.owners, work.below
+    for other in rivals.get(record.id, _NOBODY):
+        rivals = _without_one(rivals, other, record.id)
+    rivals = rivals.discard(record.id)
+    for path in record.files:
+        owners = _without_one(owners, path, record.id)
+        for folder in folders(path):
+            below = _without_one(below, folder, record.id)
+    return replace(work, rivals=rivals, owners=owners, below=below)
+
+
+def _without_one(of: PMap[str, PVector[str]], key: str, name: str) -> PMap[str, PVector[str]]:
+    left = of[key].remove(name)
+    return of.set(key, left) if left else of.remove(key)
 
 
 def _own(work: Work, record: Job) -> Work:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from lifefold.core import fleet, process, session
+from lifefold.core.kernel import Opened, replace
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
@@ -35,7 +36,9 @@ def governed() -> Opening:
         fleet.TaskPlan("T1", "do it", max_retries=0, asks=True, most_subtasks=2),
         fleet.TaskPlan("T2", "do it", depends_on=("T1",), max_retries=0),
     )
-    plan = fleet.Plan("governed", (fleet.AgentPlan("ann", limits),), tasks, approve_plan=True, watch=True)
+    plan = fleet.Plan(
+        "governed", (fleet.AgentPlan("ann", limits),), tasks, approve_plan=True, approval_ms=3_600_000, watch=True
+    )
     return tuple(fleet.opening(plan, 0))
 
 
@@ -65,7 +68,7 @@ def trusted() -> Opening:
         fleet.TaskPlan("T2", "do it", max_retries=0, trust=AccessLevel.PROBATIONARY),
     )
     gates = fleet.GatePlan(merge=AccessLevel.PROBATIONARY)
-    plan = fleet.Plan("trusted", (fleet.AgentPlan("ann", limits),), tasks, gates=gates)
+    plan = fleet.Plan("trusted", (fleet.AgentPlan("ann", limits),), tasks, gates=gates, approval_ms=3_600_000)
     return tuple(fleet.opening(plan, 0))
 
 
@@ -147,3 +150,30 @@ def preempting() -> Opening:
     )
     plan = fleet.Plan("preempting", (fleet.AgentPlan("ann", limits),), tasks, preemption=fleet.Preemption(1))
     return tuple(fleet.opening(plan, 0))
+
+
+def changing() -> Opening:
+    """Return what opens a fleet of one agent with two tasks whose plan may change at any time.
+
+    By the change the first task is verified otherwise and tried again once, the second one is removed, a third one is
+    added that waits for the first, and sessions may take no longer than a millisecond.
+    """
+    limits = session.Limits(max_consecutive_errors=1, max_total_errors=1)
+    old = fleet.Plan(
+        "changing",
+        (fleet.AgentPlan("ann", limits),),
+        (fleet.TaskPlan("T1", "do it", max_retries=0), fleet.TaskPlan("T2", "do it", max_retries=0)),
+    )
+    new = fleet.Plan(
+        "changing",
+        (fleet.AgentPlan("ann", replace(limits, session_timeout_ms=1)),),
+        (
+            fleet.TaskPlan("T1", "do it", verify=(("true",),), max_retries=1),
+            fleet.TaskPlan("T3", "do it", depends_on=("T1",), max_retries=0),
+        ),
+    )
+    draft = fleet.change.PlanChange(changes=fleet.difference.difference(old, new), rules=fleet.difference.rules_of(new))
+    (name, first), *others = fleet.opening(old, 0)
+    assert isinstance(first.event, Opened)  # noqa: S101 - that is what an opening is
+    records = {**first.event.records, fleet.change.ref_of(1): draft}
+    return ((name, replace(first, event=Opened(records))), *others)

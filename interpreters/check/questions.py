@@ -142,6 +142,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
             asks=True,
             most_subtasks=4,
             merges=AccessLevel.ELEVATED,
+            approval_ms=3_600_000,
             fate=fleet.job.Fate(AbortPolicy(tool_to_sibling=True)),
         ),
         bounds=Bounds(within={"task-in-fleet": few_retries}),
@@ -221,6 +222,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         promises=(("lifefold.core.fleet.orphans", "AT_LAST"),),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-changing": Question(
+        opening=openings.changing(),
+        bounds=_usual(commands=1),
+        crashes=_NO_INPUT,
         of="fleet",
     ),
     "fleet-2x2": Question(

@@ -1,7 +1,8 @@
 """The ``lifefold`` command: has the module answer that the grammar names, and says what went wrong.
 
 A command imports what it needs when it is called, so that ``lifefold --help`` is there at once. Exit codes are public:
-0 all is well, 1 something failed, 2 bad input, 3 an error of ours or of the machine, 130 left before the end.
+0 all is well, 1 something failed, 2 bad input, 3 an error of ours or of the machine, 4 held, because
+only people can move the fleet on and --no-wait was said, 130 left before the end.
 """
 
 import os

@@ -36,7 +36,7 @@ def lines(waiting: Sequence[Waiting], paused_by: Mapping[str, str], log: str = "
             case Awaited.TASKS:
                 yield _line("all tasks are settled, and more may come", f"task add{log}, or lifefold finish{log}")
             case Awaited.BUDGET:
-                yield _line(f"{enumerated(each.names)}: {each.reason}", f"budget{log}")
+                yield _line(f"{enumerated(each.names)}: {each.reason}", f"{each.command}{log}")
             case Awaited.AGENT:
                 pass
     yield from _paused([each for each in waiting if each.about is Awaited.AGENT], paused_by, log)

@@ -23,7 +23,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="lifefold",
         description="Run fleets of AI agents whose every lifecycle is a fold: (state, event) -> (state, effects).",
-        epilog="Exit codes: 0 all is well, 1 something failed, 2 bad input, 3 an unexpected error, 130 left early.",
+        epilog="Exit codes: 0 all is well, 1 something failed, 2 bad input, 3 an unexpected error, 4 held"
+        " (run --no-wait), 130 left early.",
     )
     top.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
@@ -47,8 +48,23 @@ def _add_running(commands: _Commands) -> None:
     run.add_argument(
         "--again", action="store_true", help="when the fleet is over: do what was not done, in a new log, NAME.run-2.db"
     )
+    run.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="do not wait for people: when only they can move the fleet on, leave with exit code 4; the log goes on",
+    )
+    run.add_argument(
+        "--accept", action="store_true", help="accept what was changed in the fleet file since its log has it in force"
+    )
     _log_option(run, "where the log is kept (default: the latest .lifefold/NAME.db beside the fleet file)")
     _live_option(run)
+
+    plan = _add(commands, "plan", "planning:plan", "how a fleet file differs from the plan that is in force in its log")
+    plan.add_argument("fleet", metavar="FLEET.toml", help="the fleet file")
+    plan.add_argument(
+        "--accept", action="store_true", help="accept the difference; a runner that is at work goes on by it"
+    )
+    _log_option(plan, "the log (default: the latest .lifefold/NAME.db beside the fleet file)")
 
     demo = _add(commands, "demo", "running:demo", "run a fleet of scripted agents on a real git repository made for it")
     demo.add_argument("--folder", metavar="PATH", help="where to make it (default: a new temporary folder)")

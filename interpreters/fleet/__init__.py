@@ -3,7 +3,7 @@
 from lifefold.interpreters.fleet.command import expand
 from lifefold.interpreters.fleet.config import load
 from lifefold.interpreters.fleet.meaning import describe_difference
-from lifefold.interpreters.fleet.model import Agent, Fleet, InterpreterEntry
+from lifefold.interpreters.fleet.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, place_of
 from lifefold.interpreters.fleet.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
 
@@ -13,6 +13,7 @@ __all__ = [
     "FleetFileError",
     "InterpreterEntry",
     "Problem",
+    "Service",
     "describe_difference",
     "expand",
     "format_duration",

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.fleet import GatePlan, Preemption, TaskPlan
 from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 from lifefold.core.policy.abort import AbortPolicy
@@ -117,8 +116,9 @@ class FleetKeys(Section, header="[fleet]"):
     approve_plan = Key(forms.BOOLEAN, "whether a person must approve the tasks before any is given out", default=False)
     approval_timeout = Key(
         forms.duration(1),
-        "how long a person is waited for who has to agree to a merge; silence is a refusal",
-        APPROVAL_TIMEOUT_MS,
+        "how long a person is waited for who has to agree to a merge; then silence is a refusal",
+        0,
+        absent="as long as it takes",
     )
     orphaned = Key(
         ON_DEATH,

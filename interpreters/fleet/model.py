@@ -133,6 +133,11 @@ class Fleet(msgspec.Struct, frozen=True):
         """Return 32 hexadecimal digits that are the same for files that mean the same."""
         return blake2b(self.meaning.encode(), digest_size=16).hexdigest()
 
+    def named(self, name: str) -> Agent | Service:
+        """Return the agent or service of a name. Raises ``KeyError`` if there is none."""
+        ours: dict[str, Agent | Service] = {each.name: each for each in (*self.agents, *self.services)}
+        return ours[name]
+
     @property
     def plan(self) -> Plan:
         """Return what the core needs to open the fleet."""

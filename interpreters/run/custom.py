@@ -52,11 +52,14 @@ class Surroundings(msgspec.Struct, frozen=True):
     workplace: Workplace
     below: Interpreter
     tell: Callable[[str, str], None]
+    present: Callable[[], Fleet] | None = None
+    """Returns the fleet as it is since its file was changed; without it, as it began."""
 
     def session(self, activity: RunSession, occasion: Occasion) -> SessionSpec:
         """Return what is to be run for a session: command, place, environment, grace; and write its prompt's file."""
         write_whole(self.folder.prompt(occasion.within.key, activity.attempt), activity.prompt)
-        return session_spec(self.fleet, self.folder, self.workplace, activity, occasion)
+        fleet = self.fleet if self.present is None else self.present()
+        return session_spec(fleet, self.folder, self.workplace, activity, occasion)
 
 
 Factory: TypeAlias = Callable[..., object]

@@ -51,13 +51,13 @@ from lifefold.interpreters.body.verification import end_left_over, verify
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, Unreached, WallClock
 from lifefold.interpreters.fleet import Fleet
-from lifefold.interpreters.fleet.model import Agent, Service
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.merging import Merging
 from lifefold.interpreters.run.notices import About, Notices
 from lifefold.interpreters.run.outcome import outcome, spent
 from lifefold.interpreters.run.patience import patiently, pause
-from lifefold.interpreters.run.redaction import secrets_of
+from lifefold.interpreters.run.plan_changes import joined
+from lifefold.interpreters.run.redaction import secrets_of, variables_of
 from lifefold.interpreters.run.specs import session_spec, write_whole
 from lifefold.interpreters.run.stall import Watcher
 from lifefold.interpreters.run.triggers import Attendant
@@ -88,15 +88,23 @@ class Handlers:
         self.secrets: Final = secrets_of(fleet, os.environ)
         self.people: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.people.told
-        self.fleet: Final = fleet
-        ours: list[Agent | Service] = [*fleet.agents, *fleet.services]
-        self._named: Final = {each.name: each for each in ours}
-        self._cooperative: Final = {agent.name for agent in fleet.agents if agent.target}
+        self.fleet = fleet
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._merging: Final = Merging(workplace, self._waits, self._put_off)
         self._watcher: Final = Watcher(folder, self.people)
         self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
+
+    def adopt(self, fleet: Fleet) -> None:
+        """Go on by a changed fleet file."""
+        self.fleet = joined(self.fleet, fleet)
+        self.secrets.learn(variables_of(fleet, os.environ), fleet.redact)
+        self._attendant.adopt(self.fleet)
+
+    @property
+    def _cooperative(self) -> set[str]:
+        """The agents that come to a safe point by themselves."""
+        return {agent.name for agent in self.fleet.agents if agent.target}
 
     def tell(self, agent: str, message: str) -> None:
         """Let people know something."""
@@ -267,7 +275,7 @@ class Handlers:
             await _say_that_it_runs(activity, ongoing)
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        lacks = partial(hint, os.environ, self._named[agent])
+        lacks = partial(hint, os.environ, self.fleet.named(agent))
         called = await outcome(ended, directory, self.secrets, lacks, cooperative=agent in self._cooperative)
         await ongoing.report(session.SessionExited(called, await spent(directory)))
 

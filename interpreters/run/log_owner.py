@@ -2,13 +2,14 @@
 
 import json
 import secrets
+import shlex
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from lifefold.core.fleet.claim_token import KEY_CHARS
-from lifefold.core.fleet.remainder import Ended
+from lifefold.core.fleet.remainder import Ended, remainder
 from lifefold.interpreters.body.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
@@ -38,6 +39,7 @@ async def written_of(fleet: Fleet, workplace: Workplace, before: Before) -> dict
     """Return what a new log says of its run."""
     said = {"fleet": fleet.name, "meaning": fleet.meaning, "source": str(fleet.source), "branch": ""}
     said["before"] = msgspec.json.encode(before).decode()
+    said["plan"] = msgspec.json.encode(remainder(fleet.plan, before.ended)).decode()
     if isinstance(workplace, GitWorkplace) and fleet.repository is not None:
         origin = await origin_of(fleet.repository, workplace.branch)
         said |= {
@@ -60,26 +62,19 @@ async def must_belong(fleet: Fleet, store: SqliteStore) -> None:
 
 
 def _must_be_of(fleet: Fleet, store: SqliteStore) -> None:
-    store.meta_as("meaning", dict[str, Any])
-    owner, meaning = store.meta("fleet"), _without_variables(store.meta("meaning") or "{}")
+    owner = store.meta("fleet")
     if owner != fleet.name:
         message = f"{store.path}: is the log of the fleet {owner!r}, not of {fleet.name!r}; use another --db"
         raise OtherFleetError(message)
+
+
+def must_mean(fleet: Fleet, store: SqliteStore, meaning: str) -> None:
+    """Raise ``OtherFleetError`` unless the fleet file means what is in force in its log."""
     if json.loads(meaning) != json.loads(fleet.meaning):
         changes = "; ".join(describe_difference(meaning, fleet.meaning))
-        message = (
-            f"{fleet.source}: was changed since {store.path} was begun ({changes}); change it back, or use another"
-            " --db; when that fleet is over, --again does by the changed file what was not done"
-        )
+        command = f"lifefold run {shlex.quote(str(fleet.source))} --accept --db {shlex.quote(str(store.path))}"
+        message = f"{fleet.source}: was changed since {store.path} was begun, or changed last ({changes}); {command}"
         raise OtherFleetError(message)
-
-
-def _without_variables(meaning: str) -> str:
-    """Return a meaning as it is written now: one of an earlier version had digests of variables."""
-    document = json.loads(meaning)
-    for each in (*document.get("agents", {}).values(), *document.get("services", {}).values()):
-        each.pop("env", None)
-    return json.dumps(document)
 
 
 async def must_be_in_its_repository(fleet: Fleet, store: SqliteStore) -> None:

@@ -6,7 +6,7 @@ the name of the variable stands for its value.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -46,15 +46,21 @@ class Secrets:
 
     def __init__(self, variables: Iterable[tuple[str, str]] = (), patterns: Iterable[str] = ()) -> None:
         """Take variables with their values; ``patterns`` name secrets that are not called like one."""
-        globs = tuple(patterns)
         self._names: Final[dict[str, str]] = {}
+        self._found: re.Pattern[str] | None = None
+        self.longest_bytes = 0
+        self.learn(variables, patterns)
+
+    def learn(self, variables: Iterable[tuple[str, str]], patterns: Iterable[str] = ()) -> None:
+        """Take more variables with their values; what was a secret stays one."""
+        globs = tuple(patterns)
         for name, value in variables:
             for part in _parts(value) if is_secret(name, globs) else _PASSWORD_IN_URL.findall(value):
                 self._names.setdefault(part, name)
         # The longest first: one value may be a part of another.
         ordered = sorted(self._names, key=len, reverse=True)
-        self._found: Final = re.compile("|".join(map(re.escape, ordered))) if ordered else None
-        self.longest_bytes: Final = max((len(each.encode("utf-8", "surrogateescape")) for each in ordered), default=0)
+        self._found = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self.longest_bytes = max((len(each.encode("utf-8", "surrogateescape")) for each in ordered), default=0)
 
     def hidden(self, text: str) -> str:
         """Return a text in which the name of a variable stands for its value."""
@@ -84,8 +90,13 @@ def _parts(value: str) -> list[str]:
 
 def secrets_of(fleet: Fleet, around: Mapping[str, str]) -> Secrets:
     """Return the secrets that a fleet's processes may come to know."""
+    return Secrets(variables_of(fleet, around), fleet.redact)
+
+
+def variables_of(fleet: Fleet, around: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables, with their values, of a runner's environment and of a fleet file."""
     tables = (around, fleet.env, *(each.env for each in fleet.agents), *(each.env for each in fleet.services))
-    return Secrets((variable for table in tables for variable in table.items()), fleet.redact)
+    return (variable for table in tables for variable in table.items())
 
 
 NO_SECRETS: Final = Secrets()

@@ -20,6 +20,7 @@ from lifefold.core import process, session, task
 from lifefold.core.fleet import (
     assignment,
     board,
+    change,
     departure,
     doors,
     duty,
@@ -30,6 +31,7 @@ from lifefold.core.fleet import (
     system,
     worker,
 )
+from lifefold.core.fleet.over import only_people_move_it
 from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
 from lifefold.interpreters.body.errors import WorkplaceError
@@ -37,7 +39,7 @@ from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
-from lifefold.interpreters.fleet import Fleet
+from lifefold.interpreters.fleet import Fleet, FleetFileError, load
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
@@ -48,6 +50,7 @@ from lifefold.interpreters.run.log_owner import (
     OtherFleetError,
     before_of,
     must_belong,
+    must_mean,
     written_of,
 )
 from lifefold.interpreters.run.notices import About, Notice
@@ -70,10 +73,11 @@ _TO_MERGE: Final = frozenset({assignment.State.MERGING, assignment.State.DISPUTE
 
 
 class Verdict(IntEnum):
-    """How a run ended; the value is the exit code."""
+    """How a run ended; the value is the exit code. One that is held waits for people, and was not to wait for them."""
 
     ALL_CLOSED = 0
     SOME_FAILED = 1
+    HELD = 4
     LEFT = 130
 
 
@@ -82,11 +86,12 @@ class Runner:
 
     def __init__(self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock) -> None:
         """Take what ``open`` has prepared."""
-        self.fleet: Final = handlers.fleet
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
         self.observers: Final[list[Observer]] = []
         self.leaving = 0
+        self.waits_for_people = True
+        self._is_held = False
         self._asked_ms = 0
         self._cut_short = False
         self._store: Final = store
@@ -133,16 +138,24 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
-            surroundings = Surroundings(fleet, said["run"], folder, workplace, standard, handlers.tell)
+            run, present = said["run"], lambda: handlers.fleet
+            surroundings = Surroundings(fleet, run, folder, workplace, standard, handlers.tell, present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
             taken.pop_all()
             return runner
 
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet as its file describes it, with every change that has come into force since."""
+        return self.handlers.fleet
+
     async def load(self) -> None:
         """Fold the log, and make the workplace this run's; while nothing is in the log, that may not be done yet."""
         await self.engine.load()
-        run = self._store.meta("run") or ""
+        run, meaning = self._store.meta("run") or "", self._store.meta("meaning") or "{}"
+        desk = self.aggregates.get(board.NAME)
+        must_mean(self.fleet, self._store, meaning if desk is None else change.meaning_of(desk, meaning))
         if self.aggregates:
             self._must_watch_if_it_is_to()
             await self._workplace.go_on(run)
@@ -259,8 +272,10 @@ class Runner:
     def verdict(self) -> Verdict:
         """Return how things stand."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
-            return Verdict.LEFT
-        closed = all(each.state == task.State.CLOSED for each in status.tasks(self.aggregates))
+            return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
+        gone = change.removed(self.aggregates[board.NAME])
+        wanted = (each for each in status.tasks(self.aggregates) if each.id not in gone)
+        closed = all(each.state == task.State.CLOSED for each in wanted)
         served = not any(each.record.failed for _, each in duty.duties(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
@@ -285,6 +300,9 @@ class Runner:
             return False
         if self.leaving > 1:
             return not self.handlers.live
+        if not self.leaving and not self.waits_for_people and only_people_move_it(engine.aggregates):
+            self._is_held = True
+            self.leave()
         if self.leaving:
             return all(_is_quiet(each) or self._only_waits(each) for each in workers)
         return is_over(engine.aggregates)
@@ -294,11 +312,27 @@ class Runner:
         parts = [part for entity in each.entities.values() for part in entity.running]
         return each.key in self.handlers.put_off and all(part.phase is Phase.LIVE for part in parts)
 
+    def _adopt(self, desk: Aggregate) -> None:
+        """Go on by the changed fleet file. One that has changed once more since is not obeyed: the runner leaves."""
+        try:
+            fleet = load(self.fleet.source, watch=self.fleet.watch)
+            must_mean(fleet, self._store, change.meaning_of(desk, "{}"))
+        except (FleetFileError, OtherFleetError) as error:
+            self.handlers.tell(self.fleet.name, f"the runner leaves, because the plan has changed: {error}")
+            self.leave()
+        else:
+            self.handlers.adopt(fleet)
+            self.handlers.tell(
+                self.fleet.name, f"the plan has changed: change {change.last_in_force(desk)} is in force"
+            )
+
     def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
         for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
             self._keep(name, refusal)
         if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
             self.handlers.people.over(About.DOWN, outcome.aggregate.key)
+        if isinstance(outcome, Reaction) and any(each.entered is change.State.IN_FORCE for each in outcome.transitions):
+            self._adopt(outcome.aggregate)
         if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
             self._say(name, "intent", intent.HoldWanted())
         for observer in self.observers:

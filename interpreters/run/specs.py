@@ -10,6 +10,7 @@ from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
 from lifefold.interpreters.body import SessionSpec
 from lifefold.interpreters.body.private import make_private, open_private
+from lifefold.interpreters.body.session_files import SessionError
 from lifefold.interpreters.body.workplace import Workplace
 from lifefold.interpreters.engine import Occasion
 from lifefold.interpreters.fleet import Fleet, expand
@@ -26,10 +27,15 @@ TOO_LONG: Final = "Your instructions are too long for an argument. Read all of t
 def session_spec(
     fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: Occasion
 ) -> SessionSpec:
-    """Return what to run for a session; the file with its prompt is there already, or is written by who runs it."""
+    """Return what to run for a session; the file with its prompt is there already, or is written by who runs it.
+
+    Raises ``SessionError`` for an agent that is not in the fleet file any more.
+    """
     if occasion.within.kind == service.KIND:
         return _run_of_service(fleet, folder, activity, occasion)
-    agent = next(each for each in fleet.agents if each.name == occasion.within.key)
+    agent = next((each for each in fleet.agents if each.name == occasion.within.key), None)
+    if agent is None:
+        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
     brief = occasion.within.record("assignment").brief
     task = brief.task
     worktree = workplace.folder(agent.name, task)
@@ -59,7 +65,9 @@ def session_spec(
 
 def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: Occasion) -> SessionSpec:
     """Return what to run for a trigger: in the service's folder, and nothing is made or merged there."""
-    of = next(each for each in fleet.services if each.name == occasion.within.key)
+    of = next((each for each in fleet.services if each.name == occasion.within.key), None)
+    if of is None:
+        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
     waiting: inbox.Inbox = occasion.within.record(inbox.REF)
     prompt_file = folder.prompt(of.name, activity.attempt)
     place = str(fleet.place_of(of))

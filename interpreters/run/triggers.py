@@ -46,6 +46,10 @@ class Attendant:
         self._folders: Final = {each.name: fleet.place_of(each) for each in fleet.services}
         self._people = people
 
+    def adopt(self, fleet: Fleet) -> None:
+        """Go on by a changed fleet file."""
+        self._folders.update({each.name: fleet.place_of(each) for each in fleet.services})
+
     @handles(AwaitTrigger)
     async def await_trigger(self, activity: AwaitTrigger, ongoing: Ongoing) -> None:
         """Wait for a trigger, time and again. It leaves nothing, and is over when it is cancelled."""

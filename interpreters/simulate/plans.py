@@ -59,6 +59,7 @@ def governed_plan(agents: int, tasks: int) -> fleet.Plan:
             for place, (each, needed, asks) in enumerate(zip(of.tasks, [(), *before], asked, strict=False))
         ),
         approve_plan=True,
+        approval_ms=60 * MINUTE_MS,
         watch=True,
     )
 

@@ -98,6 +98,7 @@ MACHINES: tuple[Entry[Machine[Any]], ...] = (
     Entry("inbox", fleet.inbox.machine.about, fleet.inbox.machine),
     Entry("trigger", fleet.trigger.machine.about, fleet.trigger.machine),
     Entry("duty", fleet.duty.machine.about, fleet.duty.machine),
+    Entry("change", fleet.change.machine.about, fleet.change.machine),
     Entry("assignment", fleet.assignment.machine.about, fleet.assignment.machine),
 )
 """Every lifecycle, those of the documents first."""

@@ -13,9 +13,10 @@ KERNEL = (
 ).split()
 
 FLEET = (
-    "AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan aborts assignment board budgets departure"
-    " doors duty inbox intent invocation job mailbox meter opening orphans pace permit preemption promises proposal"
-    " pulse purse remainder restarts room seat service status supervision system trigger trusting work worker"
+    "AgentPlan Budget Caps GatePlan Plan Preemption ServicePlan TaskPlan aborts assignment board budgets change"
+    " changing departure difference doors duty inbox intent invocation job mailbox meter obstacles opening orphans pace"
+    " permit preemption promises proposal pulse purse remainder restarts room seat service status supervision system"
+    " trigger trusting work worker"
 ).split()
 
 
@@ -34,7 +35,7 @@ def test_the_fleet_exports_these_names_and_all_of_them_exist() -> None:
 def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
     """The kinds of aggregates and their machines are part of every log that was ever written."""
     assert {kind: list(of.machines) for kind, of in fleet.system.aggregates.items()} == {
-        "board": ["task", "seat", "purse", "plan", "doors", "permit", "room", "duty"],
+        "board": ["task", "seat", "purse", "plan", "doors", "permit", "room", "duty", "change"],
         "worker": ["session", "assignment", "mailbox", "intent", "meter", "pulse", "supervision"],
         "service": ["process", "invocation", "inbox", "trigger", "intent"],
     }

@@ -204,6 +204,25 @@ class Recalled(Event, frozen=True):
         return cls(epoch=0), cls(epoch=1)
 
 
+class Rebriefed(Event, frozen=True):
+    """The plan has other verification commands for the task in hand: the next verification runs them."""
+
+    task: str = ""
+    epoch: int = 0
+    verify: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def examples(cls) -> tuple["Rebriefed", ...]:
+        """Return commands for a claim, and those for another one."""
+        return cls(epoch=0, verify=(("true",),)), cls(epoch=1)
+
+
+class VerifyTimeoutChanged(Event, frozen=True):
+    """From its next verification on one command may take so long."""
+
+    timeout_ms: int = 600_000
+
+
 class Assignment(Record, frozen=True):
     """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more.
 

@@ -20,6 +20,7 @@ from lifefold.core.fleet.assignment.model import (
     Parked,
     ParkingFailed,
     Prompted,
+    Rebriefed,
     Recalled,
     Rejected,
     SessionDied,
@@ -33,7 +34,7 @@ from lifefold.core.fleet.assignment.rules import (
     is_to_be_requeued,
     is_to_be_verified,
 )
-from lifefold.core.kernel import Pattern, Property, Transition, always_step, sometimes, takes
+from lifefold.core.kernel import Pattern, Property, Transition, always_step, replace, sometimes, takes
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
 from lifefold.core.task import Brief, OnDeath, Stage
 
@@ -136,10 +137,16 @@ def drops_what_is_recalled(step: Transition) -> bool:
 
 
 def ends_one_task_before_another(step: Transition) -> bool:
-    """The task in hand is exchanged for another one only when it is not in hand any more."""
+    """The task in hand is exchanged for another one only when it is not in hand any more.
+
+    The plan may change how it is verified, and nothing else of it.
+    """
     if step.before is None:
         return True
-    same: bool = step.before.record.brief == step.after.record.brief
+    was, now = step.before.record.brief, step.after.record.brief
+    if isinstance(step.event, Rebriefed):
+        return bool(now == replace(was, verify=step.event.verify)) and step.entered is None
+    same: bool = was == now
     return same or step.before.state is State.WANTING
 
 

@@ -12,10 +12,12 @@ from lifefold.core.fleet.assignment.model import (
     Displaced,
     Inspected,
     Prompted,
+    Rebriefed,
     Recalled,
     SessionDied,
     State,
     Verified,
+    VerifyTimeoutChanged,
 )
 from lifefold.core.kernel import Step, replace
 from lifefold.core.task import OnDeath, Stage
@@ -25,6 +27,11 @@ from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, Ver
 def in_hand(a: Assignment, e: Recalled) -> bool:
     """The claim is the one in hand (E12)."""
     return (e.task, e.epoch) == (a.brief.task, a.brief.epoch)
+
+
+def is_to_be_proven(a: Assignment, e: Rebriefed) -> bool:
+    """The claim is the one in hand; what a dead session has left is not to be without any commands (E40)."""
+    return (e.task, e.epoch) == (a.brief.task, a.brief.epoch) and (bool(e.verify) or not a.is_orphan)
 
 
 def only_merges(_a: Assignment, e: Assigned) -> bool:
@@ -145,3 +152,13 @@ def _title(a: Assignment) -> str:
 def rests(a: Assignment) -> bool:
     """Nothing is in hand."""
     return a.state is State.IDLE
+
+
+def rebrief(a: Assignment, e: Rebriefed) -> Step[Assignment, Never]:
+    """Keep the new commands for the next verification; one that runs already goes on as it was begun."""
+    return Step(replace(a, brief=replace(a.brief, verify=e.verify)))
+
+
+def limit_verification(a: Assignment, e: VerifyTimeoutChanged) -> Step[Assignment, Never]:
+    """Keep how long one command may take."""
+    return Step(replace(a, verify_timeout_ms=e.timeout_ms))

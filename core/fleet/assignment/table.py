@@ -20,11 +20,13 @@ from lifefold.core.fleet.assignment.model import (
     Parked,
     ParkingFailed,
     Prompted,
+    Rebriefed,
     Recalled,
     Rejected,
     SessionDied,
     State,
     Verified,
+    VerifyTimeoutChanged,
     WorkFailed,
     WorkFinished,
 )
@@ -41,20 +43,23 @@ from lifefold.core.fleet.assignment.rules import (
     in_hand,
     inspect,
     is_guarded,
+    is_to_be_proven,
     is_to_be_requeued,
     is_to_be_verified,
+    limit_verification,
     merge,
     only_merges,
     only_verifies,
     orphan,
     park,
+    rebrief,
     rests,
     take,
     verify,
     was_found,
     watch,
 )
-from lifefold.core.kernel import Machine, does, row
+from lifefold.core.kernel import STAY, Machine, does, row
 
 RECALLABLE: Final = (
     State.PREPARING,
@@ -66,6 +71,9 @@ RECALLABLE: Final = (
     State.DISPUTED,
 )
 """In these what is taken from its owner is dropped; only a merge that has begun is finished."""
+
+HOLDING: Final = (*RECALLABLE, State.MERGING)
+"""In these a task is in hand."""
 
 machine: Machine[Any] = Machine(
     "assignment",
@@ -99,6 +107,8 @@ machine: Machine[Any] = Machine(
         row(State.MERGING, Conflicted, State.IDLE),
         row((State.WANTING, State.PREPARING, State.WORKING), Dropped, State.IDLE),
         row(RECALLABLE, Recalled, State.IDLE, when=in_hand),
+        row(HOLDING, Rebriefed, STAY, rebrief, when=is_to_be_proven),
+        row(tuple(State), VerifyTimeoutChanged, STAY, limit_verification),
     ),
     during={
         State.PREPARING: does(check_out, last=(CheckedOut, CheckoutFailed)),

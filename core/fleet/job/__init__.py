@@ -22,6 +22,7 @@ What one task has to do with another is the board's business; here is what becom
 from lifefold.core.fleet.job.model import (
     LEVEL,
     MOST_SUBTASKS,
+    PLAN,
     PURSE,
     ROLE,
     SUBTASKS_MS,
@@ -42,17 +43,32 @@ from lifefold.core.fleet.job.model import (
     ToolAborted,
 )
 from lifefold.core.fleet.job.promises import PROMISES
+from lifefold.core.fleet.job.replanning import (
+    IN_HAND,
+    KEYS,
+    REMOVABLE,
+    TERMS,
+    Removed,
+    Replanned,
+    comes_back,
+    is_removed,
+)
 from lifefold.core.fleet.job.rules import CANCELLABLE, is_over
 from lifefold.core.fleet.job.table import machine
 
 __all__ = [
     "CANCELLABLE",
+    "IN_HAND",
+    "KEYS",
     "LEVEL",
     "MOST_SUBTASKS",
+    "PLAN",
     "PROMISES",
     "PURSE",
+    "REMOVABLE",
     "ROLE",
     "SUBTASKS_MS",
+    "TERMS",
     "AbortWanted",
     "Aborted",
     "DependencyBack",
@@ -62,12 +78,16 @@ __all__ = [
     "Handed",
     "Job",
     "Parked",
+    "Removed",
+    "Replanned",
     "Rested",
     "RetryGranted",
     "Returned",
     "Split",
     "Subtask",
     "ToolAborted",
+    "comes_back",
     "is_over",
+    "is_removed",
     "machine",
 ]

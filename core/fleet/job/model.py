@@ -4,7 +4,6 @@ from typing import Any, ClassVar, Final, Self
 
 import msgspec
 
-from lifefold.core.approval import APPROVAL_TIMEOUT_MS
 from lifefold.core.fleet.claim_token import token_of
 from lifefold.core.kernel import Event, replace
 from lifefold.core.policy.abort import AbortPolicy, AbortScope
@@ -24,6 +23,9 @@ LEVEL: Final = "level:"
 
 PURSE: Final = "purse:"
 """The same, if it is money."""
+
+PLAN: Final = "plan:"
+"""The same, if it is its place in the plan: a change has taken it out."""
 
 SUBTASKS_MS: Final = 1_800_000
 """For how long subtasks are waited for (E9)."""
@@ -206,7 +208,7 @@ class Job(Task, frozen=True):
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
     as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
     is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;
-    without one they are empty. Times in milliseconds.
+    without one they are empty. A person is waited for ``approval_ms``; 0 is for ever. Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -229,7 +231,7 @@ class Job(Task, frozen=True):
     author: str = ""
     most_subtasks: int = 0
     subtasks_ms: int = SUBTASKS_MS
-    approval_ms: int = APPROVAL_TIMEOUT_MS
+    approval_ms: int = 0
     retry: RetryPolicy = RetryPolicy()
     orphaned: OnDeath = OnDeath.FAIL
     fate: Fate | None = None
@@ -261,7 +263,7 @@ class Job(Task, frozen=True):
     @property
     def lacked_task(self) -> str:
         """The task because of which it is blocked; empty if there is none."""
-        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE)) else self.lacks
+        return "" if self.lacks.startswith((ROLE, LEVEL, PURSE, PLAN)) else self.lacks
 
     def part(self, number: int) -> str:
         """Return the id of its subtask of this number, from 1. No other task has it: ``+`` is in no id of a file."""

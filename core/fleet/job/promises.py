@@ -206,7 +206,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         {
             Rested: ((State.FAILED,), rest),
             SubtasksOverdue: ((State.WAITING_FOR_SUBTASKS,), lambda t: t.subtasks_ms),
-            approval.ApprovalExpired: ((State.PENDING_APPROVAL,), lambda t: t.approval_ms),
+            approval.ApprovalExpired: ((State.PENDING_APPROVAL,), lambda t: t.approval_ms or None),
         }
     ),
     *approval.PROMISES,

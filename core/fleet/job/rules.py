@@ -210,9 +210,9 @@ def rest(t: Job) -> int | None:
     return rest_ms(t.retries, t.retry) if task.retries_left(t, Retried()) else None
 
 
-def approval(t: Job) -> int:
-    """Return for how long a person is waited for (E41), in milliseconds."""
-    return t.approval_ms
+def approval(t: Job) -> int | None:
+    """Return for how long a person is waited for (E41), in milliseconds; None for as long as it takes."""
+    return t.approval_ms or None
 
 
 def subtasks(t: Job) -> int:

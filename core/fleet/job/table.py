@@ -20,6 +20,8 @@ from lifefold.core.fleet.job.model import (
     ToolAborted,
 )
 from lifefold.core.fleet.job.promises import PROMISES
+from lifefold.core.fleet.job.replanning import PROMISES as OF_CHANGES
+from lifefold.core.fleet.job.replanning import ROWS as CHANGES
 from lifefold.core.fleet.job.rules import (
     AT_WORK,
     CANCELLABLE,
@@ -104,9 +106,10 @@ machine: Machine[Any] = Machine(
         row((*CANCELLABLE, *NOT_NOW), AbortWanted, STAY, note, when=has_aborts),
         row(CANCELLABLE, Aborted, State.CANCELLED, abort, when=has_aborts),
         row(NOT_NOW, Aborted, STAY, condemn, when=may_come_again),
+        *CHANGES,
     ),
     final=task.machine.final,
-    properties=(*task.PROMISES, *PROMISES),
+    properties=(*task.PROMISES, *PROMISES, *OF_CHANGES),
     rests=rests,
     during={
         State.FAILED: after(rest, Rested),

@@ -151,7 +151,16 @@ def _back(event: job.DependencyBack, _transition: Transition) -> str:
     if purse != event.by:
         whose = "the fleet" if purse == "fleet" else purse.replace("/", " ")
         return f"unblocked: the budget of {whose} suffices again"
+    if event.by == job.PLAN:
+        return "unblocked: it is in the plan again"
+    if event.by.startswith(job.ROLE):
+        return f"unblocked: an agent has the role {event.by.removeprefix(job.ROLE)}"
     return f"unblocked: {event.by} may be done after all"
+
+
+def _replanned(event: job.Replanned, _transition: Transition) -> str:
+    """Say what the fleet file says otherwise; that it is there again is said as it is."""
+    return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
 
 
 def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
@@ -205,6 +214,8 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     job.ToolAborted: _tool,
     job.AbortWanted: _abort,
     job.Aborted: _aborted,
+    job.Replanned: _replanned,
+    job.Removed: _says("taken out of the plan"),
     approval.ApprovalGranted: _says("agreed to"),
     approval.ApprovalRefused: _says("not agreed to"),
     approval.ApprovalExpired: _says("nobody agreed in time"),

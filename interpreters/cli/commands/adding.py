@@ -213,7 +213,7 @@ def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> job.Job:
     """Return the task as this board begins with it: it waits for a person as long as the plan does."""
     jobs = tasks_of(of)
     proposed = PLAN in of.entities and of.entities[PLAN].state is proposal.State.PROPOSED
-    like = min(jobs, key=lambda each: each.ordinal, default=None)
+    like = min(jobs, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
     return job_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
 

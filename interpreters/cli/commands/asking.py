@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from lifefold.core.fleet import board, change, system
 from lifefold.core.fleet import status as projection
-from lifefold.core.fleet import system
 from lifefold.core.fleet.remainder import is_over
 from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
 from lifefold.core.session import Usage
@@ -25,6 +25,7 @@ from lifefold.interpreters.cli.words import (
     asked,
     by_number,
     by_state,
+    clock_time,
     columns,
     coming,
     cost,
@@ -53,6 +54,8 @@ class _Seen(msgspec.Struct):
     is_over: bool
     in_the_way: tuple[Wait, ...]
     leavings: Leavings
+    changed: tuple[int, int]
+    """The number of the change of the plan that is in force, and since when it is; 0 and 0 if there is none."""
 
 
 def status(arguments: Namespace) -> None:
@@ -74,7 +77,16 @@ def _look(store: SqliteStore) -> _Seen:
     tasks = projection.tasks(there) if there else ()
     in_the_way = read_waits(folder.waits) if awaited.goes_on(there) else ()
     return _Seen(
-        store, found, tasks, projection.waiting(there), account, runs, is_over(there), in_the_way, Leavings(store)
+        store,
+        found,
+        tasks,
+        projection.waiting(there),
+        account,
+        runs,
+        is_over(there),
+        in_the_way,
+        Leavings(store),
+        change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
     )
 
 
@@ -97,6 +109,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "log": str(seen.store.path),
         "runner": "running" if seen.runs else "not running",
         "is_over": seen.is_over,
+        "change": {"number": seen.changed[0], "since_ms": seen.changed[1]},
         "agents": agents,
         "tasks": counts,
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
@@ -122,6 +135,9 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     far = ", ".join((f"{closed} of {len(seen.tasks)} tasks closed", *others))
     yield f"fleet {seen.store.meta('fleet')}: {runner}; {far}{f'; spent {total}' if total else ''}"
     now_ms = time.time_ns() // 1_000_000
+    number, since_ms = seen.changed
+    if number:
+        yield f"its plan was changed: change {number} is in force since {clock_time(since_ms / 1_000)}"
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))

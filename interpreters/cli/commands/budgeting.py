@@ -3,12 +3,11 @@
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
 from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import board, budgets, doors, purse
+from lifefold.core.fleet import board, budgets, purse
 from lifefold.core.fleet.accounts import Balance, balances
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import awaited, logs, posting
@@ -106,11 +105,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
     if unlimited:
         are = "are" if len(unlimited) > 1 or unlimited[0] in {"tokens", "sessions"} else "is"
         return f"its {' and '.join(unlimited)} {are} not limited"
-    nobody = nobody_left(of)
-    return f"{nobody}; {_WOULD_WAIT}" if nobody and doors.REF not in of.entities else nobody
-
-
-_WOULD_WAIT: Final = "a fleet that is run with --watch does not go home when its budget is spent, and waits for more"
+    return nobody_left(of)
 
 
 def _unlimited(of: Aggregate, ref: str) -> str:

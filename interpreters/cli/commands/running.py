@@ -18,7 +18,7 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet import board, status
+from lifefold.core.fleet import board, change, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
@@ -26,6 +26,7 @@ from lifefold.interpreters.body.private import is_open_to_others, make_private, 
 from lifefold.interpreters.cli import awaited, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
+from lifefold.interpreters.cli.commands.planning import settle
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
@@ -60,7 +61,15 @@ def run(arguments: Namespace) -> int:
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
-        return _run_and_tell(fleet, log, partial(display, out=out, live=not arguments.no_live), before=before)
+        elif settle(fleet, log, accepted=arguments.accept):
+            return 0
+        show = partial(display, out=out, live=not arguments.no_live)
+        prepare = _do_not_wait if arguments.no_wait else None
+        return _run_and_tell(fleet, log, show, prepare, before)
+
+
+def _do_not_wait(runner: Runner) -> None:
+    runner.waits_for_people = False
 
 
 def demo(arguments: Namespace) -> int:
@@ -220,7 +229,8 @@ _LEAVING = (
 
 
 def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
-    tasks = status.tasks(runner.aggregates)
+    gone = change.removed(runner.aggregates[board.NAME])
+    tasks = [task for task in status.tasks(runner.aggregates) if task.id not in gone]
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
     print(f"\n{closed} of {len(tasks)} tasks closed; {f'spent {total}; ' if total else ''}the log is {log}")
@@ -255,7 +265,9 @@ def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
 
 def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> Iterator[str]:
     """Say how what is not done is gone on with."""
-    if verdict is Verdict.LEFT:
+    if verdict is Verdict.HELD:
+        yield f"only people can move this fleet on (see above); then, to go on:  {command}"
+    elif verdict is Verdict.LEFT:
         yield f"left before the end; to go on:  {command}"
     elif remainder(runner.fleet.plan, ended(runner.aggregates[board.NAME], before)).tasks:
         yield f"to do in a new log what was not done:  {command} --again"

@@ -84,7 +84,7 @@ def test_work_that_nobody_has_agreed_to_in_time_can_still_be_done_again() -> Non
 def test_who_answers_ends_the_waiting() -> None:
     """No timer is left."""
     for said in (approval.ApprovalGranted(), approval.ApprovalRefused()):
-        of = parked(make("T2")).give("task:T1", said)
+        of = parked(make("T2"), approval_ms=60_000).give("task:T1", said)
         assert [each.slot for each in of.effects(CancelTimer) if isinstance(each, CancelTimer)] == ["ApprovalExpired"]
 
 

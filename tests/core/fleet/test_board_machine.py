@@ -39,6 +39,7 @@ PLAN: Final = Plan(
         for n in range(3)
     ),
     approve_plan=True,
+    approval_ms=3_600_000,
 )
 """One in which every rule of the board has something to do."""
 

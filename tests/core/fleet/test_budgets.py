@@ -9,7 +9,7 @@ from board_hand import assigned, brief, close, fail, go, make, opened, rest, spl
 from lifefold.core import task
 from lifefold.core.budget.account import Account
 from lifefold.core.budget.amounts import Amounts, Caps, Resource
-from lifefold.core.fleet import AgentPlan, Budget, Plan, budgets, doors, intent, job, opening, purse, seat, status
+from lifefold.core.fleet import AgentPlan, Budget, Plan, budgets, job, opening, purse, seat, status
 from lifefold.core.fleet.accounts import balances
 from lifefold.core.kernel import Created, Machine, row
 from lifefold.interpreters.check.targets import named
@@ -113,11 +113,11 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
 
 
 def test_what_a_spent_purse_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
-    """All tasks together that need the same one, with the reason, as long as the fleet is kept alive."""
-    of = opened(make("T1"), make("T2"), make("T3"), seats=("ann",), doors=doors.Doors(), **{FLEET: sessions(1)})
+    """All tasks together that need the same one, with the reason and the command: the fleet does not end."""
+    of = opened(make("T1"), make("T2"), make("T3"), seats=("ann",), **{FLEET: sessions(1)})
     ask(fail(ask(of), "T1"), sessions=1)
     (found,) = [each for each in status.waiting({"board": of.aggregate}) if each.about is status.Awaited.BUDGET]
-    assert (found.names, found.command) == (("T2", "T3"), "budget")
+    assert (found.names, found.command) == (("T2", "T3"), "budget --add-sessions 1")
     assert found.reason == of.record("task:T2").reason
 
 
@@ -154,12 +154,13 @@ def test_a_part_that_comes_when_the_purse_has_no_share_left_waits_for_one() -> N
     assert assigned(of) == [("worker/bob", "T1+1")]
 
 
-def test_an_agent_whose_budget_is_spent_is_sent_home() -> None:
+def test_an_agent_whose_budget_is_spent_waits_for_more() -> None:
     """The others go on."""
     of = ask(limited(make("T1"), make("T2"), seats=("ann", "bob"), purses={budgets.of_agent("ann"): sessions(1)}))
     ask(close(of, "T1"), sessions=1)
     reason = "its budget is spent: 1 of 1 session"
-    assert of.told() == [("worker/ann", "intent", intent.StopWanted(reason))]
+    assert of.told() == []
+    assert budgets.reason_of(of.aggregate.entities[budgets.of_agent("ann")]) == reason
     assert (assigned(ask(of, "bob")), of.state("task:T2")) == ([("worker/bob", "T2")], "CLAIMED")
 
 

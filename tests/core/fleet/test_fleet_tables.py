@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lifefold.core import task
-from lifefold.core.fleet import assignment, doors, intent, mailbox, proposal, seat
+from lifefold.core.fleet import assignment, change, doors, intent, mailbox, proposal, seat
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Record, Step, replace
 from lifefold.core.policy.access import Trust
 from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWork, VerifyWork, WatchBranch
@@ -38,6 +38,9 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Away    RestartDone   -> Away
         Working RestartWanted -> Working
         Working RestartDone   -> Working
+        Away    Reassigned -> Away
+        Waiting Reassigned -> Waiting
+        Working Reassigned -> Working
         """,
     ),
     "intent": (
@@ -107,6 +110,22 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Parking   Recalled       -> Idle
         Parking   Parked         -> Idle
         Parking   ParkingFailed  -> Idle
+        Preparing  Rebriefed     -> Preparing
+        Working    Rebriefed     -> Working
+        Orphaned   Rebriefed     -> Orphaned
+        Inspecting Rebriefed     -> Inspecting
+        Verifying  Rebriefed     -> Verifying
+        Parking    Rebriefed     -> Parking
+        Merging    Rebriefed     -> Merging
+        Idle       VerifyTimeoutChanged -> Idle
+        Wanting    VerifyTimeoutChanged -> Wanting
+        Preparing  VerifyTimeoutChanged -> Preparing
+        Working    VerifyTimeoutChanged -> Working
+        Orphaned   VerifyTimeoutChanged -> Orphaned
+        Inspecting VerifyTimeoutChanged -> Inspecting
+        Verifying  VerifyTimeoutChanged -> Verifying
+        Parking    VerifyTimeoutChanged -> Parking
+        Merging    VerifyTimeoutChanged -> Merging
         """,
     ),
     "plan": (
@@ -114,6 +133,14 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         """
         Proposed PlanApproved -> Approved
         Proposed PlanDeclined -> Declined
+        """,
+    ),
+    "change": (
+        change.machine,
+        """
+        Draft    ChangeAccepted -> Accepted
+        Accepted ChangeEnforced -> InForce
+        Accepted ChangeRefused  -> Refused
         """,
     ),
     "doors": (

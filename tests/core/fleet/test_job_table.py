@@ -77,6 +77,20 @@ ORPHANED             Aborted           -> ORPHANED
 DONE                 Aborted           -> DONE
 PENDING_APPROVAL     Aborted           -> PENDING_APPROVAL
 FAILED               Aborted           -> FAILED
+PLANNED              Replanned         -> PLANNED
+OPEN                 Replanned         -> OPEN
+CLAIMED              Replanned         -> CLAIMED
+IN_PROGRESS          Replanned         -> IN_PROGRESS
+ORPHANED             Replanned         -> ORPHANED
+DONE                 Replanned         -> DONE
+PENDING_APPROVAL     Replanned         -> PENDING_APPROVAL
+WAITING_FOR_SUBTASKS Replanned         -> WAITING_FOR_SUBTASKS
+BLOCKED              Replanned         -> BLOCKED
+FAILED               Replanned         -> FAILED
+PLANNED              Removed           -> CANCELLED
+OPEN                 Removed           -> BLOCKED
+BLOCKED              Removed           -> BLOCKED
+FAILED               Removed           -> FAILED
 """
 
 LINES: Final = [line.split() for line in TABLE.strip().splitlines()]
@@ -126,7 +140,7 @@ def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]
     ours = [(row.source_label, row.event, row.target, row.when) for row in job.machine.rows]
     assert ours[: len(document)] == document
-    assert len(ours) == len(document) + 18
+    assert len(ours) == len(document) + 23
     assert job.machine.final == task.machine.final
     assert job.machine.detached == frozenset()
 

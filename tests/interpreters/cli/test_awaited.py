@@ -100,7 +100,7 @@ def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: G
 def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_to_do(ground: Ground) -> None:
     """With the commands that let it go on."""
     ground.prepare("plain-1")
-    ground.demand("plain-1", 'approval = "merge"')
+    ground.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
     with ground.running("--watch") as run:
         assert run.until("! plain-1 is done and waits for your word, until ").endswith(": lifefold approve plain-1\n")
         ground.call("approve", "plain-1")

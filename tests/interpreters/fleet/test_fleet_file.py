@@ -50,7 +50,17 @@ def problems_of(path: Path) -> tuple[Problem, ...]:
 def test_the_package_has_these_names() -> None:
     assert sorted(package.__all__) == package.__all__
     assert set(package.__all__) == {
-        *("Agent", "Fleet", "FleetFileError", "InterpreterEntry", "Problem", "describe_difference", "expand", "load"),
+        *(
+            "Agent",
+            "Fleet",
+            "FleetFileError",
+            "InterpreterEntry",
+            "Problem",
+            "Service",
+            "describe_difference",
+            "expand",
+            "load",
+        ),
         *("format_duration", "format_size", "parse_duration_ms", "parse_size_bytes", "place_of"),
     }
     assert all(hasattr(package, name) for name in package.__all__)

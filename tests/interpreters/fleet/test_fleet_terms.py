@@ -46,7 +46,7 @@ def test_nothing_of_it_is_asked_for_unless_it_is_written(tmp_path: Path) -> None
     """No approval, no roles, no files, no subtasks; only what cannot pass is not tried again."""
     plan = Plan("demo", (AgentPlan("coder", LIMITS),), (TaskPlan("T1", "Write"),), budget=UNLIMITED)
     assert read(tmp_path).plan == plan
-    assert (plan.approve_plan, plan.approval_ms, plan.retry.fatal_retries) == (False, 3_600_000, 0)
+    assert (plan.approve_plan, plan.approval_ms, plan.retry.fatal_retries) == (False, 0, 0)
     assert (plan.retry.max_retries, plan.retry.backoff_base_ms, plan.retry.backoff_cap_ms) == (1_000, 30_000, 300_000)
 
 
@@ -176,7 +176,7 @@ def test_what_is_written_as_its_default_changes_no_meaning(tmp_path: Path) -> No
     """A log that was begun when these keys were not known goes on with the same file."""
     same = read(
         tmp_path,
-        fleet='approve_plan = false\napproval_timeout = "60m"\nretry = { backoff_base = "30s", fatal_retries = 0 }',
+        fleet='approve_plan = false\nretry = { backoff_base = "30s", fatal_retries = 0 }',
         agent="roles = []",
         task='files = []\napproval = "none"\nmax_subtasks = 0\nsubtasks_timeout = "30m"',
     )

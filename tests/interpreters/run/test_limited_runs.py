@@ -1,8 +1,5 @@
 """Fleets with budgets, with real processes and real git: a limit is a ceiling, and what cannot go on says why."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -33,11 +30,16 @@ def outputs(ground: Ground) -> str:
 
 
 def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -> None:
-    """Two sessions fit into a dollar, and the third task is blocked with the reason; the two are merged."""
+    """Two sessions fit into a dollar, and the third task is blocked with the reason; the two are merged.
+
+    With --no-wait the run leaves with a status of its own, and names the command that goes on. That works with no
+    runner, and the next run does what was blocked.
+    """
     ground.demand("", "budget = { usd = 1, session_usd = 0.5 }")
-    printed = ground.run(code=1, COST="0.4")
+    printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.4").stdout
     reason = "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.50 USD"
     assert f"plain-3: BLOCKED: {reason}" in printed
+    assert "only people can move this fleet on" in printed
     told = {each["id"]: (each["state"], ground.sessions(each["id"])) for each in ground.json("tasks")}
     assert told == {"plain-1": ("CLOSED", 1), "plain-2": ("CLOSED", 1), "plain-3": ("BLOCKED", 0)}
     assert len(ground.merges()) == 2
@@ -45,27 +47,56 @@ def test_a_fleet_begins_nothing_that_its_budget_does_not_cover(ground: Ground) -
     (balance,) = ground.json("budget")
     assert (balance["spent"], balance["set_aside"], balance["is_spent"]) == (800_000, 0, True)
     assert ground.processes() == []
+    (line,) = [each for each in printed.splitlines() if "lifefold budget --add-usd" in each]
+    assert "raised" in ground.call(*line.partition("lifefold ")[2].split()).stdout
+    assert "3 of 3 tasks closed" in ground.run(COST="0.4")
 
 
-def test_a_person_lets_a_fleet_at_work_spend_more(ground: Ground) -> None:
-    """The task that was blocked is done, and then the fleet ends."""
+def test_a_person_lets_a_fleet_that_waits_spend_more(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not end when its budget is spent; the task that was blocked is done, and then the fleet ends."""
+    monkeypatch.setenv("COST", "0.1")
     ground.demand("", "budget = { sessions = 2 }")
-    env = {**os.environ, "COST": "0.1"}
-    command = [sys.executable, "-m", "lifefold.interpreters.cli", "run", str(ground.fleet), "--no-live", "--watch"]
-    with subprocess.Popen(command, cwd=ground.folder, stdout=subprocess.PIPE, text=True, env=env) as process:
-        assert process.stdout is not None
-        assert any("plain-3" in line and "BLOCKED" in line for line in process.stdout)
+    with ground.running() as run:
+        said = run.until("the fleet's budget is spent", "lifefold budget --add-sessions 1")
+        assert "plain-3" in said
+        assert "lifefold budget --add-sessions 1" in ground.call("status").stdout
         assert "fleet: raised" in ground.call("budget", "--add-sessions", "1", "--reason", "go on").stdout
-        ground.call("finish")
-        process.stdout.read()
-        assert process.wait() == 0
+        assert "3 of 3 tasks closed" in run.rest()
+        assert run.process.returncode == 0
     assert {each["state"] for each in ground.json("tasks")} == {"CLOSED"}
     assert len(ground.merges()) == 3
+
+
+def test_an_agent_whose_own_budget_is_spent_waits_and_goes_on_with_more(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not sent home: raised by a person, the same agent does what is left."""
+    monkeypatch.setenv("COST", "0.1")
+    ground.fleet.write_text(
+        ground.fleet.read_text().replace('grace = "300ms"', 'grace = "300ms"\nbudget = { sessions = 1 }')
+    )
+    with ground.running() as run:
+        run.until("agent: its budget is spent", "lifefold budget --agent agent --add-sessions 1")
+        ground.call("budget", "--agent", "agent", "--add-sessions", "2")
+        assert "3 of 3 tasks closed" in run.rest()
+    assert {*ground.agents_of("plain-1"), *ground.agents_of("plain-3")} == {"agent"}
 
 
 def test_what_is_spent_survives_the_runner(ground: Ground) -> None:
     """A run that goes on with a log begins with what was spent, and not with the whole budget again."""
     ground.demand("", "budget = { sessions = 1 }")
-    ground.run(code=1, COST="0.1")
-    ground.run(code=1, COST="0.1")
+    for _ in range(2):
+        ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4, COST="0.1")
     assert [ground.sessions(f"plain-{number}") for number in (1, 2, 3)] == [1, 0, 0]
+
+
+def test_a_person_who_says_nothing_holds_a_fleet_and_does_not_end_it(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finished work waits as long as it takes; without a person to ask the run leaves, and the log goes on."""
+    monkeypatch.setenv("COST", "0.1")
+    ground.demand("plain-1", 'approval = "merge"')
+    printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4).stdout
+    assert "plain-1 is done and waits for your word: lifefold approve plain-1" in printed
+    ground.call("approve", "plain-1")
+    assert "3 of 3 tasks closed" in ground.run()

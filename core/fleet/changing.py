@@ -1,0 +1,290 @@
+"""How a plan change comes into force: all of it in one step, or nothing of it.
+
+What an operator accepts is decided in the step that takes it in. If nothing is in the way (``obstacles``), it is in
+force: tasks and agents that are new are created, tasks have their new terms, workers are told what concerns them, and
+who was removed is told to drain. What follows from that for others is decided by the rules that decide it always.
+Messages to workers are numbered like all others, so that a crash neither loses nor doubles any part of a change.
+
+New things come first and removals last: a fleet must not find itself without work in between.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from lifefold.core import task
+from lifefold.core.budget.amounts import Amounts, Caps, Resource
+from lifefold.core.fleet import (
+    assignment,
+    budgets,
+    change,
+    duty,
+    intent,
+    job,
+    meter,
+    preemption,
+    purse,
+    seat,
+    service,
+    worker,
+)
+from lifefold.core.fleet.change import PlanChange
+from lifefold.core.fleet.difference import AgentChange, FleetChange, ServiceChange, TaskChange, TaskMoved
+from lifefold.core.fleet.job import Job
+from lifefold.core.fleet.obstacles import obstacles
+from lifefold.core.fleet.plan import AgentPlan, Plan, TaskPlan, job_of, own_permits, purse_of, seat_of, serving, working
+from lifefold.core.fleet.work import tasks_of
+from lifefold.core.kernel import (
+    Aggregate,
+    Create,
+    Dispatch,
+    Opened,
+    Property,
+    Record,
+    Transition,
+    always,
+    replace,
+    rule,
+)
+from lifefold.core.session_profiles import LimitsChanged
+from lifefold.effects import Tell
+
+Wish: TypeAlias = Create | Dispatch | Tell
+
+REMOVED: Final = "removed from the fleet file"
+"""Why an agent drains, or a task is not done, that the plan has no more."""
+
+
+@rule(on=change.machine)
+def enforce(board: Aggregate, transition: Transition) -> Iterator[Wish]:
+    """What was accepted is in force as a whole, or refused as a whole."""
+    if transition.entered is not change.State.ACCEPTED:
+        return
+    accepted: PlanChange = transition.after.record
+    found = obstacles(board, accepted)
+    if found:
+        yield Dispatch(transition.entity, change.ChangeRefused(tuple(map(str, found))))
+        return
+    yield Dispatch(transition.entity, change.ChangeEnforced())
+    for follow in _IN_ORDER:
+        yield from follow(board, accepted)
+
+
+def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let budgets have their new caps, and be there where somebody new has one."""
+    for each in of.changes:
+        match each:
+            case FleetChange(was, now):
+                yield from _recap(budgets.FLEET, was.budget.caps, now.budget.caps)
+            case AgentChange(was, now) if now is not None:
+                yield from _of_caps(budgets.of_agent(now.name), was, now, of.rules)
+            case TaskChange(was, now) if now is not None:
+                ref = budgets.of_task(now.id)
+                yield from () if was is None and ref in board.entities else _of_caps(ref, was, now, of.rules)
+            case _:
+                pass
+
+
+def _of_caps(
+    ref: str, was: AgentPlan | TaskPlan | None, now: AgentPlan | TaskPlan, rules: Plan
+) -> Iterator[Create | Dispatch]:
+    if was is None:
+        yield from (Create(each, record) for each, record in purse_of(ref, now.caps, rules.budget))
+    else:
+        yield from _recap(ref, was.caps, now.caps)
+
+
+def _recap(ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
+    by = {each: (now.of(each) or 0) - (was.of(each) or 0) for each in Resource}
+    if any(by.values()):
+        more = Amounts(*(max(0, by[each]) for each in Resource))
+        yield Dispatch(ref, purse.Recapped(more, Amounts(*(max(0, -by[each]) for each in Resource))))
+
+
+def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let new agents and services be there, and those that stay hear of their new limits."""
+    for each in of.changes:
+        match each:
+            case AgentChange(None, now) if now is not None:
+                yield from _new_agent(board, now, of.rules)
+            case AgentChange(was, now) if was is not None and now is not None:
+                yield from _changed_agent(was, now)
+            case ServiceChange(None, now) if now is not None:
+                yield Create(f"{duty.REF}:{now.name}", duty.Duty())
+                yield Tell(f"{service.KIND}/{now.name}", "", Opened(dict(serving(now))))
+            case _:
+                pass
+
+
+def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[Wish]:
+    yield Create(f"seat:{now.name}", seat_of(now, rules))
+    if rules.preemption is not None:
+        rooms = preemption.rooms((now.name,), rules.preemption.within_ms)
+        yield from (Create(ref, each) for ref, each in rooms.items())
+    yield from (Create(ref, each) for ref, each in own_permits(now, rules).items())
+    yield Tell(f"{worker.KIND}/{now.name}", "", Opened({**working(now, rules), **_metered(board)}))
+
+
+def _metered(board: Aggregate) -> dict[str, Record]:
+    """Return the meter of a worker, where anything is limited."""
+    purses = [entity.record for ref, entity in board.entities.items() if ref.startswith(job.PURSE)]
+    keeps_time = any(line.resource is Resource.TIME for each in purses for line in each.lines)
+    return {meter.REF: meter.Meter(keeps_time=keeps_time)} if purses else {}
+
+
+def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[Wish]:
+    to = f"{worker.KIND}/{now.name}"
+    if was.limits != now.limits:
+        yield Tell(to, "session", LimitsChanged(now.limits))
+    if was.verify_timeout_ms != now.verify_timeout_ms:
+        yield Tell(to, "assignment", assignment.VerifyTimeoutChanged(now.verify_timeout_ms))
+    if (was.roles, was.adaptive) != (now.roles, now.adaptive):
+        yield Dispatch(f"seat:{now.name}", seat.Reassigned(now.roles, now.adaptive))
+
+
+def _replan(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let tasks have their new terms, those of the fleet's rules included; parts have only those."""
+    changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
+    moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
+    rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
+    for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
+        found = changed.get(record.id)
+        if record.state in _OVER or (found is not None and found.now is None):
+            continue
+        to = _by_the_fleet(record, rules)
+        retries, what = None, "the fleet's rules" if to != record else ""
+        if found is not None and found.now is not None:
+            to = _by_the_plan(record, found.now, found.place, of.rules)
+            retries, what = _retries(found), _what(found)
+        elif record.id in moved and not record.parts:
+            to = replace(to, ordinal=moved[record.id])
+        if to != record or retries is not None or job.is_removed(record):
+            yield from _told(record, job.Replanned(to, retries, what or "its place"))
+
+
+_OVER: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
+
+
+def _by_the_fleet(record: Job, rules: FleetChange | None) -> Job:
+    """Return a task as it is, with what the fleet's rules say of it now."""
+    if rules is None:
+        return record
+    return replace(record, approval_ms=rules.now.approval_ms, retry=rules.now.retry)
+
+
+def _by_the_plan(record: Job, now: TaskPlan, place: int, rules: Plan) -> Job:
+    """Return a task with the terms of the plan. One that was split keeps its place: its parts have the same."""
+    planned = job_of(now, record.ordinal if record.parts else place, rules)
+    terms = {name: getattr(planned, name) for name in job.TERMS}
+    return replace(record, **terms)
+
+
+def _retries(found: TaskChange) -> int | None:
+    if found.now is None or (found.was is not None and found.was.max_retries == found.now.max_retries):
+        return None
+    return found.now.max_retries
+
+
+def _what(found: TaskChange) -> str:
+    """Name what has changed of a task, as its fields are called."""
+    if found.was is None or found.now is None:
+        return "it is in the plan again"
+    fields = (each for each in found.now.__struct_fields__ if getattr(found.was, each) != getattr(found.now, each))
+    return f"its {', '.join(job.KEYS[each] for each in fields)}"
+
+
+def _told(record: Job, event: job.Replanned) -> Iterator[Wish]:
+    """Yield the new terms of a task, and who has it in hand hears how it is verified from now on."""
+    yield Dispatch(f"task:{record.id}", event)
+    if event.to.verify != record.verify and record.owner and record.state in job.IN_HAND:
+        rebriefed = assignment.Rebriefed(record.id, record.epoch, event.to.verify)
+        yield Tell(f"{worker.KIND}/{record.owner}", "assignment", rebriefed)
+
+
+def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Put new tasks on the board."""
+    for each in of.changes:
+        if isinstance(each, TaskChange) and each.now is not None and f"task:{each.name}" not in board.entities:
+            yield Create(f"task:{each.name}", job_of(each.now, each.place, of.rules))
+
+
+def _unblock(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """What was blocked for want of a role, or of trust, goes on if somebody new may have it."""
+    gained = any(isinstance(each, AgentChange) and each.now is not None for each in of.changes)
+    for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)) if gained else ():
+        if each.state is task.State.BLOCKED and each.lacks.startswith((job.ROLE, job.LEVEL)):
+            yield Dispatch(f"task:{each.id}", job.DependencyBack(each.lacks))
+
+
+def _remove(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Take tasks out of the plan, and let agents and services go when they have finished what they have in hand."""
+    for each in of.changes:
+        match each:
+            case TaskChange(was, None) if was is not None:
+                if not task.settled(board.record(f"task:{was.id}")) or _is_blocked(board, was):
+                    yield Dispatch(f"task:{was.id}", job.Removed(REMOVED))
+            case AgentChange(was, None) if was is not None:
+                if board.entities[f"seat:{was.name}"].state is not seat.State.GONE:
+                    yield Tell(f"{worker.KIND}/{was.name}", "intent", intent.DrainWanted(REMOVED))
+            case ServiceChange(was, None) if was is not None:
+                if board.entities[f"{duty.REF}:{was.name}"].state is duty.State.ON:
+                    yield Tell(f"{service.KIND}/{was.name}", "intent", intent.DrainWanted(REMOVED))
+            case _:
+                pass
+
+
+def _is_blocked(board: Aggregate, was: TaskPlan) -> bool:
+    return board.entities[f"task:{was.id}"].state is task.State.BLOCKED
+
+
+_IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[Wish]], ...]] = (
+    _raise_caps,
+    _add_tasks,
+    _bring_agents,
+    _replan,
+    _unblock,
+    _remove,
+)
+"""What a change comes to, in the order in which it is done."""
+
+
+@rule(on=job.machine)
+def look_anew(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What was blocked or had failed for good goes on if its new terms let it.
+
+    Whatever still hinders it blocks it again; a part that is lost is no matter of its terms.
+    """
+    del board
+    if not isinstance(transition.event, job.Replanned) or transition.before is None:
+        return
+    record: Job = transition.after.record
+    if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
+        yield Dispatch(transition.entity, job.DependencyBack(record.lacks))
+    elif record.state is task.State.FAILED and job.comes_back(transition.before.record, record):
+        yield Dispatch(transition.entity, task.Retried())
+
+
+def has_the_terms_in_force(board: Aggregate) -> bool:
+    """A task has the terms of the last change that is in force of it; one that was removed is not given out."""
+    last = {
+        each.name: (each, of.rules)
+        for _, of in change.changes_of(board)
+        if of.state is change.State.IN_FORCE
+        for each in of.changes
+        if isinstance(each, TaskChange)
+    }
+    return all(_has_terms(board.record(f"task:{name}"), *found) for name, found in last.items())
+
+
+def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
+    if record.state in _OVER:
+        return True
+    if found.now is None:
+        return task.settled(record)
+    planned = _by_the_plan(record, found.now, record.ordinal, rules)
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned")
+    return all(getattr(planned, name) == getattr(record, name) for name in names)
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    always("a task has the terms of the plan in force, and what was removed is not given out", has_the_terms_in_force),
+)

@@ -1,0 +1,204 @@
+"""The command ``plan``, and how ``run`` meets a fleet file that was changed: the difference is shown, and confirmed.
+
+A change is one entry of the log (``core/fleet/change``). It is left there as everything that an operator says; a runner
+that is at work takes it and goes on by the new file, and where none is at work the next run does.
+"""
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from lifefold.core.fleet import board, change
+from lifefold.core.kernel import Aggregate, Created
+from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.posting import Said
+from lifefold.interpreters.fleet import Fleet, FleetFileError, load
+from lifefold.interpreters.run.plan_changes import Proposed, proposed
+from lifefold.interpreters.run.targets import unloadable
+from lifefold.interpreters.store import SqliteStore
+
+
+def plan(arguments: Namespace) -> int:
+    """Print how a fleet file differs from the plan in force in its log; with --accept, accept that."""
+    try:
+        fleet = load(Path(arguments.fleet), watch=True)
+    except FleetFileError as error:
+        raise BadInput(str(error)) from error
+    log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    if not log.exists():
+        print(f"there is no log {log} yet: nothing is in force, and lifefold run begins with the file as it is")
+        return 0
+    found = look(fleet, log)
+    if found is None:
+        print("nothing has changed: the fleet file means what is in force")
+        return 0
+    show(found)
+    must_be_possible(found, fleet, log)
+    if not arguments.accept:
+        print(f"to accept it:  {_command('plan', fleet, log)} --accept")
+        return 0
+    accept(fleet, log, found)
+    return 0
+
+
+def look(fleet: Fleet, log: Path) -> Proposed | None:
+    """Return how the fleet file differs from what is in force in its log; None if it does not. Raises ``BadInput``."""
+    with logs.peek(str(log)) as store:
+        owner = store.meta("fleet")
+        if owner != fleet.name:
+            fresh = f"lifefold run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
+            raise BadInput(f"{log}: is the log of the fleet {owner!r}, not of {fleet.name!r}; for a new log: {fresh}")
+        desk = logs.fold(store).aggregates.get(board.NAME)
+        return None if desk is None else _proposed(fleet, store, desk)
+
+
+def _proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | None:
+    try:
+        return proposed(fleet, store, desk)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+
+
+def show(found: Proposed) -> None:
+    """Print what differs, and from when on each of it holds."""
+    print(f"the fleet file was changed (change {found.number}):")
+    for line in found.lines:
+        print(f"  {line}{f'  ({when})' if (when := since(line)) else ''}")
+
+
+def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
+    """Raise ``BadInput`` with everything that is in the way of a change, each with a command that helps."""
+    if found.obstacles:
+        said = (f"  {each}\n    {_instead(each.instead, fleet, log)}" for each in found.obstacles)
+        refused = "this change cannot be in force as a whole, so nothing of it is:"
+        raise BadInput("\n".join((refused, *said)))
+
+
+def _instead(command: str, fleet: Fleet, log: Path) -> str:
+    """Return a command that helps, for this fleet file and this log."""
+    typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
+    names_file = "{fleet}" in command
+    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve() if names_file else False
+    return typed if "--db" in typed or usual else f"{typed} --db {shlex.quote(str(log))}"
+
+
+def _fresh(log: Path) -> Path:
+    """Return a log that is not there yet, beside this one."""
+    names = (log.with_name(f"{log.stem}-anew{'' if number == 1 else f'-{number}'}.db") for number in range(1, 10_000))
+    return next(each for each in names if not each.exists())
+
+
+def _command(word: str, fleet: Fleet, log: Path) -> str:
+    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve()
+    elsewhere = "" if usual else f" --db {shlex.quote(str(log))}"
+    return f"lifefold {word} {shlex.quote(str(fleet.source))}{elsewhere}"
+
+
+def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
+    """Leave a change in the log, and print what came of it. Raises ``BadInput`` if it is refused."""
+    wrong = anyio.run(unloadable, fleet)
+    if wrong:
+        raise BadInput("\n".join(wrong))
+    ref, name = change.ref_of(found.number), f"change {found.number}"
+
+    def judge(_aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
+        yield Said(name, board.NAME, ref, Created(found.change), "accepted, and in force")
+
+    posting.say(str(log), judge, "log")
+    with logs.peek(str(log)) as store:
+        taken = logs.fold(store).aggregates[board.NAME].entities.get(ref)
+    if taken is None or taken.state is not change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
+        reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
+        again = f"things have changed meanwhile; look again: {_command('plan', fleet, log)}"
+        raise BadInput(f"{name} is not in force: {again}{reasons}")
+
+
+def settle(fleet: Fleet, log: Path, *, accepted: bool) -> bool:
+    """Settle with the operator what a run does with a changed fleet file, before it begins.
+
+    Return whether a runner that is at work has taken the change, so that there is nothing to run. Raises ``BadInput``
+    with the difference and the command if the change is neither accepted nor confirmed on a terminal.
+    """
+    found = look(fleet, log) if log.exists() else None
+    if found is None:
+        return False
+    show(found)
+    must_be_possible(found, fleet, log)
+    command = f"{_command('run', fleet, log)} --accept"
+    if not accepted and not _is_confirmed():
+        raise BadInput(f"nothing has changed in the log; to run by the changed file: {command}")
+    accept(fleet, log, found)
+    with logs.peek(str(log)) as store:
+        is_at_work = store.is_written()
+    if is_at_work:
+        print("a runner is at work with this log, and goes on by the changed file")
+    return is_at_work
+
+
+def _is_confirmed() -> bool:
+    """Ask on a terminal whether the change is accepted; elsewhere it is not."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    try:
+        return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
+
+
+# From when on something holds
+
+
+def since(line: str) -> str:
+    """Return from when on what such a line says holds; empty for what holds at once."""
+    place, _, said = line.partition(": ")
+    kind, _, rest = place.partition(".")
+    key = rest.rpartition(".")[2] if "." in rest else ""
+    if kind == "interpreters":
+        return _NEXT_RUN
+    if kind == "agents" and not key:
+        return "it finishes what it has in hand, and leaves" if said == "was removed" else ""
+    if ".env." in place:
+        key = "env"
+    return _SINCE.get((kind, key if kind != "fleet" else rest), "")
+
+
+_NEXT_RUN: Final = "from the next run on"
+_SESSION: Final = "from its next session on"
+_SINCE: Final[Mapping[tuple[str, str], str]] = {
+    ("fleet", "lease"): _NEXT_RUN,
+    ("fleet", "verify_timeout"): "from the next verification on",
+    ("fleet", "approval_timeout"): "for work that is finished from now on",
+    ("fleet", "retry.backoff_base"): "from the next failure on",
+    ("fleet", "retry.backoff_cap"): "from the next failure on",
+    ("fleet", "retry.fatal_retries"): "from the next failure on",
+    ("tasks", "verify"): "from its next verification on",
+    ("tasks", "prompt"): "from its next claim on",
+    **dict.fromkeys(
+        [
+            ("agents", key)
+            for key in (
+                "command",
+                "target",
+                "env",
+                "output_limit",
+                "session_timeout",
+                "grace",
+                "max_consecutive_errors",
+                "max_total_errors",
+                "backoff_base",
+                "backoff_cap",
+                "jitter",
+                "reset_errors_on",
+                "directory",
+            )
+        ],
+        _SESSION,
+    ),
+}
+"""From when on a key of the fleet file holds that has changed, by its table and its name."""

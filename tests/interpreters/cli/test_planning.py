@@ -1,0 +1,247 @@
+"""A fleet file is changed while its fleet lives: shown, confirmed, in force as a whole; nothing is lost."""
+
+import os
+import pty
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from commands_run import LIFEFOLD
+from fleet_ground import HANG_S, Ground
+
+SECOND: Final = """
+[[agents]]
+name = "other"
+command = ["{python}", "{folder}/agent.py", "{{prompt_file}}"]
+env = {{ COUNTS = "{folder}/counts" }}
+session_timeout = "60s"
+"""
+
+NEW_TASK: Final = """
+[[tasks]]
+id = "plain-9"
+prompt = "Write plain-9.txt"
+verify = [["test", "-s", "plain-9.txt"]]
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def _change(ground: Ground, old: str, new: str) -> None:
+    """Change the fleet file in one place."""
+    text = ground.fleet.read_text()
+    assert text.count(old) == 1, (old, text)
+    ground.fleet.write_text(text.replace(old, new))
+
+
+def _wrong(ground: Ground, task: str) -> None:
+    """Let a task be verified by what cannot be."""
+    _change(ground, f'["test", "-s", "{task}.txt"]', '["test", "-s", "wrong"]')
+
+
+def _right(ground: Ground, task: str) -> None:
+    _change(ground, '["test", "-s", "wrong"]', f'["test", "-s", "{task}.txt"]')
+
+
+def _named(said: str) -> list[list[str]]:
+    """Return the commands that a refusal names, as a shell reads them, without the program's name."""
+    lines = [line[line.index("lifefold ") :] for line in said.splitlines() if "lifefold " in line]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("lifefold ") and "lifefold:" not in line]
+
+
+def test_a_wrong_command_is_corrected_while_the_fleet_runs_and_nothing_is_lost(ground: Ground) -> None:
+    """The session that is at the task goes on, and is verified by the new command: one session, one merge.
+
+    A new agent begins at once and does the new task; what has happened is in the log, and in the task's story.
+    """
+    ground.prepare("plain-1", gates=("plain-1",))
+    _wrong(ground, "plain-1")
+    with ground.running() as run:
+        with ground.at_gate("plain-1"):
+            _right(ground, "plain-1")
+            text = ground.fleet.read_text() + NEW_TASK
+            command = text.partition("command = ")[2].partition("\n")[0]
+            env = text.partition("env = ")[2].partition("\n")[0]
+            other = f'\n[[agents]]\nname = "other"\ncommand = {command}\nenv = {env}\nsession_timeout = "60s"\n'
+            ground.fleet.write_text(text + other)
+            shown = ground.call("plan", str(ground.fleet)).stdout
+            assert "agents.other: was added" in shown
+            assert "tasks.plain-9: was added" in shown
+            assert "(from its next verification on)" in shown
+            said = ground.call("plan", str(ground.fleet), "--accept").stdout
+            assert "change 1: accepted, and in force" in said
+            run.until("task plain-9", "CLOSED")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert (ground.sessions("plain-1"), ground.agents_of("plain-9")) == (1, ["other"])
+    assert len(ground.merges()) == 2
+    why = ground.call("why", "plain-1").stdout
+    assert "its verify changed in the fleet file" in why
+    assert "change 1" in ground.call("log").stdout
+    assert "its plan was changed: change 1 is in force since" in ground.call("status").stdout
+    assert "nothing has changed" in ground.call("plan", str(ground.fleet)).stdout
+
+
+def test_a_run_of_a_changed_file_is_refused_with_the_difference_and_the_command(ground: Ground) -> None:
+    """It exits 2 and changes nothing; the command that it names works, with a runner at work and without."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-1",))
+    with ground.running() as run, ground.at_gate("plain-1"):
+        _change(ground, 'prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
+        refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+        assert (
+            'is "…Write it to' in refused.stdout.replace("is …", 'is "…')
+            or "tasks.plain-2.prompt: was" in refused.stdout
+        )
+        (command,) = _named(refused.stderr)
+        assert "goes on by the changed file" in ground.call(*command, "--no-live").stdout
+        run.process.kill()
+    ground.kill_all()
+    _change(ground, 'prompt = "Write it to plain-2.txt"', 'prompt = "Write plain-2.txt"')
+    (command,) = _named(ground.call("run", str(ground.fleet), "--no-live", code=2).stderr)
+    assert "2 of 2 tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 2)])
+def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code: int) -> None:
+    """Nothing of it is in force without a yes."""
+    ground.prepare("plain-1")
+    with ground.running() as run:
+        run.until("task plain-1", "CLAIMED")
+        run.process.kill()
+    ground.kill_all()
+    _change(ground, 'prompt = "Write plain-1.txt"', 'prompt = "Write it to plain-1.txt"')
+    mine, its = pty.openpty()
+    command = [*LIFEFOLD, "run", str(ground.fleet), "--no-live"]
+    with subprocess.Popen(
+        command, cwd=ground.folder, stdin=its, stdout=its, stderr=its, start_new_session=True
+    ) as run_:
+        os.close(its)
+        os.write(mine, f"{answer}\n".encode())
+        seen = b""
+        while more := _more(mine):
+            seen += more
+        assert run_.wait(HANG_S) == code, seen
+    os.close(mine)
+    assert b"accept this change? [y/N]" in seen
+    changed = ground.call("plan", str(ground.fleet)).stdout
+    assert ("nothing has changed" in changed) is (code == 0)
+
+
+def _more(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # nobody has the other end
+        return b""
+
+
+def _left(ground: Ground, *gates: str) -> Ground:
+    """Leave a fleet whose first task is closed and whose second one is at work, with no runner."""
+    ground.prepare("plain-1", "plain-2", "plain-3", gates=("plain-2",))
+    with ground.running() as run, ground.at_gate("plain-2"):
+        run.until("task plain-2", "IN_PROGRESS")
+        run.process.kill()
+    ground.kill_all()
+    del gates
+    return ground
+
+
+def _remove(ground: Ground, task: str) -> None:
+    head, _, tail = ground.fleet.read_text().partition(f'\n[[tasks]]\nid = "{task}"')
+    ground.fleet.write_text(head + "\n[[tasks]]".join(("", *tail.split("\n[[tasks]]")[1:])))
+
+
+REFUSALS: Final = {
+    "a closed task": ('["test", "-s", "plain-1.txt"]', '["test", "-f", "plain-1.txt"]', "tasks.plain-1: verify"),
+    "files of a task at work": ('id = "plain-2"', 'id = "plain-2"\nfiles = ["a"]', "tasks.plain-2.files"),
+    "a foundation": ('name = "ground"\n', 'name = "ground"\napprove_plan = true\n', "fleet.approve_plan"),
+    "a budget": ('name = "ground"\n', 'name = "ground"\nbudget = { sessions = 9 }\n', "fleet.budget"),
+    "the repository": ('repository = "repo"', 'repository = "."', "fleet.repository"),
+    "what an agent began with": (
+        'grace = "300ms"',
+        'grace = "300ms"\nstall_timeout = "9m"',
+        "agents.agent.stall_timeout",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_every_refusal_names_a_command_that_works(ground: Ground, name: str) -> None:
+    """The refusal names what cannot change, applies nothing, and what it names is typed here as it is."""
+    _left(ground)
+    old, new, what = REFUSALS[name]
+    before = ground.json("tasks")
+    text = ground.fleet.read_text()
+    _change(ground, old, new)
+    if name == "the repository":
+        (ground.folder / ".gitignore").write_text("*\n")
+    refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
+    assert what in refused.stderr
+    assert ground.json("tasks") == before
+    (command,) = _named(refused.stderr)
+    if "--accept" in command:
+        ground.fleet.write_text(text)  # it says to put that back
+        command.remove("--accept")
+    if name == "a foundation":
+        with ground.running("--db", command[-1]) as run:
+            run.until("lifefold approve")
+        return
+    if name == "the repository":
+        return
+    assert "tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+def test_a_task_at_work_is_cancelled_before_it_is_removed(ground: Ground) -> None:
+    """As the refusal says; then the change is in force, and what is left is done."""
+    _left(ground)
+    _remove(ground, "plain-2")
+    refused = ground.call("run", str(ground.fleet), "--accept", "--no-live", code=2)
+    assert "tasks.plain-2: was removed, but it is IN_PROGRESS with agent; cancel it first" in refused.stderr
+    (command,) = _named(refused.stderr)
+    assert "cancelled" in ground.call(*command).stdout
+    assert "change 1: accepted" in (said := ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout)
+    assert "2 of 2 tasks closed" in said
+
+
+def test_a_fleet_that_is_over_does_a_changed_file_in_a_new_log(ground: Ground) -> None:
+    """The refusal names --again, and that does what is new."""
+    ground.prepare("plain-1").run()
+    ground.fleet.write_text(ground.fleet.read_text() + NEW_TASK)
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    (command,) = _named(refused.stderr)
+    assert command[-1] == "--again"
+    assert "1 of 1 tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+def test_a_fleet_of_another_name_has_a_log_of_its_own(ground: Ground) -> None:
+    """The log of the other one is refused by name, with a log that is free."""
+    ground.prepare("plain-1").run()
+    _change(ground, 'name = "ground"', 'name = "other"')
+    refused = ground.call("run", str(ground.fleet), "--db", str(ground.log), "--no-live", code=2)
+    assert "is the log of the fleet 'ground', not of 'other'" in refused.stderr
+    (command,) = _named(refused.stderr.replace("for a new log: ", "\n"))
+    assert "tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+def test_a_plan_without_a_log_has_nothing_in_force(ground: Ground) -> None:
+    """The command says so, and exits 0."""
+    ground.prepare("plain-1")
+    assert "there is no log" in ground.call("plan", str(ground.fleet)).stdout
+
+
+def test_only_the_environment_of_an_agent_changes_and_the_next_session_has_it(ground: Ground) -> None:
+    """What core does not know of is a change all the same, and is in force with the same entry."""
+    ground.prepare("crash-1", gates=("crash-1",))
+    with ground.running() as run:
+        with ground.at_gate("crash-1"):
+            _change(ground, "env = { COUNTS", 'env = { MARK = "new", COUNTS')
+            agent = ground.folder / "agent.py"
+            agent.write_text(agent.read_text() + 'pathlib.Path("mark").write_text(os.environ.get("MARK", "none"))\n')
+            shown = ground.call("run", str(ground.fleet), "--accept").stdout
+            assert "agents.agent.env.MARK: was added  (from its next session on)" in shown
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.git("show", "main:mark") == "new"
