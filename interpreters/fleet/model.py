@@ -135,8 +135,8 @@ class Fleet(msgspec.Struct, frozen=True):
 
     def named(self, name: str) -> Agent | Service:
         """Return the agent or service of a name. Raises ``KeyError`` if there is none."""
-        ours: dict[str, Agent | Service] = {each.name: each for each in (*self.agents, *self.services)}
-        return ours[name]
+        ours: tuple[Agent | Service, ...] = (*self.agents, *self.services)
+        return {each.name: each for each in ours}[name]
 
     @property
     def plan(self) -> Plan:
