@@ -148,6 +148,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         bounds=Bounds(within={"task-in-fleet": few_retries}),
         crashes=_ONE_INPUT,
     ),
+    "assignment": Question(fleet.assignment.Assignment(guarded=True)),
     "seat": Question(fleet.seat.Seat(trust=Trust()), bounds=Bounds(within={"seat": short_record})),
     "agent": Question(_AGENT),
     "pulse": Question(fleet.pulse.Pulse(limits=LADDER)),

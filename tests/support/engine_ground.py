@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 import kiln
 from kiln import Announce, Fire
 from lifefold.core.kernel import Entity, Envelope, Event, Reaction, Refusal
-from lifefold.interpreters.engine import Clock, Engine, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import Clock, Engine, Interpreter, Occasion, OnError, Ongoing
 from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Post, Shelf, SqliteStore
 
 T = TypeVar("T")
@@ -181,7 +181,9 @@ class Pottery:
         self.store: TappedStore
         self.engine: Engine
 
-    async def prepare(self, interpreter: Interpreter | None = None, clock: Clock | None = None) -> Engine:
+    async def prepare(
+        self, interpreter: Interpreter | None = None, clock: Clock | None = None, *, on_error: OnError | None = None
+    ) -> Engine:
         """Put an engine on the log, as a runner does that starts or starts again."""
         self.store = TappedStore(self.log.open())
         self.engine = Engine(
@@ -190,6 +192,7 @@ class Pottery:
             interpreter or self.hands.interpreter(),
             clock=clock or self.clock,
             observer=lambda name, outcome: self.seen.append((name, outcome)),
+            on_error=on_error or OnError(),
         )
         await self.engine.load()
         self.engine.resume()
@@ -197,10 +200,14 @@ class Pottery:
 
     @asynccontextmanager
     async def running(
-        self, *kilns: str, interpreter: Interpreter | None = None, clock: Clock | None = None
+        self,
+        *kilns: str,
+        interpreter: Interpreter | None = None,
+        clock: Clock | None = None,
+        on_error: OnError | None = None,
     ) -> AsyncGenerator[Engine]:
         """Run an engine beside the block, on a pottery that is opened if it is not open yet; leaving is a crash."""
-        engine = await self.prepare(interpreter, clock)
+        engine = await self.prepare(interpreter, clock, on_error=on_error)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(engine.run, never)
             if not engine.aggregates:

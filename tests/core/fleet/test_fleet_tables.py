@@ -117,6 +117,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Verifying  Rebriefed     -> Verifying
         Parking    Rebriefed     -> Parking
         Merging    Rebriefed     -> Merging
+        Disputed   Rebriefed     -> Disputed
         Idle       VerifyTimeoutChanged -> Idle
         Wanting    VerifyTimeoutChanged -> Wanting
         Preparing  VerifyTimeoutChanged -> Preparing
@@ -126,6 +127,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Verifying  VerifyTimeoutChanged -> Verifying
         Parking    VerifyTimeoutChanged -> Parking
         Merging    VerifyTimeoutChanged -> Merging
+        Disputed   VerifyTimeoutChanged -> Disputed
         """,
     ),
     "plan": (

@@ -6,7 +6,7 @@ import pytest
 from engine_ground import START_MS, Pottery, VirtualClock, reason
 from kiln import RESTING_MS, Announce, Called, Doused, Fire, Fired, Heat, Kiln, Lit, Smashed, Stoked, opened, system
 from lifefold.core.kernel import Envelope, Event, Opened, Reaction, Refusal
-from lifefold.interpreters.engine import Engine, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import STOP, Engine, Interpreter, Occasion, Ongoing
 from lifefold.interpreters.store import Batch, Fenced, StoreError
 
 pytestmark = pytest.mark.anyio
@@ -134,7 +134,7 @@ async def test_an_engine_that_another_has_replaced_does_nothing_more(pottery: Po
     assert pottery.hands.happened == []
 
 
-async def test_a_handler_that_raises_stops_the_engine_and_loses_nothing(pottery: Pottery) -> None:
+async def test_a_handler_that_raises_stops_an_engine_that_is_to_stop_and_loses_nothing(pottery: Pottery) -> None:
     """Its error comes out of ``run``; everything acknowledged is in the log, and its effect is performed next time."""
 
     async def stumble(effect: Announce, _occasion: Occasion) -> None:
@@ -142,7 +142,7 @@ async def test_a_handler_that_raises_stops_the_engine_and_loses_nothing(pottery:
 
     tripping = Interpreter({Announce: stumble}).over(pottery.hands.interpreter())
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="lit 1"), flatten_subgroups=True):
-        async with pottery.running(interpreter=tripping) as engine:
+        async with pottery.running(interpreter=tripping, on_error=STOP) as engine:
             outcome = await engine.send("kiln/a", Envelope("kiln", Lit(), START_MS))
             assert isinstance(outcome, Reaction)
             await pottery.quiet()
@@ -151,7 +151,7 @@ async def test_a_handler_that_raises_stops_the_engine_and_loses_nothing(pottery:
         assert pottery.hands.announced == [("lit 1", ("kiln/a", 2, 0))]
 
 
-async def test_an_activity_that_raises_stops_the_engine_and_loses_nothing(pottery: Pottery) -> None:
+async def test_an_activity_that_raises_stops_an_engine_that_is_to_stop_and_loses_nothing(pottery: Pottery) -> None:
     """What it had reported is in the log, and it is begun again, resumed, by the next engine."""
 
     async def explode(_activity: Fire, ongoing: Ongoing) -> None:
@@ -160,7 +160,7 @@ async def test_an_activity_that_raises_stops_the_engine_and_loses_nothing(potter
 
     exploding = Interpreter(activities={Fire: explode}).over(pottery.hands.interpreter())
     with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="boom"), flatten_subgroups=True):
-        async with pottery.running(interpreter=exploding):
+        async with pottery.running(interpreter=exploding, on_error=STOP):
             await pottery.say(Lit())
     async with pottery.running():
         assert pottery.entity.record.stoked == 1
