@@ -53,10 +53,10 @@ async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says
     """Also for a runner that was started anew afterwards; the folder that the agent named is not touched."""
     await at_work(scene, done="d")
     configured(scene, "core.worktree", str(elsewhere))
-    assert await scene.again().merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     await scene.again().check_out("a", "T2", 1)
     write(scene.place(), more="m")
-    assert await scene.again().merge("a", "T2", 1, "do")
+    assert await scene.merge("a", "T2", 1, "do")
     assert untouched(elsewhere)
     assert {"done", "more"} <= names(scene.repository)
 
@@ -76,7 +76,7 @@ async def test_work_is_merged_whatever_an_agent_configures(scene: Scene, key: st
     """The branch has the work, and the user's tree follows."""
     await at_work(scene, done="d")
     configured(scene, key, value)
-    commit_made = await scene.again().merge("a", "T1", 1, "do")
+    commit_made = await scene.merge("a", "T1", 1, "do")
     git(scene.place(), "config", "--unset", key)
     assert commit_made == scene.git("rev-parse", "main")
     assert (scene.repository / "done").read_text() == "d"
@@ -88,7 +88,7 @@ async def test_a_worktree_that_says_of_itself_where_it_is_is_not_believed(scene:
     await at_work(scene, done="d")
     configured(scene, "extensions.worktreeConfig", "true")
     git(scene.place(), "config", "--worktree", "core.worktree", str(elsewhere))
-    assert await scene.again().merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert untouched(elsewhere)
     assert (scene.repository / "done").exists()
 
@@ -107,7 +107,7 @@ async def test_no_program_is_run_that_an_agent_names_in_the_configuration(scene:
     for hook in ("post-checkout", "post-index-change", "pre-merge-commit", "post-merge", "reference-transaction"):
         (scene.repository / ".git" / "hooks").mkdir(exist_ok=True)
         shutil.copy(trap, scene.repository / ".git" / "hooks" / hook)
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do", place=scene.workplace)
     await scene.workplace.check_out("a", "T2", 1)
     await scene.workplace.clear()
     assert not (tmp_path / "sprung").exists()
@@ -163,7 +163,7 @@ async def test_a_rule_that_an_agent_writes_hides_no_work(scene: Scene, tmp_path:
     (scene.place() / "deep").mkdir()
     write(scene.place() / "deep", two="2")
     assert await scene.workplace.differs("a", "T1", 1)
-    assert await scene.again().merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do")
     assert scene.git("show", "main:one", "main:deep/two") == "12"
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), left="behind")
@@ -180,7 +180,7 @@ async def test_more_files_than_one_command_takes_are_work_too(scene: Scene) -> N
     (scene.place() / "many").mkdir()
     for number in range(450):
         (scene.place() / "many" / f"-{number} *\n").touch()
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do", place=scene.workplace)
     listed = scene.git("ls-tree", "-z", "--name-only", "main:many")
     assert listed.count("\0") == 450
 
@@ -195,7 +195,7 @@ async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene,
     write(place, **{"x.log": "l", "x.swp": "s"})
     (place / "cache").mkdir()
     write(place / "cache", big="b")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do", place=scene.workplace)
     assert names(scene.repository) == {".git", ".gitignore", "shared", "other", "done"}
     (scene.repository / ".git" / "info" / "exclude").write_text("*.tmp\n")
     await scene.workplace.take_over("two", tmp_path / "log")
@@ -203,7 +203,7 @@ async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene,
     write(place, **{"x.tmp": "t"})
     assert not await scene.workplace.differs("a", "T2", 1)
     write(place, **{"y.log": "l"})
-    assert await scene.workplace.merge("a", "T2", 1, "do")
+    assert await scene.merge("a", "T2", 1, "do", place=scene.workplace)
     assert names(scene.repository) == {".git", ".gitignore", "shared", "other", "done", "y.log"}
 
 
@@ -221,10 +221,10 @@ async def test_a_users_file_that_is_ignored_is_not_overwritten_by_a_merge(scene:
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
     (scene.repository / ".git" / "info" / "exclude").write_text("notes\n")
     with pytest.raises(WorkplaceError, match="notes"):
-        await scene.workplace.merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do", place=scene.workplace)
     assert (scene.repository / "notes").read_text() == "the user's"
     (scene.repository / "notes").unlink()
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do", place=scene.workplace)
 
 
 # -- places that an agent has replaced
@@ -304,12 +304,12 @@ async def test_a_place_that_an_agent_has_replaced_is_made_anew(
     place = await at_work(scene, done="d")
     displace(place, elsewhere)
     with pytest.raises(WorkplaceError, match="taken away"):
-        await scene.again().merge("a", "T1", 1, "do")
+        await scene.merge("a", "T1", 1, "do")
     await scene.again().prepare("a")
     await scene.again().check_out("a", "T1", 2)
     assert names(scene.place()) == {".git", ".gitignore", "shared", "other"}
     write(scene.place(), done="again")
-    assert await scene.again().merge("a", "T1", 2, "do")
+    assert await scene.merge("a", "T1", 2, "do")
     assert (scene.repository / "done").read_text() == "again"
     assert untouched(elsewhere, *(names(elsewhere) & {".git"}))
     await scene.again().clear()
@@ -324,8 +324,8 @@ async def test_the_worktree_of_another_agent_is_not_taken_for_ones_own(scene: Sc
     shutil.copy(scene.place("b") / ".git", scene.place("a") / ".git")
     await scene.again().check_out("a", "T1", 2)
     write(scene.place(), done="d")
-    assert await scene.workplace.merge("a", "T1", 2, "do")
-    assert await scene.workplace.merge("b", "T2", 1, "do")
+    assert await scene.merge("a", "T1", 2, "do", place=scene.workplace)
+    assert await scene.merge("b", "T2", 1, "do", place=scene.workplace)
     assert {"done", "kept"} <= names(scene.repository)
 
 
@@ -387,7 +387,7 @@ async def test_a_user_who_works_in_a_worktree_is_followed_there(scene: Scene, tm
     scene.git("checkout", "--quiet", "--detach")
     scene.git("worktree", "add", "--quiet", str(tmp_path / "mine"), "main")
     await at_work(scene, done="d")
-    assert await scene.workplace.merge("a", "T1", 1, "do")
+    assert await scene.merge("a", "T1", 1, "do", place=scene.workplace)
     assert (tmp_path / "mine" / "done").read_text() == "d"
     assert git(tmp_path / "mine", "status", "--porcelain") == ""
     assert commit(tmp_path / "mine", next="n") == scene.git("rev-parse", "main")
