@@ -15,6 +15,7 @@ from typing import Final
 from lifefold.interpreters.body.claim import CLAIM
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.git import Git, shown
+from lifefold.interpreters.body.private import make_private
 from lifefold.interpreters.body.repair import difference, indexed
 from lifefold.interpreters.body.shim import durable
 
@@ -56,7 +57,7 @@ class BranchGuard:
     def leave(self, *commits: str) -> None:
         """Remember, durably, where lifefold leaves the branch: at one of these."""
         if self.left != commits:
-            self._root.mkdir(parents=True, exist_ok=True)
+            make_private(self._root)
             durable.write_durably(str(self._root), NAME, "".join(f"{commit}\n" for commit in commits))
             self._left = commits
 

@@ -40,13 +40,14 @@ def actor() -> str:
 def must_be_permitted(arguments: Namespace) -> None:
     """Raise ``BadInput`` inside a session for a command that acts on a fleet, and is none of a session's."""
     module, _, function = arguments.command.partition(":")
-    is_of_operators = module in {"telling", "deciding", "trusting"} or arguments.command in {
-        "adding:add",
-        "adding:finish",
-    }
-    if is_of_operators or (module == "budgeting" and any(vars(arguments)[each] for each in _RAISES)):
+    raises = module == "budgeting" and any(vars(arguments)[each] for each in _RAISES)
+    accepts = module == "planning" and arguments.accept
+    if raises or accepts or module in _OF_OPERATORS or arguments.command in {"adding:add", "adding:finish"}:
         must_be_outside("task add" if function == "add" else function)
 
+
+_OF_OPERATORS: Final = frozenset({"branching", "deciding", "telling", "trusting"})
+"""The modules all of whose commands act on a fleet."""
 
 _RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")
 """With any of these, ``budget`` changes something."""

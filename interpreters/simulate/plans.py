@@ -36,6 +36,7 @@ def plan(agents: int, tasks: int) -> fleet.Plan:
             )
             for number in range(1, tasks + 1)
         ),
+        approval_ms=60 * MINUTE_MS,
     )
 
 
@@ -59,7 +60,6 @@ def governed_plan(agents: int, tasks: int) -> fleet.Plan:
             for place, (each, needed, asks) in enumerate(zip(of.tasks, [(), *before], asked, strict=False))
         ),
         approve_plan=True,
-        approval_ms=60 * MINUTE_MS,
         watch=True,
     )
 

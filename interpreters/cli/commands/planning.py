@@ -30,7 +30,7 @@ def plan(arguments: Namespace) -> int:
         fleet = load(Path(arguments.fleet), watch=True)
     except FleetFileError as error:
         raise BadInput(str(error)) from error
-    log = Path(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
     if not log.exists():
         print(f"there is no log {log} yet: nothing is in force, and lifefold run begins with the file as it is")
         return 0

@@ -673,7 +673,7 @@ async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene:
     """The user's commit, made between our merge and its publication, stays in the history."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--absolute-git-dir", lambda: commit(scene.repository, users="u"))
+    faults.before("commit-tree", lambda: commit(scene.repository, users="u"))
     merged = await scene.merge("a", "T1", 1, "do")
     assert scene.git("log", "-1", "--format=%s", f"{merged}^1") == "by the user"
     assert {"done", "users"} <= names(scene.repository)
@@ -697,14 +697,14 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
 
     def interfere() -> None:
         commit(scene.repository)
-        faults.before("--absolute-git-dir", interfere)
+        faults.before("commit-tree", interfere)
 
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
-    faults.before("--absolute-git-dir", interfere)
+    faults.before("commit-tree", interfere)
     with pytest.raises(InTheWayError, match="main could not be advanced"):
         await scene.merge("a", "T1", 1, "do")
-    faults.before("--absolute-git-dir", lambda: None)
+    faults.before("commit-tree", lambda: None)
     assert await scene.merge("a", "T1", 1, "do")
 
 

@@ -209,4 +209,4 @@ def test_verifying_tells_programs_all_of_it(capsys: pytest.CaptureFixture[str]) 
     assert told["holds"] is False
     assert told["searched"] is True
     assert told["changed"] == ["doors has changed", "it begins otherwise, has other properties, or has other bounds"]
-    assert "other properties are asked: 7 in all, and were: 7" in told["differences"]
+    assert "other properties are asked: 9 in all, and were: 9" in told["differences"]

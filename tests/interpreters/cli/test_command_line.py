@@ -122,7 +122,10 @@ def test_the_log_of_another_fleet_is_refused(ground: Ground) -> None:
     refused = ground.call("run", str(ground.fleet), "--db", str(ground.log), code=2)
     assert "'ground', not of 'other'" in refused.stderr
     ground.fleet.write_text(text.replace("300ms", "400ms"))
-    assert "grace" in ground.call("run", str(ground.fleet), code=2).stderr
+    refused = ground.call("run", str(ground.fleet), code=2)
+    assert "grace" in refused.stdout
+    assert "the fleet is over" in refused.stderr
+    assert "--again" in refused.stderr
 
 
 def test_commands_without_a_log_say_where_they_looked(ground: Ground) -> None:
@@ -148,7 +151,7 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
     ground.run()
     status = ground.json("status")
     assert list(status) == [
-        "fleet", "log", "runner", "is_over", "agents", "tasks", "waiting", "unmerged", "doubts", "in_the_way",
+        "fleet", "log", "runner", "is_over", "change", "agents", "tasks", "waiting", "unmerged", "doubts", "in_the_way",
         "cost_usd", "input_tokens", "output_tokens",
     ]  # fmt: skip
     assert (status["waiting"], status["cost_usd"], status["is_over"]) == ([], None, True)

@@ -86,7 +86,11 @@ def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> Non
 def log_of_finished_work(log: Path) -> FleetLog:
     """Write a log in which T1 is finished and waits for a person, and T2 is open."""
     asking = TaskPlan("T1", "do it", asks=True, max_retries=1)
-    return FleetLog(log, asking, T2).claimed("T1").happens("board", "task:T1", task.Completed(1), job.Parked(1))
+    return (
+        FleetLog(log, asking, T2, approval_ms=3_600_000)
+        .claimed("T1")
+        .happens("board", "task:T1", task.Completed(1), job.Parked(1))
+    )
 
 
 def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, tell: Told) -> None:

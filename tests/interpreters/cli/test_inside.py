@@ -19,7 +19,7 @@ OPERATORS = (
     "pause", "resume", "stop", "stop --kill", "send ann hello", "trust ann --promote --reason good",
     "budget --add-usd 5", "finish",
     "budget --task T1 --add-sessions 1", "task add --id T2 --prompt x",
-    "abort T1 --scope session", "abort --scope sibling",
+    "abort T1 --scope session", "abort --scope sibling", "branch --accept", "plan fleet.toml --accept",
 )  # fmt: skip
 """All commands that act, but those of a session."""
 

@@ -233,15 +233,16 @@ def test_a_plan_without_a_log_has_nothing_in_force(ground: Ground) -> None:
     assert "there is no log" in ground.call("plan", str(ground.fleet)).stdout
 
 
-def test_only_the_environment_of_an_agent_changes_and_the_next_session_has_it(ground: Ground) -> None:
+def test_only_the_command_of_an_agent_changes_and_the_next_session_has_it(ground: Ground) -> None:
     """What core does not know of is a change all the same, and is in force with the same entry."""
     ground.prepare("crash-1", gates=("crash-1",))
     with ground.running() as run:
         with ground.at_gate("crash-1"):
-            _change(ground, "env = { COUNTS", 'env = { MARK = "new", COUNTS')
+            _change(ground, '"{prompt_file}"', '"{prompt_file}", "new"')
             agent = ground.folder / "agent.py"
-            agent.write_text(agent.read_text() + 'pathlib.Path("mark").write_text(os.environ.get("MARK", "none"))\n')
+            agent.write_text(agent.read_text() + 'pathlib.Path("mark").write_text(sys.argv[-1])\n')
             shown = ground.call("run", str(ground.fleet), "--accept").stdout
-            assert "agents.agent.env.MARK: was added  (from its next session on)" in shown
+            assert "agents.agent.command" in shown
+            assert "(from its next session on)" in shown
         assert "1 of 1 tasks closed" in run.rest()
     assert ground.git("show", "main:mark") == "new"

@@ -22,6 +22,8 @@ NOT_SEEN = {
     "decide_late": "in a simulation nobody adds a task, so none comes to a plan that is decided",
     "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
     "give_back": "the same",
+    "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
+    "look_anew": "the same",
 }
 """Rules without which the fleet keeps what it promises."""
 

@@ -11,7 +11,7 @@ LISTED = (
     " process-promptise-1.5 process-by-hand process-by-hand-1.5 runtime runtime-sw4rm-agentpy runtime-graceful"
     " runtime-supervised runtime-watched status status-draining lease task task-bernstein-1.9"
     " task-governed task-approval agent agent-supervised turn turn-completing-fails task-in-fleet seat intent"
-    " mailbox pulse plan doors purse meter permit room supervision invocation inbox trigger duty assignment"
+    " mailbox pulse plan doors purse meter permit room supervision invocation inbox trigger duty change assignment"
 ).split()
 
 
