@@ -192,6 +192,7 @@ TRUSTED: Final[Mapping[str, Small]] = {
             (_agent("a0"), AgentPlan("a1", _agents(1)[0].limits, trust=AccessLevel.PROBATIONARY)),
             (_task(0),),
             gates=GatePlan(merge=AccessLevel.PROBATIONARY),
+            approval_ms=3_600_000,
         ),
         {"seat": (seat.Demoted,)},
         commands=1,

@@ -41,7 +41,7 @@ class Small(NamedTuple):
 
 
 def _plan(agents: int, errors: int, *tasks: TaskPlan) -> Plan:
-    return Plan("small", _agents(agents, errors), tasks)
+    return Plan("small", _agents(agents, errors), tasks, approval_ms=3_600_000)
 
 
 def _agents(number: int, errors: int, roles: tuple[tuple[str, ...], ...] = ((), ())) -> tuple[AgentPlan, ...]:
