@@ -5,7 +5,7 @@ that was not changed has no difference. The reverse of a difference is the diffe
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -107,6 +107,8 @@ def changed(plan: Plan, changes: Sequence[Change]) -> Plan:
                 _put(services, each.name, each.now)
             case FleetChange():
                 rules = each.now
+            case unknown:
+                assert_never(unknown)
     return msgspec.structs.replace(
         rules,
         watch=plan.watch,

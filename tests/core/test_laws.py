@@ -15,7 +15,7 @@ from returns.result import Failure, Success
 from agreement import fold_with_ledger, fold_with_react
 from alone import NAME, alone, birth, next_inputs
 from lifefold.core import process, runtime, session, session_profiles
-from lifefold.core.fleet import inbox, job, pulse, seat
+from lifefold.core.fleet import assignment, inbox, job, pulse, seat
 from lifefold.core.kernel import Aggregate, Codec, Event, IllegalTransition, Machine, Record, Row, Step, encode
 from lifefold.core.policy import access
 from lifefold.interpreters.engine import Decision, Ledger
@@ -34,6 +34,7 @@ NEAR: dict[str, Record] = {
     "task-in-fleet": job.Job(
         max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED, fate=job.Fate()
     ),
+    "assignment": assignment.Assignment(guarded=True),
     "seat": seat.Seat(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
     "pulse": pulse.Pulse(limits=pulse.Limits(nudge_ms=90_000)),

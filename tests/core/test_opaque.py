@@ -29,7 +29,9 @@ def kinds() -> Iterator[type[msgspec.Struct]]:
 OPAQUE = sorted({(kind, name) for kind in kinds() for name in getattr(kind, "opaque", ())}, key=str)
 
 
-@pytest.mark.parametrize(("kind", "name"), OPAQUE, ids=lambda each: getattr(each, "__qualname__", each))
+@pytest.mark.parametrize(
+    ("kind", "name"), OPAQUE, ids=[f"{kind.__module__}.{kind.__qualname__}.{name}" for kind, name in OPAQUE]
+)
 def test_what_is_opaque_is_a_text_or_a_number_of_its_own(kind: type[msgspec.Struct], name: str) -> None:
     """Only these have a form without contents."""
     types = {field.name: field.type for field in msgspec.structs.fields(kind)}

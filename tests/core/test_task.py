@@ -311,6 +311,8 @@ def test_a_brief_says_what_a_worker_needs_to_know() -> None:
         "share",
         "orphaned",
         "timeout_ms",
+        "token",
+        "collected",
     )
     assert Brief.__struct_fields__ == known
     assert isinstance(machine.initial, Record)

@@ -205,10 +205,7 @@ def _on_its_way(scene: Scene) -> str:
         case assignment.State.MERGING:
             return "it is being merged"
         case assignment.State.DISPUTED:
-            return (
-                "an agent has moved the fleet's branch; it is merged when you have set the branch back,"
-                " or by lifefold branch --accept"
-            )
+            return "it is not merged, because an agent has moved the fleet's branch: it is held"
         case assignment.State.PARKING:
             return "it is being kept for a person to see"
         case _:

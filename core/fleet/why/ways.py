@@ -10,7 +10,7 @@ import msgspec
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Resource
-from lifefold.core.fleet import board, intent, job, purse, seat, supervision
+from lifefold.core.fleet import assignment, board, intent, job, purse, seat, supervision
 from lifefold.core.fleet.why.chain import chain, roots
 from lifefold.core.fleet.why.now import empty_purse, refill_ms
 from lifefold.core.fleet.why.phrases import MOST_NAMED, duration, enumerated, in_brackets
@@ -141,7 +141,14 @@ def _done(scene: Scene) -> str:
     if not scene.job.owner:
         what = "merge" if scene.job.stage is Stage.MERGE else "verify"
         return _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free, to {what} it"
+    if _is_disputed(scene):
+        return f"{scene.name} is merged when the fleet's branch is set back, or a person accepts it as it is"
     return f"{scene.name} goes on by itself when {scene.job.owner} has brought it home"
+
+
+def _is_disputed(scene: Scene) -> bool:
+    """Tell whether the owner waits to merge, because an agent has moved the branch."""
+    return bool(scene.job.owner) and scene.assignment(scene.job.owner).state is assignment.State.DISPUTED
 
 
 def _over(scene: Scene) -> str:
@@ -209,6 +216,12 @@ def _decide_work(scene: Scene) -> Iterator[Way]:
     yield Way("reject", scene.name, "it has failed, and is tried again while it has retries")
 
 
+def _accept_branch(scene: Scene) -> Iterator[Way]:
+    if _is_disputed(scene):
+        yield Way("branch", "--accept", "the fleet's branch is accepted as it is, and the work is merged into it")
+    yield from _let_go_on(scene)
+
+
 def _let_go_on(scene: Scene) -> Iterator[Way]:
     for name in _left(scene) if not scene.job.owner else ():
         if scene.intent(name).state is intent.State.PAUSE:
@@ -265,7 +278,7 @@ def _unblock(scene: Scene) -> Iterator[Way]:
 _WAYS: Final[Mapping[str, Callable[[Scene], Iterator[Way]]]] = {
     State.PLANNED: _decide_plan,
     State.OPEN: _let_go_on,
-    State.DONE: _let_go_on,
+    State.DONE: _accept_branch,
     State.CLAIMED: _talk,
     State.IN_PROGRESS: _talk,
     State.FAILED: _grant,

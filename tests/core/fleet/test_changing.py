@@ -489,6 +489,7 @@ def test_of_two_operators_who_change_the_same_plan_one_is_told_so() -> None:
     assert (found.what, found.instead) == ("the plan", "lifefold plan {fleet}")
     of.give(change.ref_of(2), Created(late))
     assert of.state(change.ref_of(2)) == "Refused"
+    assert change.removed(of.aggregate) == frozenset(), "a refused change takes no task out"
     assert isinstance(of.refuse(change.ref_of(1), Created(late)).reason, str), "a change is taken once"
 
 

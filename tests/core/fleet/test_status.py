@@ -5,16 +5,20 @@ import pytest
 from aggregate_hand import Hand
 from fleet_driver import Driver
 from lifefold.core import approval, session, task
+from lifefold.core.budget.account import Account
+from lifefold.core.budget.amounts import Resource
 from lifefold.core.fleet import (
     AgentPlan,
     Plan,
     TaskPlan,
+    budgets,
     doors,
     intent,
     job,
     mailbox,
     opening,
     proposal,
+    purse,
     seat,
     status,
 )
@@ -270,3 +274,15 @@ def test_nobody_is_waited_for_where_nobody_is_left() -> None:
     board.give("seat:ann", seat.WorkerGone())
     assert waits(board) == []
     assert status.waiting({}) == ()
+
+
+def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:
+    """Until it has gone home; tasks of others go on, and are not named."""
+    own = budgets.of_agent("ann")
+    line = purse.Line(Resource.SESSIONS, 1, Account(cap=1, spent=1))
+    spent = purse.Purse(purse.State.SPENT, lines=(line,))
+    seats: dict[str, Record] = {"seat:ann": seat.Seat(), "seat:bob": seat.Seat()}
+    board = Hand("board", {"task:T1": job.Job(state=task.State.OPEN, id="T1"), own: spent, **seats})
+    assert waits(board) == [("budget", ("ann",), "budget --agent ann --add-sessions 1")]
+    board.give("seat:ann", seat.WorkerGone())
+    assert waits(board) == []

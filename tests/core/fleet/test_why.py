@@ -235,6 +235,13 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         ),
         "T1 is DONE: it is being merged by ann, for 3 min.",
     ),
+    "disputed": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
+        ),
+        "T1 is DONE: it is not merged, because an agent has moved the fleet's branch: it is held by ann, for 3 min.",
+    ),
     "parked": (
         scene(
             make(State.DONE, **OWNED),
@@ -502,6 +509,14 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
             " or when a person lets more be spent."
         ),
         [("resume", "ann"), ("budget", "--agent bob --add-sessions ..."), ("cancel", "T1")],
+    ),
+    "done, on a branch that an agent has moved": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
+        ),
+        "T1 is merged when the fleet's branch is set back, or a person accepts it as it is.",
+        [("branch", "--accept")],
     ),
     "done, and all paused": (
         scene(make(State.DONE, stage=Stage.MERGE), seats={"ann": seat.Seat()}, workers=(worker("ann", intent=PAUSED),)),
