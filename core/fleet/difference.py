@@ -107,7 +107,7 @@ def changed(plan: Plan, changes: Sequence[Change]) -> Plan:
                 _put(services, each.name, each.now)
             case FleetChange():
                 rules = each.now
-            case unknown:
+            case _ as unknown:
                 assert_never(unknown)
     return msgspec.structs.replace(
         rules,

@@ -140,7 +140,7 @@ class _Stream(Protocol):
     @property
     def kept(self) -> bytes | bytearray: ...
 
-    async def read(self, too_much: Callable[[], object]) -> None: ...
+    async def read(self, too_much: Callable[[], object], /) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -213,7 +213,8 @@ def _start(
     process = popen(given, subprocess.PIPE, subprocess.PIPE)
     assert process.stdout is not None  # noqa: S101 - as started
     assert process.stderr is not None  # noqa: S101 - as started
-    return process, [_Tail(process.stdout, keep_bytes), _Tail(process.stderr, keep_bytes)]
+    tails: list[_Stream] = [_Tail(process.stdout, keep_bytes), _Tail(process.stderr, keep_bytes)]
+    return process, tails
 
 
 def _temporary(files: ExitStack) -> IO[bytes]:

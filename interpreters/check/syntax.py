@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 
 DIGITS: Final = 32
 """How many hexadecimal digits of a digest are kept."""
@@ -34,7 +34,7 @@ def _written(part: Any) -> Iterator[str]:
             yield ")"
         case list():
             yield "["
-            for each in part:
+            for each in cast("list[object]", part):
                 if not _is_prose(each):
                     yield from _written(each)
                     yield ","

@@ -6,7 +6,7 @@ that fails is no failure of a handler: it ends the engine, whatever was declared
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -64,14 +64,14 @@ SKIP: Final = OnError(then=Then.SKIP)
 def is_failure(error: Exception) -> bool:
     """Tell whether an error is a handler's: not one of the store's, alone or among others."""
     if isinstance(error, ExceptionGroup):
-        return error.split(StoreError)[0] is None
+        return cast("ExceptionGroup[Exception]", error).split(StoreError)[0] is None
     return not isinstance(error, StoreError)
 
 
 def said(error: Exception) -> str:
     """Return an error in a line, with those in a group."""
     if isinstance(error, ExceptionGroup):
-        return "; ".join(said(each) for each in error.exceptions)
+        return "; ".join(said(each) for each in cast("ExceptionGroup[Exception]", error).exceptions)
     return f"{type(error).__name__}: {error}".removesuffix(": ").replace("\n", " ")[:_CHARACTERS]
 
 

@@ -1,5 +1,6 @@
 """A changed plan comes into force as a whole, or is refused as a whole, and nothing that is under way is lost by it."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -41,7 +42,8 @@ ANN, BOB = AgentPlan("ann"), AgentPlan("bob")
 
 def t(name: str, *needs: str, **fields: Any) -> TaskPlan:
     """Return a task of a plan."""
-    return TaskPlan(name, f"do {name}", depends_on=needs, **{"max_retries": 0, **fields})
+    given: dict[str, Any] = {"max_retries": 0, **fields}
+    return TaskPlan(name, f"do {name}", depends_on=needs, **given)
 
 
 def plan(*tasks: TaskPlan, agents: tuple[AgentPlan, ...] = (ANN,), **fields: Any) -> Plan:
@@ -329,7 +331,7 @@ FRESH = "lifefold run {fleet} --db {fresh}"
 ACCEPT = "lifefold run {fleet} --accept"
 SESSIONS = Budget(Caps(sessions=3))
 
-REFUSED: Final[dict[str, tuple[Plan, Any, Plan, list[tuple[str, str]]]]] = {
+REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[str, str]]]]] = {
     "a closed task": (
         plan(t("T1"), t("T2")),
         lambda of: close(ask(of), "T1"),

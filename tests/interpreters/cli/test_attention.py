@@ -19,7 +19,8 @@ def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
 def an_agent(name: str, **fields: Any) -> AgentStatus:
     counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "letters", "processes"), 0)
     texts = {"name": name, "intent": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
-    return AgentStatus(**{**texts, "since_ms": 0, "timer": None, **counts, **fields})
+    given: dict[str, Any] = {**texts, "since_ms": 0, "timer": None, **counts, **fields}
+    return AgentStatus(**given)
 
 
 ORDER = [

@@ -1,6 +1,6 @@
 """Handlers and rules that raise do not end the engine: they are tried again, reported, skipped, or quarantined."""
 
-from typing import Never
+from typing import Any, Never
 
 import anyio
 import pytest
@@ -191,10 +191,16 @@ def test_a_policy_is_declared_where_a_handler_is() -> None:
     plain = Interpreter({Announce: other})
     assert bell.on_error == bell.over(plain).on_error == bell.only({Announce}).on_error == {Announce: SKIP}
     assert plain.over(bell).on_error == bell.only(()).on_error == {}
-    for wrong in ({"then": Then.REPORT}, {"report": lambda *_: Lit()}, {"retries": -1}):
+    unusable: tuple[dict[str, Any], ...] = ({"then": Then.REPORT}, {"report": _is_lit}, {"retries": -1})
+    for wrong in unusable:
         with pytest.raises(ValueError, match=r"^OnError: "):
             OnError(**wrong)
     assert [OnError().pause_ms(attempt) for attempt in (1, 2, 3, 7, 1_000)] == [1_000, 2_000, 4_000, 60_000, 60_000]
+
+
+def _is_lit(_effect: Any, _error: Exception) -> Lit:
+    """Report an error as something else."""
+    return Lit()
 
 
 class Door(State):

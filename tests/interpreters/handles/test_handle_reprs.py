@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from lifefold.interpreters.handles import cooperative, governance, process, status
+from lifefold.interpreters.handles.cooperative.agent import record_of
 
 
 def handles(folder: Path) -> dict[str, Any]:
@@ -102,4 +103,4 @@ def test_a_subclass_may_keep_a_record_of_its_own() -> None:
     agent.start()
     assert agent.state_name == "RUNNABLE"
     assert getattr(agent, OWN) == ["what it has done"]
-    assert cooperative.agent.record_of(agent).state == "RUNNABLE"
+    assert record_of(agent).state == "RUNNABLE"
