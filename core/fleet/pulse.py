@@ -9,7 +9,12 @@ Nobody's clock alone takes a step of the ladder. ``WatchOutput`` goes on while t
 and says ``Silent`` when the next step is due, with the silence that it has found; the step is taken only if that is
 long enough (``>=``). Whoever is on the ladder and ``Stirred`` begins at its foot again. So each step is taken once in a
 silence, in its order, and a session that moves costs the log nothing: at most two entries for each silence that is long
-enough for a warning.
+enough for a warning, and one more if a nudge is answered.
+
+*An answer to a nudge is no progress*: many programs answer the signal with a line ("press Ctrl-C again to exit") and
+hang on. The first sign after a nudge makes the session *answered*. An answered session has to move on: a sign that
+comes at least ``Limits.answer_ms`` after the answer leads to the foot of the ladder, and a silence of that length ends
+the session. Between the two it is nudged no second time.
 
 A watch belongs to one session. What it says when that is over is stale, and a session that is being interrupted has
 its own grace and is not watched.
@@ -49,17 +54,21 @@ REF: Final = "pulse"
 
 
 class State(AnyLifecycleState):
-    """The five states of a pulse: nobody to watch, and the steps of the ladder."""
+    """The six states of a pulse: nobody to watch, the steps of the ladder, and the answer to a nudge."""
 
     UNWATCHED = "Unwatched"
     FRESH = "Fresh"
     WARNED = "Warned"
     NUDGED = "Nudged"
+    ANSWERED = "Answered"
     STALLED = "Stalled"
 
 
-WATCHED: Final = (State.FRESH, State.WARNED, State.NUDGED)
+WATCHED: Final = (State.FRESH, State.WARNED, State.NUDGED, State.ANSWERED)
 """In these a session is watched."""
+
+ON_LADDER: Final = frozenset({State.WARNED, State.NUDGED, State.ANSWERED})
+"""In these a session has been silent for too long, and has not been given up."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -82,6 +91,11 @@ class Limits(msgspec.Struct, frozen=True):
         """The silences at which a step is due, in order."""
         return tuple(each for each in (self.warn_ms, self.nudge_ms, self.end_ms) if each is not None)
 
+    @property
+    def answer_ms(self) -> int:
+        """For how long a session must move on after its answer to a nudge, and at which silence it is ended then."""
+        return self.end_ms - (self.end_ms if self.nudge_ms is None else self.nudge_ms)
+
 
 class Pulse(Record, frozen=True):
     """Whether the session of an agent moves."""
@@ -92,7 +106,7 @@ class Pulse(Record, frozen=True):
     @property
     def steps_taken(self) -> int:
         """How many steps of the ladder have been taken in this silence."""
-        taken = {State.WARNED: 1, State.NUDGED: 2, State.STALLED: len(self.limits.steps_ms)}
+        taken = {State.WARNED: 1, State.NUDGED: 2, State.ANSWERED: 2, State.STALLED: len(self.limits.steps_ms)}
         return taken.get(self.state, 0)
 
 
@@ -116,12 +130,26 @@ class Silent(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Pulse) -> tuple["Silent", ...]:
-        """Return a silence for each of the steps, and one that is too short for any."""
-        return (*(cls(each) for each in record.limits.steps_ms), cls(record.limits.warn_ms - 1))
+        """Return a silence for each of the steps, one after an answer, and one that is too short for any."""
+        limits = record.limits
+        answered = (limits.answer_ms,) if limits.nudge_ms is not None else ()
+        return tuple(cls(each) for each in dict.fromkeys((*limits.steps_ms, *answered, limits.warn_ms - 1)))
 
 
 class Stirred(Event, frozen=True):
-    """Who was silent for so long has moved."""
+    """A silent session has moved. Its last sign came ``moved_ms`` after it had taken its step, or had answered."""
+
+    moved_ms: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["Stirred", ...]:
+        """Return a sign at once, and one that is progress after an answer of the usual ladder."""
+        return cls(), cls(Limits().end_ms)
+
+    @classmethod
+    def examples_for(cls, record: Pulse) -> tuple["Stirred", ...]:
+        """Return a sign at once, and one that is progress after an answer, if there may be one."""
+        return (cls(), cls(record.limits.answer_ms)) if record.limits.nudge_ms is not None else (cls(),)
 
 
 def is_due_to_warn(p: Pulse, e: Silent) -> bool:
@@ -139,6 +167,16 @@ def is_due_to_end(p: Pulse, e: Silent) -> bool:
     return e.silent_ms >= p.limits.end_ms
 
 
+def is_due_to_end_answered(p: Pulse, e: Silent) -> bool:
+    """The silence after an answer is as long as it may be."""
+    return e.silent_ms >= p.limits.answer_ms
+
+
+def has_moved_on(p: Pulse, e: Stirred) -> bool:
+    """A sign came so long after the answer that it is none itself."""
+    return e.moved_ms >= p.limits.answer_ms
+
+
 def warn(p: Pulse, e: Silent) -> Step[Pulse, WarnOfSilence]:
     """Tell people."""
     return Step(p, (WarnOfSilence(e.silent_ms, p.limits.end_ms),))
@@ -154,12 +192,39 @@ def watch(p: Pulse) -> WatchOutput:
     return WatchOutput(p.limits.steps_ms)
 
 
+def due(p: Pulse, silent_ms: int, on_step_ms: int) -> Silent | Stirred | int:
+    """Return what a watch has to say of a session that is watched, or in how many milliseconds that may be known.
+
+    ``silent_ms`` is how long the session has shown no sign, ``on_step_ms`` how long ago the session took its present
+    step. Each step lasts as long as the ladder says, also if all of them are overdue because no runner has watched.
+    """
+    steps_ms, taken, moved_ms = p.limits.steps_ms, p.steps_taken, on_step_ms - silent_ms
+    if p.state is State.ANSWERED:
+        left_ms = p.limits.answer_ms - silent_ms
+        has_stirred = moved_ms >= p.limits.answer_ms
+    else:
+        since_step_ms = steps_ms[taken] - steps_ms[taken - 1] - on_step_ms if taken else 0
+        left_ms = max(steps_ms[taken] - silent_ms, since_step_ms)
+        has_stirred = taken > 0 and silent_ms < steps_ms[taken - 1]
+    if has_stirred:
+        return Stirred(max(0, moved_ms))
+    return left_ms if left_ms > 0 else Silent(silent_ms)
+
+
+def after(p: Pulse, event: Silent | Stirred) -> Pulse:
+    """Return a pulse as it is after an event that it has taken."""
+    step = machine.step(p, event)
+    return step.record if isinstance(step, Step) else p
+
+
 def is_silent_for_its_step(step: Transition) -> bool:
     """Say: a step of the ladder is taken by a silence that is long enough for it, and by nothing else."""
     if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
         return True
     p: Pulse = step.after.record
-    return isinstance(step.event, Silent) and step.event.silent_ms >= p.limits.steps_ms[p.steps_taken - 1]
+    answered = step.before.state is State.ANSWERED
+    least_ms = p.limits.answer_ms if answered else p.limits.steps_ms[p.steps_taken - 1]
+    return isinstance(step.event, Silent) and step.event.silent_ms >= least_ms
 
 
 def climbs_step_by_step(step: Transition) -> bool:
@@ -195,7 +260,19 @@ def nudges_if_it_is_to(step: Transition) -> bool:
     wants: bool = step.after.record.limits.nudge_ms is not None
     was = step.before.state if step.before is not None else None
     given_up = step.entered is State.STALLED
-    return wants if step.entered is State.NUDGED else not given_up or was is (State.NUDGED if wants else State.WARNED)
+    return wants if step.entered is State.NUDGED else not given_up or was in (AFTER_NUDGE if wants else {State.WARNED})
+
+
+AFTER_NUDGE: Final = frozenset({State.NUDGED, State.ANSWERED})
+
+
+def answers_are_no_progress(step: Transition) -> bool:
+    """Say: what is nudged comes to the foot of the ladder by a sign that is long enough after its answer only."""
+    if step.before is None or step.before.state not in AFTER_NUDGE or not isinstance(step.event, Stirred):
+        return True
+    if step.before.state is State.NUDGED:
+        return step.after.state is State.ANSWERED
+    return step.after.state is State.FRESH and step.event.moved_ms >= step.after.record.limits.answer_ms
 
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
@@ -204,9 +281,14 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("a silence leads one step up, and the last step ends it", silence_leads_up),
     always_step("each step has its effect, once", each_step_has_its_effect),
     always_step("whoever is to be nudged is, before he is given up", nudges_if_it_is_to),
+    always_step("an answer to a nudge is no progress", answers_are_no_progress),
     leads_where(
         "whoever moves, and whoever begins, is at the foot of the ladder; who is gone is not watched",
-        {Stirred: (State.FRESH,), SessionRuns: (State.FRESH,), SessionOver: (State.UNWATCHED,)},
+        {
+            Stirred: (State.FRESH, State.ANSWERED),
+            SessionRuns: (State.FRESH,),
+            SessionOver: (State.UNWATCHED,),
+        },
     ),
     takes(
         "a sign of progress is heard on every step, and so are a beginning and an end",
@@ -221,8 +303,8 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     *is_over_with(State.FRESH, Silent),
     leads_to(
         "whoever stays silent is given up at last",
-        lambda e: e.state in {State.WARNED, State.NUDGED},
-        lambda e: e.state not in {State.WARNED, State.NUDGED},
+        lambda e: e.state in ON_LADDER,
+        lambda e: e.state not in ON_LADDER,
         given=weakly(Silent),
     ),
 )
@@ -236,7 +318,10 @@ machine: Machine[Any] = Machine(
         row(State.FRESH, Silent, State.WARNED, warn, when=is_due_to_warn),
         row(State.WARNED, Silent, State.NUDGED, nudge, when=is_due_to_nudge),
         row((State.WARNED, State.NUDGED), Silent, State.STALLED, when=is_due_to_end),
-        row((State.WARNED, State.NUDGED), Stirred, State.FRESH),
+        row(State.ANSWERED, Silent, State.STALLED, when=is_due_to_end_answered),
+        row(State.WARNED, Stirred, State.FRESH),
+        row(State.NUDGED, Stirred, State.ANSWERED),
+        row(State.ANSWERED, Stirred, State.FRESH, when=has_moved_on),
         row(WATCHED, SessionOver, State.UNWATCHED),
     ),
     during={WATCHED: does(watch, yields=(Stirred, Silent))},
@@ -268,7 +353,7 @@ def give_up(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def told_with(worker: Aggregate, reason: str) -> str:
     """Return why a session has failed, with its silence, if it was asked by a signal to leave what it hung in."""
     p: Pulse | None = worker.record(REF) if REF in worker.entities else None
-    if not reason or p is None or p.state is not State.NUDGED or p.limits.nudge_ms is None:
+    if not reason or p is None or p.state not in AFTER_NUDGE or p.limits.nudge_ms is None:
         return reason
     return f"{reason} (interrupted after {p.limits.nudge_ms // 1_000} s of silence)"
 

@@ -200,8 +200,10 @@ def _processes(entity: Entity[Any]) -> int:
 
 def _silent_since_ms(entity: Entity[pulse.Pulse] | None) -> int:
     """Return when a session fell silent that is on the ladder, as far as the log knows; otherwise 0."""
-    if entity is None or entity.state not in {pulse.State.WARNED, pulse.State.NUDGED}:
+    if entity is None or entity.state not in pulse.ON_LADDER:
         return 0
+    if entity.state is pulse.State.ANSWERED:
+        return entity.entered_ms
     return entity.entered_ms - entity.record.limits.steps_ms[entity.record.steps_taken - 1]
 
 

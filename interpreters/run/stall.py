@@ -32,7 +32,7 @@ class Watcher:
         self._people = people
 
     @handles(WatchOutput)
-    async def watch_output(self, activity: WatchOutput, ongoing: Ongoing) -> None:
+    async def watch_output(self, _activity: WatchOutput, ongoing: Ongoing) -> None:
         """Watch whether the session moves. It leaves nothing, and is over when it is cancelled."""
         if ongoing.leftover:
             return
@@ -46,7 +46,7 @@ class Watcher:
                 return None  # whoever attends the session says what is wrong with its records
 
         entered_ms = ongoing.occasion.entity.entered_ms
-        await watch(lasts_ms, activity, ongoing, on_step_ms=max(0, time.time_ns() // 1_000_000 - entered_ms))
+        await watch(lasts_ms, ongoing, on_step_ms=max(0, time.time_ns() // 1_000_000 - entered_ms))
 
     @handles(WarnOfSilence)
     async def warn(self, effect: WarnOfSilence, occasion: Occasion) -> None:
@@ -67,37 +67,23 @@ def _session_of(occasion: Occasion) -> tuple[str, int]:
     return occasion.within.key, occasion.within.record("session").attempt
 
 
-async def watch(
-    lasts_ms: Callable[[], int | None], activity: WatchOutput, ongoing: Ongoing, *, on_step_ms: int = 0
-) -> None:
-    """Report silence when the next step is due, and progress of whoever is on the ladder, until cancelled.
+async def watch(lasts_ms: Callable[[], int | None], ongoing: Ongoing, *, on_step_ms: int = 0) -> None:
+    """Report what the pulse says is due, until cancelled: silence for its next step, or a sign of progress.
 
     ``lasts_ms`` looks how long the silence lasts; None if that cannot be known. ``on_step_ms`` is how long the session
     has been on its present step.
     """
-    steps_ms, taken = activity.steps_ms, ongoing.occasion.entity.record.steps_taken
+    record: pulse.Pulse = ongoing.occasion.entity.record
     since_ms = _now_ms() - on_step_ms
-    while True:
-        silent_ms = lasts_ms()
-        wait_ms = LOOK_MS
-        if silent_ms is not None and taken and silent_ms < steps_ms[taken - 1]:
-            if await ongoing.report(pulse.Stirred()):
-                taken, wait_ms = 0, steps_ms[0] - silent_ms
-        elif silent_ms is not None:
-            wait_ms = _due_in_ms(steps_ms, taken, silent_ms, _now_ms() - since_ms)
-            if wait_ms <= 0 and await ongoing.report(pulse.Silent(silent_ms)):
-                taken, since_ms = taken + 1, _now_ms()
-            if taken == len(steps_ms):
-                await anyio.sleep_forever()  # it is given up
-            wait_ms = min(wait_ms, LOOK_MS) if taken else wait_ms
-            wait_ms = wait_ms if wait_ms > 0 else LOOK_MS
+    while record.state in pulse.WATCHED:
+        silent_ms, wait_ms = lasts_ms(), LOOK_MS
+        found = LOOK_MS if silent_ms is None else pulse.due(record, silent_ms, _now_ms() - since_ms)
+        if isinstance(found, int):
+            wait_ms = found if record.state is pulse.State.FRESH else min(found, LOOK_MS)
+        elif await ongoing.report(found):
+            record, since_ms, wait_ms = pulse.after(record, found), _now_ms(), 0
         await anyio.sleep(wait_ms / 1_000)
-
-
-def _due_in_ms(steps_ms: tuple[int, ...], taken: int, silent_ms: int, on_step_ms: int) -> int:
-    """Return when the next step is due: its silence has lasted, and the step before it has had its time."""
-    left_ms = steps_ms[taken] - silent_ms
-    return max(left_ms, steps_ms[taken] - steps_ms[taken - 1] - on_step_ms) if taken else left_ms
+    await anyio.sleep_forever()
 
 
 def _now_ms() -> int:

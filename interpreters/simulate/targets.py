@@ -75,7 +75,8 @@ class Target(msgspec.Struct, frozen=True):
 def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
     """Yield what is said of a session that is watched: nothing if it moves; else that it falls silent, for how long.
 
-    Out of one silence in four it comes by itself after a step of the ladder; another one may follow.
+    Out of one silence in four it comes by itself after a step of the ladder; another one may follow. One that comes out
+    of a nudge has answered it, and moves on or not.
     """
     assert isinstance(activity, WatchOutput)  # noqa: S101 - it is the script of that
     running = entity.find(WatchOutput.__name__)
@@ -89,6 +90,10 @@ def watched(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choic
             yield Said(silent_ms - before_ms, pulse.Silent(silent_ms))
         if steps:
             yield Said(SECOND_MS, pulse.Stirred())
+        if steps == _NUDGE and steps < len(activity.steps_ms):
+            answer_ms = activity.steps_ms[steps] - activity.steps_ms[steps - 1]
+            hangs_on = choices.way(("hangs on", *name, place), 2, 0.5)
+            yield Said(answer_ms, pulse.Silent(answer_ms) if hangs_on else pulse.Stirred(answer_ms))
 
 
 def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, choices: Choices) -> Iterator[Said]:
@@ -105,6 +110,9 @@ def triggered(aggregate: Aggregate, entity: Entity[Any], activity: Activity, cho
 
 _TRIGGERS: Final = 20
 """How often a trigger may come in a simulation, while its service is up."""
+
+_NUDGE: Final = 2
+"""Which step of the ladder is the nudge, if there is one."""
 
 _SILENCES: Final = 3
 """How often a session may fall silent in a simulation."""

@@ -70,6 +70,9 @@ LADDER: Final = {
         (State.WARNED, 90): State.NUDGED,
         (State.WARNED, 120): State.NUDGED,
         (State.NUDGED, 120): State.STALLED,
+        (State.ANSWERED, 60): State.STALLED,
+        (State.ANSWERED, 90): State.STALLED,
+        (State.ANSWERED, 120): State.STALLED,
     },
     PLAIN: {
         (State.FRESH, 60): State.WARNED,
@@ -82,10 +85,11 @@ OTHERS: Final[dict[tuple[State, type[Event]], State]] = {
     (State.UNWATCHED, SessionRuns): State.FRESH,
     (State.STALLED, SessionRuns): State.FRESH,
     (State.WARNED, Stirred): State.FRESH,
-    (State.NUDGED, Stirred): State.FRESH,
+    (State.NUDGED, Stirred): State.ANSWERED,
     (State.FRESH, SessionOver): State.UNWATCHED,
     (State.WARNED, SessionOver): State.UNWATCHED,
     (State.NUDGED, SessionOver): State.UNWATCHED,
+    (State.ANSWERED, SessionOver): State.UNWATCHED,
 }
 
 
@@ -98,11 +102,12 @@ def target(record: Pulse, event: Any) -> State | None:
 @pytest.mark.parametrize("limits", BOTH, ids=["with a nudge", "without"])
 def test_a_step_is_taken_when_its_silence_is_reached_and_not_before(limits: Limits) -> None:
     """Every state with silences at, between and right before the steps; who is not watched is not silent, either."""
-    states_of = [each for each in State if each is not State.NUDGED or limits is NUDGED]
-    for state, silent_ms in product(states_of, (59_999, 60_000, 89_999, 90_000, 119_999, 120_000)):
-        due = LADDER[limits].get((state, 60 if 60_000 <= silent_ms < 90_000 else silent_ms // 1_000))
-        if silent_ms == 119_999:
-            due = LADDER[limits].get((state, 90))
+    states_of = [each for each in State if each not in pulse.AFTER_NUDGE or limits is NUDGED]
+    for state, silent_ms in product(states_of, (29_999, 30_000, 59_999, 60_000, 89_999, 90_000, 119_999, 120_000)):
+        reached = max((each for each in (60, 90, 120) if each * 1_000 <= silent_ms), default=0)
+        due = LADDER[limits].get((state, reached))
+        if (state, silent_ms) in {(State.ANSWERED, 30_000), (State.ANSWERED, 59_999)}:
+            due = State.STALLED
         assert target(Pulse(state, limits), Silent(silent_ms)) is due, (state, silent_ms)
 
 
@@ -110,6 +115,52 @@ def test_all_else_is_as_the_table_says() -> None:
     """Every pair of a state and an event that is no silence."""
     for state, kind in product(State, (SessionRuns, SessionOver, Stirred)):
         assert target(Pulse(state, NUDGED), kind()) is OTHERS.get((state, kind)), (state, kind)
+
+
+def test_an_answer_to_a_nudge_is_no_progress_and_moving_on_after_it_is() -> None:
+    """The session is nudged no second time: it moves for as long as the nudge has its time, or is ended."""
+    answered = Pulse(State.ANSWERED, NUDGED)
+    assert NUDGED.answer_ms == 30_000
+    assert target(Pulse(State.NUDGED, NUDGED), Stirred(1_000)) is State.ANSWERED
+    assert [target(answered, Stirred(each)) for each in (0, 29_999, 30_000)] == [None, None, State.FRESH]
+    assert [target(answered, Silent(each)) for each in (29_999, 30_000)] == [None, State.STALLED]
+
+
+DUE: Final[list[tuple[State, int, int, Event | int]]] = [
+    (State.FRESH, 0, 5_000, 60_000),
+    (State.FRESH, 59_999, 0, 1),
+    (State.FRESH, 60_000, 0, Silent(60_000)),
+    (State.WARNED, 60_500, 500, 29_500),
+    (State.WARNED, 90_000, 29_000, 1_000),
+    (State.WARNED, 90_000, 30_000, Silent(90_000)),
+    (State.WARNED, 500, 2_000, Stirred(1_500)),
+    (State.NUDGED, 500, 2_000, Stirred(1_500)),
+    (State.NUDGED, 95_000, 5_000, 25_000),
+    (State.NUDGED, 120_000, 30_000, Silent(120_000)),
+    (State.ANSWERED, 1_000, 1_000, 29_000),
+    (State.ANSWERED, 500, 30_400, 29_500),
+    (State.ANSWERED, 500, 30_500, Stirred(30_000)),
+    (State.ANSWERED, 30_000, 30_500, Silent(30_000)),
+    (State.ANSWERED, 60_000, 90_000, Stirred(30_000)),
+]
+"""A state, the silence and the time in that state, in milliseconds: what the watch says, or when it looks again."""
+
+
+@pytest.mark.parametrize(("state", "silent_ms", "on_step_ms", "said"), DUE)
+def test_a_watch_says_what_is_due_and_its_pulse_takes_it(
+    state: State, silent_ms: int, on_step_ms: int, said: Event | int
+) -> None:
+    """What is due is never refused, and leads on; before that the watch knows when to look."""
+    p = Pulse(state, NUDGED)
+    found = pulse.due(p, silent_ms, on_step_ms)
+    assert found == said
+    if not isinstance(found, int):
+        assert pulse.after(p, found).state is target(p, found) is not None
+
+
+def test_what_a_pulse_refuses_leaves_it_as_it_is() -> None:
+    """The watch says it again at its next look."""
+    assert pulse.after(Pulse(State.UNWATCHED), Silent(60_000)) == Pulse(State.UNWATCHED)
 
 
 @pytest.mark.parametrize("steps", [(0, None, 5), (5, None, 5), (5, 5, 9), (5, 9, 9), (9, 5, 12)])
@@ -138,13 +189,16 @@ def test_whoever_moves_is_never_ended_and_each_step_is_taken_once_in_a_silence(
     """Whatever is said in whatever order: None is a sign of progress, a number a silence in seconds."""
     record, taken = Pulse(State.FRESH, limits), 0
     for each in said:
-        step = pulse.machine.step(record, Stirred() if each is None else Silent(each * 1_000))
+        step = pulse.machine.step(record, Stirred(30_000) if each is None else Silent(each * 1_000))
         if isinstance(step, IllegalTransition):
             continue
-        record, taken = step.record, 0 if each is None else taken + 1
+        answers = record.state is State.NUDGED and each is None
+        least_ms = limits.answer_ms if record.state is State.ANSWERED else 0
+        record, taken = step.record, taken if answers else 0 if each is None else taken + 1
         assert taken == record.steps_taken
+        assert (record.state is State.ANSWERED) == answers
         if each is not None:
-            assert each * 1_000 >= limits.steps_ms[taken - 1]
+            assert each * 1_000 >= (least_ms or limits.steps_ms[taken - 1])
         assert len([e for e in step.effects if isinstance(e, WarnOfSilence)]) == (taken == 1)
 
 
@@ -198,7 +252,16 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row((State.WARNED, State.NUDGED), Silent, State.STALLED, when=_never), pulse.is_due_to_end),
     ),
     "nobody is given up who was nudged": ("given up at last", lambda: _without(Silent, State.NUDGED)),
-    "a sign of progress is not heard": ("is heard on every step", lambda: _without(Stirred, State.NUDGED)),
+    "an answer is taken for progress": (
+        "an answer to a nudge is no progress",
+        lambda: _small(pulse.machine.with_rows(row(State.NUDGED, Stirred, State.FRESH, when=pulse.has_moved_on))),
+    ),
+    "a sign at once after an answer is taken for progress": (
+        "an answer to a nudge is no progress",
+        lambda: _with(row(State.ANSWERED, Stirred, State.FRESH), pulse.has_moved_on),
+    ),
+    "nobody is given up who has answered": ("given up at last", lambda: _without(Silent, State.ANSWERED)),
+    "a sign of progress is not heard": ("is heard on every step", lambda: _without(Stirred, State.WARNED)),
     "a session that is over stays watched": ("is heard on every step", lambda: _without(SessionOver, State.FRESH)),
     "after a stall nobody is watched": (
         "is heard on every step",
@@ -222,7 +285,7 @@ MUTANTS: Final[Mutants] = {
     ),
     "who moves stays on the ladder": (
         "is at the foot of the ladder",
-        lambda: _with(row(State.NUDGED, Stirred, State.WARNED)),
+        lambda: _with(row(State.WARNED, Stirred, State.NUDGED)),
     ),
     "who is nudged is nudged again and again": (
         "a silence leads one step up",
@@ -300,6 +363,8 @@ def test_the_last_error_that_an_agent_may_have_may_be_a_silence() -> None:
 def test_whoever_moves_again_begins_at_the_foot_of_the_ladder() -> None:
     """Each step can be taken again in the next silence, and none is by what was before."""
     of = stirred(silent(silent(watched(), 60), 90))
+    assert of.state("pulse") == "Answered"
+    of.report("pulse", "WatchOutput", Stirred(30_000))
     assert of.state("pulse") == "Fresh"
     assert isinstance(of.offer(replace(_said(of, Silent(59_000)))), Refusal)
     silent(of, 60)
@@ -369,12 +434,12 @@ def test_who_ends_by_the_signal_has_failed_by_its_silence() -> None:
     assert cooling().told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "Error(exit status 1)"))]
 
 
-@pytest.mark.parametrize("silences", [(), (60,), (60, 90)], ids=["fresh", "warned", "nudged"])
+@pytest.mark.parametrize("silences", [(), (60,), (60, 90), (60, 90, 0)], ids=["fresh", "warned", "nudged", "answered"])
 def test_a_crash_of_the_runner_neither_loses_nor_repeats_a_step(silences: tuple[int, ...]) -> None:
     """The watch goes on where it was, as the same one, and nobody is told or signalled a second time."""
     of = watched()
     for each in silences:
-        silent(of, each)
+        silent(of, each) if each else stirred(of)
     before, generation = of.state("pulse"), of.part("pulse", "WatchOutput").generation
     of.crash()
     assert of.effects(WarnOfSilence) == of.effects(InterruptSession) == []
@@ -393,6 +458,9 @@ def test_the_status_says_since_when_a_session_on_the_ladder_is_silent() -> None:
     of.now_ms += 30_000
     silent(of, 90)
     assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Nudged", 940_000)
+    of.now_ms += 5_000
+    stirred(of)
+    assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Answered", of.now_ms)
     assert (agent_status(running().aggregate).pulse, agent_status(running().aggregate).silent_since_ms) == ("", 0)
 
 

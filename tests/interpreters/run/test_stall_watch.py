@@ -53,7 +53,7 @@ def watching(
             return None if last_s is None else round((now_s - last_s) * 1_000)
 
         with anyio.move_on_after(until_s):
-            await watch(lasts_ms, WatchOutput(STEPS), told, on_step_ms=on_step_ms)
+            await watch(lasts_ms, told, on_step_ms=on_step_ms)
 
     clock = trio.testing.MockClock(autojump_threshold=0)
     anyio.run(run, backend="trio", backend_options={"clock": clock})
@@ -85,10 +85,22 @@ def test_whoever_is_silent_is_said_to_be_at_each_step_and_then_no_more() -> None
 
 def test_whoever_moves_on_the_ladder_is_said_to_have_at_once() -> None:
     """Within a second; and the next silence has all of its steps."""
-    said, _looks = watching(lambda now_s: 100 if now_s >= 100 else 0, 10_000)
-    assert said[:3] == [(60, Silent(60_000)), (90, Silent(90_000)), (100, Stirred())]
-    assert [event for _, event in said[3:]] == [Silent(each) for each in STEPS]
-    assert [at_s for at_s, _ in said[3:]] == [160, 190, 220]
+    said, _looks = watching(lambda now_s: 70 if now_s >= 70 else 0, 10_000)
+    assert said[:2] == [(60, Silent(60_000)), (70, Stirred(10_000))]
+    assert [event for _, event in said[2:]] == [Silent(each) for each in STEPS]
+    assert [at_s for at_s, _ in said[2:]] == [130, 160, 190]
+
+
+def test_an_answer_to_a_nudge_is_no_progress() -> None:
+    """One that hangs on after it is ended when the nudge's time has passed again, and is nudged no second time."""
+    said, _looks = watching(lambda now_s: 91 if now_s >= 91 else 0, 10_000)
+    assert said == [(60, Silent(60_000)), (90, Silent(90_000)), (91, Stirred(1_000)), (121, Silent(30_000))]
+
+
+def test_whoever_moves_on_after_its_answer_is_not_given_up() -> None:
+    """When it has moved for as long as the nudge has its time, it begins at the foot of the ladder."""
+    said, _looks = watching(lambda now_s: 91 + (now_s - 91) // 10 * 10 if now_s >= 91 else 0, 10_000)
+    assert said == [(60, Silent(60_000)), (90, Silent(90_000)), (91, Stirred(1_000)), (121, Stirred(30_000))]
 
 
 def test_nobody_is_given_up_by_a_runner_that_comes_back_before_he_had_his_time() -> None:
@@ -106,7 +118,8 @@ def test_a_step_keeps_its_time_when_a_runner_comes_back() -> None:
 def test_whoever_has_moved_while_nobody_watched_is_not_given_up() -> None:
     """However long ago the last step was taken: what counts is the evidence."""
     said, _looks = watching(lambda now_s: now_s - 5, 100, state=State.NUDGED, on_step_ms=3_600_000)
-    assert said == [(0, Stirred())]
+    assert said[0] == (0, Stirred(3_595_000))
+    assert not [event for _, event in said if isinstance(event, Silent)]
 
 
 def test_of_whom_nothing_is_known_nothing_is_said() -> None:
@@ -119,4 +132,5 @@ def test_what_is_refused_is_said_again_and_not_in_a_hurry() -> None:
     said, _looks = watching(never, 65, refuses=3)
     assert said == [(60, Silent(60_000)), (61, Silent(61_000)), (62, Silent(62_000)), (63, Silent(63_000))]
     said, _looks = watching(lambda now_s: now_s, 3.5, state=State.WARNED, refuses=2)
-    assert said == [(0, Stirred()), (1, Stirred()), (2, Stirred())]
+    assert [at_s for at_s, _ in said] == [0, 1, 2]
+    assert all(isinstance(event, Stirred) for _, event in said)
