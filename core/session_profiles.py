@@ -28,7 +28,9 @@ from lifefold.core.kernel import (
     row,
     takes,
 )
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.promises import is_over_with, lasts_only
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.session import (
     BackoffElapsed,
     Error,
@@ -187,6 +189,9 @@ def counts_suspensions(t: Transition) -> bool:
 class Stalled(Event, frozen=True):
     """The session has shown no sign of progress for ``silent_ms``, and is given up."""
 
+    transition_reason: ClassVar = TransitionReason.RETRY
+    abort_reason: ClassVar = AbortReason.TIMEOUT
+
     silent_ms: int = 0
 
     @property
@@ -223,6 +228,17 @@ def said_to_fail(event: Event) -> str:
             return stalled.reason
         case _:
             return ""
+
+
+def diagnosed(event: Event) -> Diagnosis:
+    """Return what the end of a session means, of the event by which it has failed."""
+    match event:
+        case SessionExited(diagnosis=Diagnosis() as known):
+            return known
+        case Stalled():
+            return TIMED_OUT
+        case _:
+            return Diagnosis()
 
 
 class TimeLimited(Event, frozen=True):

@@ -4,10 +4,11 @@ Whoever is to make room for something else has the time that is said with the wi
 asked, has that time to come to a point where it can leave off, and is killed when the time is over; that is no error.
 """
 
-from typing import Any, Final, Never
+from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.kernel import Event, Property, Row, Step, Transition, always_step, replace, row, takes
 from lifefold.core.policy.promises import leads_where
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.session import Session, SessionStarted, State, UrgentMessage, is_expected
 from lifefold.core.session.rules import begin, cancel
 from lifefold.effects import CancelSession, StartTimer
@@ -15,6 +16,9 @@ from lifefold.effects import CancelSession, StartTimer
 
 class YieldWanted(Event, frozen=True):
     """The session is to end within ``within_ms``; with 0, within its grace."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.SHUTDOWN_SIGNAL
 
     within_ms: int = 0
 

@@ -121,7 +121,7 @@ class GovernedTask(Task, frozen=True):
     @property
     def allowed_retries(self) -> int:
         """The task's own limit, the fleet's, and none for a failure that cannot pass (E5)."""
-        return retry_limit(self.max_retries, self.failure, self.retry_policy)
+        return retry_limit(self.max_retries, self.trouble, self.retry_policy)
 
 
 class LeaseExpired(Event, frozen=True):
@@ -212,7 +212,7 @@ def hopeless_is_not_retried(step: Transition) -> bool:
     if step.before is None or not isinstance(step.event, Retried):
         return True
     before: GovernedTask = step.before.record
-    return before.retries < retry_limit(before.max_retries, before.failure, before.retry_policy)
+    return before.retries < retry_limit(before.max_retries, before.trouble, before.retry_policy)
 
 
 def rests_before_a_retry(step: Transition) -> bool:

@@ -37,7 +37,7 @@ def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An abort reaches whom it is to reach: first those whom nobody is at, so that none of them is begun meanwhile."""
     said, record = transition.event, transition.after.record
     if isinstance(said, job.ToolAborted | job.AbortWanted) and record.fate is not None:
-        found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.cause)
+        found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.abort_reason)
         reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
         for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
             yield Dispatch(f"task:{each.session}", job.Aborted(each.abort_reason, record.id, _why(each, record, said)))

@@ -39,13 +39,14 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
     """Return what it means for the task in hand that its session has failed."""
     brief: task.Brief = worker.record("assignment").brief
+    found = session_profiles.diagnosed(transition.event)
     match brief.orphaned:
         case task.OnDeath.VERIFY if brief.verify and has_died(transition):
-            return assignment.SessionDied(reason)
+            return assignment.SessionDied(reason, found)
         case task.OnDeath.REQUEUE if has_died(transition):
-            return assignment.SessionDied(reason)
+            return assignment.SessionDied(reason, found)
         case _:
-            return assignment.WorkFailed(reason)
+            return assignment.WorkFailed(reason, found)
 
 
 def has_died(transition: Transition) -> bool:
@@ -77,13 +78,13 @@ def told(transition: Transition) -> Iterator[Tell]:
     was: assignment.Assignment = transition.before.record
     to, epoch = f"task:{was.brief.task}", was.brief.epoch
     if isinstance(transition.event, assignment.SessionDied):
-        yield Tell("board", to, task.Orphaned(epoch, transition.event.reason))
+        yield Tell("board", to, task.Orphaned(epoch, transition.event.reason, transition.event.diagnosis))
         if transition.entered is assignment.State.IDLE:
             yield Tell("board", to, task.Released(epoch, transition.event.reason))
     elif assignment.is_orphan(was) and transition.entered in _ADOPTED:
         yield Tell("board", to, task.Salvaged(epoch))
     elif assignment.is_orphan(was) and (found := _found(transition.event)):
-        yield Tell("board", to, task.Failed(epoch, f"{was.death}; {found}"))
+        yield Tell("board", to, task.Failed(epoch, f"{was.death}; {found}", was.diagnosis))
 
 
 _ADOPTED: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING})

@@ -173,8 +173,8 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             | assignment.Conflicted(reason=reason)
         ) if not transition.before.record.is_orphan:
             yield Tell("board", to, task.Rejected(brief.epoch, reason))
-        case assignment.WorkFailed(reason=reason):
-            yield Tell("board", to, task.Failed(brief.epoch, reason))
+        case assignment.WorkFailed(reason=reason, diagnosis=diagnosis):
+            yield Tell("board", to, task.Failed(brief.epoch, reason, diagnosis))
         case assignment.CheckoutFailed(reason=reason):
             yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
         case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:

@@ -6,7 +6,9 @@ import msgspec
 
 from lifefold.core.kernel import Event, Pattern, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.ends import LEFT, TIMED_OUT, Diagnosis, diagnosis
 from lifefold.core.policy.limits import at_least, between
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 
 class State(AnyLifecycleState):
@@ -34,9 +36,10 @@ class Success(Outcome, frozen=True):
 
 
 class Error(Outcome, frozen=True):
-    """It failed, with a message."""
+    """It failed, with a message; without a ``diagnosis`` the message is judged."""
 
     message: str = ""
+    diagnosis: Diagnosis | None = None
 
 
 class Timeout(Outcome, frozen=True):
@@ -105,6 +108,31 @@ class SessionExited(Event, frozen=True):
     outcome: Success | Error | Timeout | Suspended
     usage: Usage = Usage()
 
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """What the end means; None if it is none that is abnormal."""
+        match self.outcome:
+            case Error(message=message, diagnosis=known):
+                return known or diagnosis(message)
+            case Timeout():
+                return TIMED_OUT
+            case Suspended(asked=True):
+                return LEFT
+            case _:
+                return None
+
+    @property
+    def transition_reason(self) -> TransitionReason | None:
+        """Why the session is over; None if it has suspended itself."""
+        if isinstance(self.outcome, Success):
+            return TransitionReason.COMPLETED
+        return None if self.diagnosis is None else self.diagnosis.transition_reason
+
+    @property
+    def abort_reason(self) -> AbortReason | None:
+        """Why the session ended otherwise than well; None if it ended well."""
+        return None if self.diagnosis is None else self.diagnosis.abort_reason
+
     @classmethod
     def examples(cls) -> tuple["SessionExited", ...]:
         """Return one of each outcome."""
@@ -119,9 +147,15 @@ TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is 
 class UrgentMessage(Event, frozen=True):
     """Somebody has something to say that cannot wait for the session to end."""
 
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+
 
 class GraceExceeded(Event, frozen=True):
     """The session was asked to end and has not."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.TIMEOUT
 
 
 class BackoffElapsed(Event, frozen=True):
@@ -131,9 +165,15 @@ class BackoffElapsed(Event, frozen=True):
 class OperatorStop(Event, frozen=True):
     """An operator wants this agent to stop for good."""
 
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+
 
 class FatalError(Event, frozen=True):
     """Something no retry will mend."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.UNKNOWN
 
     msg: str
 

@@ -8,6 +8,7 @@ import msgspec
 from lifefold.core.budget.amounts import Amounts
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.ends import Diagnosed, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.reasons import TransitionReason
 
 
@@ -86,10 +87,16 @@ class Completed(OwnerReport, frozen=True):
     took_ms: int = 0
 
 
-class Failed(OwnerReport, frozen=True):
-    """The owner reports failure."""
+class Failed(OwnerReport, Diagnosed, frozen=True):
+    """The owner reports failure; without a ``diagnosis`` the reason is judged."""
 
     reason: str = ""
+    diagnosis: Diagnosis | None = None
+
+    @property
+    def trouble(self) -> Trouble:
+        """What kind of failure it is: by this it is decided how often the task is tried again (E5)."""
+        return (self.diagnosis or diagnosis(self.reason)).trouble
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Failed", ...]:
@@ -123,12 +130,13 @@ class Unblocked(Event, frozen=True):
     """What the task needed is there."""
 
 
-class Orphaned(OwnerReport, frozen=True):
+class Orphaned(OwnerReport, Diagnosed, frozen=True):
     """The owner is dead, or the session in which it worked."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
+    diagnosis: Diagnosis | None = None
 
 
 class Salvaged(OwnerReport, frozen=True):
@@ -148,6 +156,7 @@ class SubtasksOverdue(Event, frozen=True):
 class Verified(OwnerReport, frozen=True):
     """The result was verified and merged as ``commit``."""
 
+    transition_reason: ClassVar = TransitionReason.COMPLETED
     opaque: ClassVar[tuple[str, ...]] = ("commit",)
 
     commit: str = ""
@@ -170,6 +179,8 @@ class Retried(Event, frozen=True):
 class Cancelled(Event, frozen=True):
     """Somebody does not want the task any more."""
 
+    transition_reason: ClassVar = TransitionReason.ABORTED
+
     reason: str = ""
 
 
@@ -178,7 +189,7 @@ class Task(Record, frozen=True):
 
     ``reason`` is why it is where it is, ``failure`` why the last attempt that failed has failed: a task that was given
     back has a reason, and only what had failed before is its failure. One that is retried keeps the reason until it is
-    claimed: that is why it is open again.
+    claimed: that is why it is open again. ``trouble`` is what kind of failure the last one was.
 
     ``kept`` is the claim under whose number sessions keep what a later one goes on from: the first since the work was
     last said to be done, or, before any claim, 0 (D28).
@@ -200,13 +211,14 @@ class Task(Record, frozen=True):
     owner: str = ""
     reason: str = ""
     failure: str = ""
+    trouble: Trouble = Trouble.OTHER
     commit: str = ""
     kept: int = 0
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what only a further attempt would need."""
         if self.state in _OVER:
-            return replace(self, owner="", reason="", failure="", commit="", kept=0)
+            return replace(self, owner="", reason="", failure="", trouble=Trouble.OTHER, commit="", kept=0)
         exhausted = self.state is State.FAILED and self.retries >= self.allowed_retries
         return replace(self, reason="", kept=0 if exhausted else self.kept)
 

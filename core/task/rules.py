@@ -3,6 +3,7 @@
 from typing import Never, TypeVar
 
 from lifefold.core.kernel import Step, replace
+from lifefold.core.policy.ends import Trouble
 from lifefold.core.task.model import (
     Blocked,
     Cancelled,
@@ -61,13 +62,18 @@ def give_back(t: T, e: Released) -> Step[T, Never]:
 
 
 def fail(t: T, e: Failed | Rejected) -> Step[T, Never]:
-    """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done."""
-    return Step(failed(t, e.reason, kept=0 if isinstance(e, Rejected) else t.kept))
+    """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done.
+
+    What a rejection says is the output of a verification, and decides nothing.
+    """
+    if isinstance(e, Rejected):
+        return Step(failed(t, e.reason, kept=0))
+    return Step(failed(t, e.reason, kept=t.kept, trouble=e.trouble))
 
 
-def failed(t: T, reason: str, *, kept: int) -> T:
-    """Return the task without an owner, the reason of its failure, and what the next claim may go on from."""
-    return replace(t, owner="", reason=reason, failure=reason, kept=kept)
+def failed(t: T, reason: str, *, kept: int, trouble: Trouble = Trouble.OTHER) -> T:
+    """Return the task without an owner, why and how it has failed, and what the next claim may go on from."""
+    return replace(t, owner="", reason=reason, failure=reason, trouble=trouble, kept=kept)
 
 
 def explain(t: T, e: Blocked | Cancelled | Declined) -> Step[T, Never]:

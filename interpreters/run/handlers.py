@@ -54,7 +54,7 @@ from lifefold.interpreters.fleet import Fleet
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.merging import Merging
 from lifefold.interpreters.run.notices import About, Notices
-from lifefold.interpreters.run.outcome import outcome, spent
+from lifefold.interpreters.run.outcome import outcome, program_of, spent
 from lifefold.interpreters.run.patience import patiently, pause
 from lifefold.interpreters.run.plan_changes import joined
 from lifefold.interpreters.run.redaction import secrets_of, variables_of
@@ -276,7 +276,8 @@ class Handlers:
         agent = ongoing.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
         lacks = partial(hint, os.environ, self.fleet.named(agent))
-        called = await outcome(ended, directory, self.secrets, lacks, cooperative=agent in self._cooperative)
+        program = program_of(self.fleet.named(agent).command, cooperative=agent in self._cooperative)
+        called = await outcome(ended, directory, self.secrets, lacks, program)
         await ongoing.report(session.SessionExited(called, await spent(directory)))
 
     async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:

@@ -11,6 +11,7 @@ from typing import Final
 from anyio import to_thread
 
 from lifefold.core import session
+from lifefold.core.policy import ends
 from lifefold.core.policy.reasons import SUSPENDED_STATUS
 from lifefold.interpreters.body import SessionExit, output_tail
 from lifefold.interpreters.run import usage
@@ -32,29 +33,50 @@ async def outcome(
     directory: Path,
     secrets: Secrets = NO_SECRETS,
     lacks: Callable[[str], str] = _nothing,
-    *,
-    cooperative: bool = False,
+    program: ends.Program = ends.Program.ANY,
 ) -> session.Success | session.Error | session.Timeout | session.Suspended:
     """Return what the lifecycle calls the end of the session in a run directory.
 
-    ``cooperative``: it was one of an agent in Python, whose exit status may say that it is suspended.
-
     An error says how the session ended, and ends with the last line of its output: ``exit status 1: no api key``. It
     has none of the ``secrets``. What the session ``lacks``, judged by what it has printed, is added if
-    it ended by itself.
+    it ended by itself. ``program`` is what has run: what its exit
+    statuses mean is its own, and those of a cooperative agent may say that it is suspended.
     """
     if ended.outcome == "timeout":
         return session.Timeout()
     if ended.outcome == "exited" and ended.code == 0:
         return session.Success()
-    if cooperative and ended.code == SUSPENDED_STATUS:
+    if program is ends.Program.COOPERATIVE and ended.code == SUSPENDED_STATUS:
         return session.Suspended(asked=ended.outcome != "exited")
     size_bytes = TAIL_BYTES + secrets.longest_bytes
     output = secrets.quotable(await _tail(directory, size_bytes), size_bytes)
     lacking = lacks(output) if ended.outcome == "exited" else ""
     said, message = _last_line(output), secrets.hidden(ended.message)
     message = f"{message}: {said}" if said else message
-    return session.Error(f"{message} ({lacking})" if lacking else message)
+    return session.Error(f"{message} ({lacking})" if lacking else message, _diagnosis(ended, said, program))
+
+
+def program_of(command: tuple[str, ...], *, cooperative: bool = False) -> ends.Program:
+    """Return whose exit statuses a command's are, by the name of what it runs. An agent in Python is cooperative."""
+    if cooperative:
+        return ends.Program.COOPERATIVE
+    name = Path(command[0]).name if command else ""
+    return ends.Program.CLAUDE if name == ends.Program.CLAUDE else ends.Program.ANY
+
+
+def _diagnosis(ended: SessionExit, said: str, program: ends.Program) -> ends.Diagnosis:
+    """Return what the end means: by what the agent said if it ended by itself, by our own cause if we ended it."""
+    match ended.outcome:
+        case "exited":
+            return ends.diagnosis(said, ended.code, program)
+        case "signalled":
+            return ends.by_status(None if ended.signal is None else -ended.signal)
+        case "spawn-failed":
+            return ends.diagnosis(ended.message)
+        case "lost":
+            return ends.Diagnosis()
+        case _:
+            return ends.LEFT
 
 
 async def spent(directory: Path) -> session.Usage:

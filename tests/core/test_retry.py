@@ -4,47 +4,19 @@ from typing import Any, Final
 
 import pytest
 
-from lifefold.core.policy.retry import RetryPolicy, Trouble, not_before_ms, rest_ms, retry_limit, trouble
-
-REASONS: Final = {
-    "HTTP 429: rate limit exceeded": Trouble.TRANSIENT,
-    "Provider OVERLOADED (529)": Trouble.TRANSIENT,
-    "connection reset": Trouble.TRANSIENT,
-    "Permission denied: /etc": Trouble.FATAL,
-    "invalid API key, try again": Trouble.FATAL,
-    "billing_error: your credit is used up": Trouble.FATAL,
-    "see billing.": Trouble.FATAL,
-    "test_billing failed": Trouble.OTHER,
-    "src/billing/api.py does not compile": Trouble.OTHER,
-    "billing.py: 3 errors": Trouble.OTHER,
-    "tests fail": Trouble.OTHER,
-    "": Trouble.OTHER,
-}
-
-
-@pytest.mark.parametrize(("reason", "kind"), REASONS.items())
-def test_a_reason_tells_what_kind_of_trouble_it_was(reason: str, kind: Trouble) -> None:
-    """Whatever its case; what cannot pass is fatal, also if it looks transient."""
-    assert trouble(reason) is kind
-
-
-def test_markers_are_the_users_to_choose() -> None:
-    """Instead of the ones here."""
-    policy = RetryPolicy(transient_markers=("Mercury",), fatal_markers=("Saturn",))
-    assert trouble("mercury is retrograde", policy) is Trouble.TRANSIENT
-    assert trouble("SATURN returns", policy) is Trouble.FATAL
-    assert trouble("rate limit", policy) is Trouble.OTHER
+from lifefold.core.policy.ends import Trouble
+from lifefold.core.policy.retry import RetryPolicy, not_before_ms, rest_ms, retry_limit
 
 
 def test_a_task_is_retried_three_times_unless_something_says_less() -> None:
     """Its own limit, the fleet's, and what its trouble suggests (E5)."""
-    assert retry_limit(3, "tests fail") == 3
-    assert retry_limit(5, "overloaded") == 3
-    assert retry_limit(1, "overloaded") == 1
-    assert retry_limit(3, "permission denied") == 0
-    assert retry_limit(3, "tests fail", RetryPolicy(other_retries=2)) == 2
-    assert retry_limit(3, "overloaded", RetryPolicy(other_retries=2)) == 3
-    assert retry_limit(9, "overloaded", RetryPolicy(max_retries=4, transient_retries=9)) == 4
+    assert retry_limit(3, Trouble.OTHER) == 3
+    assert retry_limit(5, Trouble.TRANSIENT) == 3
+    assert retry_limit(1, Trouble.TRANSIENT) == 1
+    assert retry_limit(3, Trouble.FATAL) == 0
+    assert retry_limit(3, Trouble.OTHER, RetryPolicy(other_retries=2)) == 2
+    assert retry_limit(3, Trouble.TRANSIENT, RetryPolicy(other_retries=2)) == 3
+    assert retry_limit(9, Trouble.TRANSIENT, RetryPolicy(max_retries=4, transient_retries=9)) == 4
 
 
 def test_rest_doubles_from_thirty_seconds_to_three_hundred() -> None:

@@ -102,7 +102,7 @@ def test_a_mistake_shows_only_where_the_function_runs_that_it_is_in(campaign: Ca
 @pytest.mark.campaign
 def test_what_is_told_needlessly_changes_nothing(campaign: Campaign) -> None:
     """Who hears twice that a task has failed does nothing the second time; who never hears it is another one."""
-    told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason))`"
+    told = "worker: report: `yield Tell('board', to, task.Failed(brief.epoch, reason, diagnosis))`"
     ground, known = campaign.grounds[WHERE], mistakes()
     assert ground.is_needless(ground.with_rules(known[f"{told} is asked for twice"]))
     assert not ground.is_needless(ground.with_rules(known[f"{told} is not asked for"]))

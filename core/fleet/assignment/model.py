@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Final, Self
 
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.ends import Diagnosed, Diagnosis
 from lifefold.core.task import Brief, OnDeath, Stage
 
 
@@ -72,16 +73,18 @@ class WorkFinished(Event, frozen=True):
     took_ms: int = 0
 
 
-class WorkFailed(Event, frozen=True):
+class WorkFailed(Event, Diagnosed, frozen=True):
     """The session failed."""
 
     reason: str = ""
+    diagnosis: Diagnosis | None = None
 
 
-class SessionDied(Event, frozen=True):
+class SessionDied(Event, Diagnosed, frozen=True):
     """The session has died, and what becomes of its task is not that it has failed."""
 
     reason: str = ""
+    diagnosis: Diagnosis | None = None
 
 
 class Buried(Event, frozen=True):
@@ -226,7 +229,8 @@ class VerifyTimeoutChanged(Event, frozen=True):
 class Assignment(Record, frozen=True):
     """The task in hand: its brief. ``sessions`` counts the prompts written for it: none, one, or 2 for more.
 
-    ``is_orphan``: its session has died, by ``death``, and what it has left is not known to be the work. ``guarded``:
+    ``is_orphan``: its session has died, by ``death``, which means ``diagnosis``, and what it has left is not known to
+    be the work. ``guarded``:
     the work is merged into a branch of a repository. ``collected`` is the commit that is merged, once it is made;
     ``found`` where an agent has moved that branch to, and ``accepted`` where the operator accepts it.
     """
@@ -239,6 +243,7 @@ class Assignment(Record, frozen=True):
     verify_timeout_ms: int = 600_000
     is_orphan: bool = False
     death: str = ""
+    diagnosis: Diagnosis | None = None
     guarded: bool = False
     collected: str = ""
     found: str = ""
@@ -247,7 +252,7 @@ class Assignment(Record, frozen=True):
     def normal_form(self) -> "Assignment":
         """Return it without the task that is not in hand any more, and without what only sessions need to know."""
         if self.state in {State.IDLE, State.WANTING}:
-            gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="")
+            gone = replace(self, brief=Brief(), sessions=0, is_orphan=False, death="", diagnosis=None)
             return replace(gone, collected="", found="", accepted="")
         if self.state in ON_ITS_WAY:
             return replace(self, brief=replace(self.brief, failure="", kept=0), sessions=0)

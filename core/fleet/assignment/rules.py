@@ -81,17 +81,17 @@ def differs(_a: Assignment, e: Inspected) -> bool:
 
 def orphan(a: Assignment, e: SessionDied) -> Step[Assignment, Never]:
     """Remember what the session has died of."""
-    return Step(replace(a, is_orphan=True, death=e.reason))
+    return Step(replace(a, is_orphan=True, death=e.reason, diagnosis=e.diagnosis))
 
 
 def adopt(a: Assignment, _e: Verified) -> Step[Assignment, Never]:
     """Take what is verified for the work, whoever has done it."""
-    return Step(replace(a, is_orphan=False, death=""))
+    return Step(replace(a, is_orphan=False, death="", diagnosis=None))
 
 
 def take(a: Assignment, e: Assigned) -> Step[Assignment, Never]:
     """Take the task in hand."""
-    anew = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="")
+    anew = replace(a, brief=e.brief, sessions=0, is_orphan=False, death="", diagnosis=None)
     return Step(replace(anew, collected=e.brief.collected, found="", accepted=""))
 
 

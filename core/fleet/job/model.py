@@ -136,6 +136,10 @@ class Fate(msgspec.Struct, frozen=True):
     wanted: bool = False
 
 
+SHELLS: Final = frozenset({"bash", "shell", "sh"})
+"""What agent programs call the tool that runs commands, in lower case."""
+
+
 class ToolAborted(OwnerReport, frozen=True):
     """The owner says that one call of a ``tool`` was aborted in its session, which goes on.
 
@@ -144,12 +148,16 @@ class ToolAborted(OwnerReport, frozen=True):
 
     transition_reason: ClassVar = TransitionReason.ABORTED
     scope: ClassVar = AbortScope.TOOL
-    cause: ClassVar = AbortReason.UNKNOWN
-    opaque: ClassVar[tuple[str, ...]] = ("tool", "reason")
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     tool: str = "tool"
     reason: str = ""
     token: str = ""
+
+    @property
+    def abort_reason(self) -> AbortReason:
+        """Why the call was aborted: what a shell was asked to do has failed, or that is not known."""
+        return AbortReason.BASH_ERROR if self.tool.lower() in SHELLS else AbortReason.UNKNOWN
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["ToolAborted", ...]:
@@ -167,7 +175,7 @@ class AbortWanted(Event, frozen=True):
     """A person aborts the siblings of a task, or the task, each with all that is below it."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
-    cause: ClassVar = AbortReason.USER_INTERRUPT
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     scope: AbortScope = AbortScope.SESSION
@@ -183,12 +191,17 @@ class AbortWanted(Event, frozen=True):
 class Aborted(Event, frozen=True):
     """It is aborted, because somebody has aborted at the task ``by``."""
 
-    transition_reason: ClassVar = TransitionReason.ABORTED
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     abort_reason: AbortReason = AbortReason.USER_INTERRUPT
     by: str = ""
     reason: str = ""
+
+    @property
+    def transition_reason(self) -> TransitionReason:
+        """Why: for a sibling's sake, or because somebody wanted it, here or above."""
+        is_sibling = self.abort_reason is AbortReason.SIBLING_ABORTED
+        return TransitionReason.SIBLING_ABORTED if is_sibling else TransitionReason.ABORTED
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Aborted", ...]:

@@ -23,6 +23,7 @@ from lifefold.core.fleet.job.rules import CANCELLABLE, NOT_NOW, is_over, rest
 from lifefold.core.kernel import Pattern, Property, Transition, always, always_step, replace, sometimes, takes
 from lifefold.core.policy.abort import AbortScope, escalated
 from lifefold.core.policy.access import AccessLevel
+from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.promises import keeps_time, leads_where, passes
 from lifefold.core.policy.retry import retry_limit
 from lifefold.core.task import (
@@ -45,7 +46,8 @@ def hopeless_is_not_retried(step: Transition) -> bool:
     if not isinstance(step.event, Failed | Rejected) or step.before is None:
         return True
     t: Job = step.after.record
-    return t.limit == retry_limit(t.max_retries, t.failure, t.retry)
+    trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
+    return t.trouble is trouble and t.limit == retry_limit(t.max_retries, trouble, t.retry)
 
 
 def grants_one_retry(step: Transition) -> bool:

@@ -125,7 +125,7 @@ def take_over(t: Job, e: Handed) -> Step[Job, Never]:
 
 def fail(t: Job, e: Failed | Rejected) -> Step[Job, Never]:
     """Keep the reason, and how often a task may be tried again that fails so (E5)."""
-    return Step(_failed(task.fail(t, e).record, e.reason))
+    return Step(_failed(task.fail(t, e).record))
 
 
 def orphan(t: Job, e: Orphaned) -> Step[Job, Never]:
@@ -135,17 +135,17 @@ def orphan(t: Job, e: Orphaned) -> Step[Job, Never]:
 
 def refuse(t: Job, e: ApprovalRefused) -> Step[Job, Never]:
     """Keep what the person says, for the next attempt."""
-    return Step(_failed(task.failed(t, e.reason, kept=0), e.reason))
+    return Step(_failed(task.failed(t, e.reason, kept=0)))
 
 
 def lapse(t: Job, _e: ApprovalExpired) -> Step[Job, Never]:
     """Keep that nobody answered: the same again would be asked for in vain, so only a person lets it be tried (E41)."""
     reason = f"nobody approved within {t.approval_ms // 1_000} s"
-    return Step(replace(_failed(task.failed(t, reason, kept=0), reason), limit=0))
+    return Step(replace(_failed(task.failed(t, reason, kept=0)), limit=0))
 
 
-def _failed(t: Job, reason: str) -> Job:
-    return replace(t, stage=Stage.WORK, result=0, collected="", limit=retry_limit(t.max_retries, reason, t.retry))
+def _failed(t: Job) -> Job:
+    return replace(t, stage=Stage.WORK, result=0, collected="", limit=retry_limit(t.max_retries, t.trouble, t.retry))
 
 
 def grant(t: Job, _e: RetryGranted) -> Step[Job, Never]:

@@ -15,6 +15,7 @@ from lifefold.core.fleet import assignment, board, intent, job, mailbox
 from lifefold.core.fleet.why.phrases import because, count, duration
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.policy.abort import AbortScope
+from lifefold.core.policy.reasons import AbortReason
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -163,6 +164,12 @@ def _replanned(event: job.Replanned, _transition: Transition) -> str:
     return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
 
 
+def _failed(event: task.Failed, _transition: Transition) -> str:
+    """Say what an attempt has failed by, and the canonical reason if one is known (document 004)."""
+    known = event.abort_reason not in {None, AbortReason.UNKNOWN}
+    return f"failed{f' ({event.abort_reason})' if known else ''}{because(event.reason)}"
+
+
 def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
     return f"its session has died{because(event.reason)}" if event.reason else "its owner has died"
 
@@ -191,7 +198,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     task.Started: _untold,
     task.Released: _says("given back"),
     task.Completed: _says("the work is done, and is to be verified"),
-    task.Failed: _says("failed"),
+    task.Failed: _failed,
     task.Rejected: _says("failed: not accepted"),
     task.Verified: _merged,
     task.Retried: _says("opened again, to be tried once more"),

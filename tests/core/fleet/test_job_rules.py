@@ -10,6 +10,7 @@ from lifefold.core import approval, task
 from lifefold.core.fleet import job
 from lifefold.core.fleet.job import rules
 from lifefold.core.kernel import Event, IllegalTransition, Step, replace
+from lifefold.core.policy.ends import WORDS, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.retry import RetryPolicy, rest_ms, retry_limit
 from lifefold.core.task import Stage, State
 
@@ -148,11 +149,33 @@ def test_how_often_and_after_how_long_a_task_is_tried_again_is_the_policys(
     """The least of what the task says, the fleet, and the kind of failure; it rests longer each time (E5, E6)."""
     record = replace(T, state=State.IN_PROGRESS, max_retries=most, retries=min(retries, most), retry=policy)
     failed = after(record, task.Failed(2, reason))
-    limit = retry_limit(most, reason, policy)
+    limit = retry_limit(most, diagnosis(reason).trouble, policy)
     assert (failed.limit, failed.allowed_retries) == (limit, limit)
     assert task.settled(failed) is (record.retries >= limit)
     assert rules.rest(failed) == (None if record.retries >= limit else rest_ms(record.retries, policy))
     assert refused(failed, task.Retried()) is (record.retries >= limit)
+
+
+SAYS: Final = st.one_of(st.text(), st.sampled_from([word for each in WORDS for word in each.said]))
+
+
+@given(POLICIES, SAYS, st.integers(0, 5))
+def test_the_output_of_a_verification_does_not_decide_how_often_a_task_is_tried_again(
+    policy: RetryPolicy, said: str, most: int
+) -> None:
+    """A failing test that prints "401 Unauthorized" is no login failure."""
+    record = replace(T, state=State.DONE, max_retries=most, retry=policy)
+    failed = after(record, task.Rejected(2, said))
+    assert (failed.trouble, failed.limit) == (Trouble.OTHER, retry_limit(most, Trouble.OTHER, policy))
+
+
+def test_what_an_end_was_found_to_mean_decides_and_not_the_words_for_people() -> None:
+    """Without a diagnosis the words of whoever says that it has failed are judged."""
+    record = replace(T, state=State.IN_PROGRESS, max_retries=3)
+    fatal = Diagnosis(trouble=Trouble.FATAL)
+    assert after(record, task.Failed(2, "exit status 4", fatal)).limit == 0
+    assert after(record, task.Failed(2, "permission denied", Diagnosis())).limit == 3
+    assert after(record, task.Failed(2, "permission denied")).limit == 0
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 8))

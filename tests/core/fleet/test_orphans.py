@@ -41,6 +41,7 @@ from lifefold.core.kernel import (
     row,
     rule,
 )
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.task import OnDeath
 from lifefold.effects import InspectWork, Tell, VerifyWork
 from lifefold.interpreters.check import Bounds, check
@@ -122,13 +123,15 @@ def test_a_session_that_has_left_nothing_has_failed_whatever_its_commands_would_
     of = inspected(died(at_work()), differs=False)
     assert of.state("assignment") == "Idle"
     assert of.begun() == []
-    assert told(of) == [task.Failed(1, "Error(exit status 1); it has left nothing that could be verified")]
+    assert told(of) == [task.Failed(1, "Error(exit status 1); it has left nothing that could be verified", Diagnosis())]
 
 
 def test_what_is_left_and_does_not_agree_has_failed_by_both_reasons() -> None:
     """The next prompt has what the session has died of, and what its work lacks."""
     of = inspected(died(at_work())).report("assignment", "VerifyWork", assignment.Rejected("no hello.txt"))
-    assert told(of) == [task.Failed(1, "Error(exit status 1); what it has left is not enough: no hello.txt")]
+    assert told(of) == [
+        task.Failed(1, "Error(exit status 1); what it has left is not enough: no hello.txt", Diagnosis())
+    ]
 
 
 def test_nothing_is_looked_at_before_a_hung_session_is_gone() -> None:
@@ -137,7 +140,7 @@ def test_nothing_is_looked_at_before_a_hung_session_is_gone() -> None:
     for silent_ms in (1, 2):
         of.report("pulse", "WatchOutput", pulse.Silent(silent_ms))
     assert of.state("assignment") == "Orphaned"
-    assert told(of) == [task.Orphaned(1, "silent for 0 s")]
+    assert told(of) == [task.Orphaned(1, "silent for 0 s", TIMED_OUT)]
     of.confirm("pulse", "WatchOutput")
     assert of.state("assignment") == "Orphaned"
     of.confirm("session", "RunSession")
@@ -149,7 +152,7 @@ def test_a_task_that_is_requeued_is_given_back_at_once_with_the_reason() -> None
     of = died(at_work(OnDeath.REQUEUE))
     assert of.state("assignment") == "Idle"
     reason = "Error(exit status 1)"
-    assert told(of) == [task.Orphaned(1, reason), task.Released(1, reason)]
+    assert told(of) == [task.Orphaned(1, reason, Diagnosis()), task.Released(1, reason)]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_a_task_that_is_requeued_is_given_back_at_once_with_the_reason() -> None
 )
 def test_a_task_that_does_not_want_it_or_that_nothing_can_prove_has_failed(of: Callable[[], Hand]) -> None:
     """As ever: no orphan is made of it."""
-    assert told(died(of())) == [task.Failed(1, "Error(exit status 1)")]
+    assert told(died(of())) == [task.Failed(1, "Error(exit status 1)", Diagnosis())]
 
 
 def test_a_session_that_never_ran_has_failed() -> None:
@@ -173,7 +176,7 @@ def test_a_session_that_never_ran_has_failed() -> None:
     ).report("session", "PrepareWorktree", session.WorktreeReady())
     fresh.hear("board", "assignment", assignment.Assigned(task.Brief("T1", 1, "", COMMANDS, orphaned=OnDeath.VERIFY)))
     fresh.report("assignment", "CheckOutWork", assignment.CheckedOut())
-    assert told(died(fresh)) == [task.Failed(1, "Error(exit status 1)")]
+    assert told(died(fresh)) == [task.Failed(1, "Error(exit status 1)", Diagnosis())]
 
 
 def test_who_is_told_to_stop_has_not_died() -> None:

@@ -25,6 +25,7 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, m
 from lifefold.core.fleet.pulse import Limits, Pulse, SessionOver, SessionRuns, Silent, State, Stirred
 from lifefold.core.fleet.status import agent_status
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Refusal, Row, Step, replace, row
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.effects import Begin, CancelSession, End, InterruptSession, RunSession, WarnOfSilence, WatchOutput
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.targets import named
@@ -341,7 +342,7 @@ def test_whoever_stays_silent_is_warned_of_nudged_and_ended_which_is_an_error() 
     assert (states(of), of.state("pulse")) == (("CoolingDown", "Idle"), "Stalled")
     assert {e.slot for e in of.effects(End) if isinstance(e, End)} == {"RunSession", "WatchOutput"}
     assert of.effects(CancelSession) == []
-    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "silent for 121 s"))]
+    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "silent for 121 s", TIMED_OUT))]
     assert (of.record("session").consecutive_errors, of.record("session").total_errors) == (1, 1)
 
 
@@ -430,8 +431,8 @@ def test_who_ends_by_the_signal_has_failed_by_its_silence() -> None:
     """The next one hears of both: how it ended, and what it hung in for how long."""
     of = exit_with(silent(silent(watched(), 60), 90), session.Error("Interrupt (signal 2)"))
     said = "Error(Interrupt (signal 2)) (interrupted after 90 s of silence)"
-    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, said))]
-    assert cooling().told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "Error(exit status 1)"))]
+    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, said, Diagnosis()))]
+    assert cooling().told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "Error(exit status 1)", Diagnosis()))]
 
 
 @pytest.mark.parametrize("silences", [(), (60,), (60, 90), (60, 90, 0)], ids=["fresh", "warned", "nudged", "answered"])

@@ -16,6 +16,7 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.policy.abort import AbortScope
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.session import Session
 from lifefold.core.session import State as Agent
 from lifefold.core.task import Stage, State
@@ -102,6 +103,9 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "a role that is there": (job.DependencyBack("role:tester"), "unblocked: an agent has the role tester"),
     "a change of the plan": (job.Replanned(what="its prompt"), "its prompt changed in the fleet file"),
     "a plan that has it again": (job.Replanned(what="it is planned again"), "it is planned again"),
+    "a failure": (task.Failed(1, "tests fail", Diagnosis()), "failed: tests fail"),
+    "a failure without a diagnosis": (task.Failed(1), "failed"),
+    "a failure with a reason of the document": (task.Failed(1, "Timeout", TIMED_OUT), "failed (timeout): Timeout"),
     "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
     "an owner who has died": (task.Orphaned(1), "its owner has died"),
     "a tool": (job.ToolAborted(1, "browser", "lost"), "its tool browser was aborted, and its session goes on: lost"),

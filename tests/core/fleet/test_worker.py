@@ -19,6 +19,7 @@ from fleet_worker import (
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, departure, intent, mailbox, seat
 from lifefold.core.kernel import Phase
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.effects import LogFatal
 
 # The round
@@ -131,7 +132,7 @@ def test_a_session_that_fails_gives_the_task_back_and_cools_down() -> None:
     """Only after the pause does the worker ask again."""
     of = cooling()
     assert states(of) == ("CoolingDown", "Idle")
-    assert of.told() == [("board", "task:T1", task.Failed(2, "Error(exit status 1)"))]
+    assert of.told() == [("board", "task:T1", task.Failed(2, "Error(exit status 1)", Diagnosis()))]
     of.elapse("session", "BackoffElapsed")
     assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
     assert states(of) == ("BuildingPrompt", "Wanting")
@@ -140,7 +141,7 @@ def test_a_session_that_fails_gives_the_task_back_and_cools_down() -> None:
 def test_a_session_that_fails_before_it_starts_fails_the_task_that_was_never_begun() -> None:
     """The board has heard nothing of Started."""
     of = exit_with(spawning(), session.Timeout())
-    assert of.told() == [("board", "task:T1", task.Failed(2, "Timeout"))]
+    assert of.told() == [("board", "task:T1", task.Failed(2, "Timeout", TIMED_OUT))]
 
 
 def test_an_agent_that_reached_a_threshold_fails_its_task_and_is_gone() -> None:
@@ -150,7 +151,7 @@ def test_an_agent_that_reached_a_threshold_fails_its_task_and_is_gone() -> None:
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
     exit_with(of, session.Error("x"))
     assert of.told() == [
-        ("board", "task:T1", task.Failed(2, "Error(x)")),
+        ("board", "task:T1", task.Failed(2, "Error(x)", Diagnosis())),
         ("board", "seat:ann", seat.WorkerGone("its session has stopped")),
     ]
     assert of.state("mailbox") == "Closed"
@@ -187,7 +188,7 @@ def test_an_agent_that_suspends_itself_for_ever_comes_to_an_end() -> None:
         exit_with(start(of), session.Suspended())
         of.elapse("session", "BackoffElapsed")
     exit_with(start(of), session.Suspended())
-    assert of.told() == [("board", "task:T1", task.Failed(2, "Suspended, too often in a row"))]
+    assert of.told() == [("board", "task:T1", task.Failed(2, "Suspended, too often in a row", Diagnosis()))]
     assert (states(of), of.record("session").total_errors) == (("CoolingDown", "Idle"), 1)
 
 

@@ -1,0 +1,179 @@
+"""What the end of an agent's session means: why it ended, and what another try is worth (E5, E39).
+
+*Only the agent's own end is looked at*: its exit status, what was done to it, and its last words. Output of a
+verification is no agent's word: a failing test that prints "401 Unauthorized" is no login failure. What was recorded
+of real agent programs is ``WORDS``, one row for each kind of end; the first row that finds its words decides, and the
+rows whose trouble cannot pass come first. What has no words is judged by its status.
+"""
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from lifefold.core.policy.reasons import (
+    AbortReason,
+    TransitionReason,
+    abort_reason_of,
+    claude_verdict,
+)
+
+
+class Trouble(StrEnum):
+    """What kind of failure it was: whether it passes by itself (E5)."""
+
+    TRANSIENT = "transient"
+    FATAL = "fatal"
+    OTHER = "other"
+
+
+class Program(StrEnum):
+    """Whose exit statuses are read: document 004 has a table for ``claude``, and 75 suspends a cooperative agent."""
+
+    ANY = ""
+    CLAUDE = "claude"
+    COOPERATIVE = "cooperative"
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """Why a session ended otherwise than well, and what kind of failure that is."""
+
+    transition_reason: TransitionReason = TransitionReason.RETRY
+    abort_reason: AbortReason = AbortReason.UNKNOWN
+    trouble: Trouble = Trouble.OTHER
+
+
+class Diagnosed:
+    """Base of events that tell of an abnormal end; if its ``diagnosis`` is known, the journal has the reasons."""
+
+    __slots__ = ()
+
+    diagnosis: Diagnosis | None
+
+    @property
+    def transition_reason(self) -> TransitionReason | None:
+        """Why the transition happened; None if that is not known."""
+        return None if self.diagnosis is None else self.diagnosis.transition_reason
+
+    @property
+    def abort_reason(self) -> AbortReason | None:
+        """Why the session ended otherwise than well; None if that is not known."""
+        return None if self.diagnosis is None else self.diagnosis.abort_reason
+
+
+class Words(msgspec.Struct, frozen=True):
+    """What programs say at an end of one kind, in lower case, and what that means.
+
+    Words of a trouble that cannot pass count by themselves only: ``billing`` is not said by ``test_billing failed``.
+    """
+
+    said: tuple[str, ...]
+    means: Diagnosis
+
+
+_FATAL, _TRANSIENT = Trouble.FATAL, Trouble.TRANSIENT
+_PROVIDER = AbortReason.PROVIDER_ERROR
+_COMPACT = AbortReason.COMPACT_FAILURE
+_UNKNOWN = AbortReason.UNKNOWN
+
+WORDS: Final = (
+    Words(
+        ("permission denied", "permission_denied", "permission_error"),
+        Diagnosis(TransitionReason.PERMISSION_DENIED, AbortReason.PERMISSION_DENIED, _FATAL),
+    ),
+    Words(
+        (
+            "unauthorized", "invalid api key", "incorrect api key", "authentication failed", "authentication_error",
+            "not logged in", "please run /login", "oauth token has expired",
+        ),
+        Diagnosis(TransitionReason.PERMISSION_DENIED, _PROVIDER, _FATAL),
+    ),
+    Words(
+        ("credit balance is too low", "insufficient_quota", "billing", "billing_error", "payment required"),
+        Diagnosis(TransitionReason.ABORTED, _PROVIDER, _FATAL),
+    ),
+    Words(
+        ("no such model", "model not found", "model_not_found"),
+        Diagnosis(TransitionReason.ABORTED, _PROVIDER, _FATAL),
+    ),
+    Words(
+        ("stop hook",),
+        Diagnosis(TransitionReason.STOP_HOOK_BLOCKED, _UNKNOWN),
+    ),
+    Words(
+        ("compaction failed", "error during compaction", "failed to compact"),
+        Diagnosis(TransitionReason.COMPACTION_FAILED, _COMPACT),
+    ),
+    Words(
+        ("prompt is too long", "context_length_exceeded", "maximum context length", "context window"),
+        Diagnosis(TransitionReason.PROMPT_TOO_LONG, _COMPACT),
+    ),
+    Words(
+        ("(413)", "request_too_large", "payload too large", "request too large"),
+        Diagnosis(TransitionReason.PROVIDER_413, _PROVIDER),
+    ),
+    Words(
+        ("max_output_tokens", "output token maximum", "maximum output tokens"),
+        Diagnosis(TransitionReason.MAX_OUTPUT_TOKENS, _UNKNOWN),
+    ),
+    Words(
+        ("max turns", "max_turns", "maximum number of turns", "turn limit"),
+        Diagnosis(TransitionReason.MAX_TURNS, _UNKNOWN),
+    ),
+    Words(
+        ("529", "overloaded"),
+        Diagnosis(TransitionReason.PROVIDER_529, _PROVIDER, _TRANSIENT),
+    ),
+    Words(
+        ("rate limit", "rate_limit", "429", "usage limit", "try again", "temporarily unavailable", "503"),
+        Diagnosis(TransitionReason.RETRY, _PROVIDER, _TRANSIENT),
+    ),
+    Words(
+        ("timed out", "timeout", "connection"),
+        Diagnosis(TransitionReason.RETRY, _UNKNOWN, _TRANSIENT),
+    ),
+    Words(
+        ("bash tool failed", "bash: command failed", "tool bash failed"),
+        Diagnosis(TransitionReason.RETRY, AbortReason.BASH_ERROR),
+    ),
+)  # fmt: skip
+"""What agent programs print last, by the kind of end; in this order."""
+
+TIMED_OUT: Final = Diagnosis(abort_reason=AbortReason.TIMEOUT)
+"""Its time was over, or it was silent for too long: another session may be faster."""
+
+LEFT: Final = Diagnosis(abort_reason=AbortReason.SHUTDOWN_SIGNAL)
+"""It was asked to end because no runner was there, or because it had to make room."""
+
+
+def diagnosis(said: str, status: int | None = None, program: Program = Program.ANY) -> Diagnosis:
+    """Return what an end means, by the agent's own last words and its exit status (-n if signal n ended it)."""
+    text = said.lower()
+    found = next((row.means for row in WORDS if _says(row, text)), None)
+    return found or by_status(status, program)
+
+
+def by_status(status: int | None, program: Program = Program.ANY) -> Diagnosis:
+    """Return what an exit status means by itself. A program that may not be executed is not worth another try."""
+    if program is Program.CLAUDE:
+        verdict = claude_verdict(status)
+        trouble = Trouble.OTHER if verdict.retry else Trouble.FATAL
+        return Diagnosis(verdict.transition_reason, verdict.abort_reason or _UNKNOWN, trouble)
+    abort_reason = abort_reason_of(status) or _UNKNOWN
+    if abort_reason is AbortReason.PERMISSION_DENIED:
+        return Diagnosis(TransitionReason.PERMISSION_DENIED, abort_reason, Trouble.FATAL)
+    return Diagnosis(abort_reason=abort_reason)
+
+
+def _says(row: Words, text: str) -> bool:
+    if row.means.trouble is Trouble.FATAL:
+        return any(_as_words(each).search(text) for each in row.said)
+    return any(each in text for each in row.said)
+
+
+@lru_cache(maxsize=256)
+def _as_words(said: str) -> re.Pattern[str]:
+    """Return what finds words that are no part of a longer name and no part of a path."""
+    return re.compile(rf"(?<![\w/.-]){re.escape(said)}(?![\w/-]|\.\w)")
