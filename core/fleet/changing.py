@@ -281,7 +281,7 @@ def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
     if found.now is None:
         return task.settled(record)
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
-    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned")
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
     return all(getattr(planned, name) == getattr(record, name) for name in names)
 
 

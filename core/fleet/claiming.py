@@ -99,6 +99,7 @@ def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
         timeout_ms,
         record.token,
         record.collected,
+        record.on_nothing,
     )
 
 

@@ -127,6 +127,7 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
             subtasks_ms=whole.subtasks_ms,
             retry=whole.retry,
             orphaned=whole.orphaned,
+            on_nothing=whole.on_nothing,
             level=whole.level,
             merges=whole.merges,
             key=whole.key,

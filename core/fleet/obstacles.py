@@ -116,7 +116,9 @@ def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacl
         yield Obstacle(f"{name}.verify", f"the task is {state}, and a dead session's work needs commands", FRESH)
 
 
-_AT_REST: Final = ("depends_on", "priority", "role", "files", "asks", "trust", "most_subtasks", "subtasks_ms")
+_AT_REST: Final = (
+    "depends_on", "priority", "role", "files", "asks", "trust", "most_subtasks", "subtasks_ms", "on_nothing",
+)  # fmt: skip
 """What changes of a task only while it is not begun."""
 
 

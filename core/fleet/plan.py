@@ -104,7 +104,8 @@ class TaskPlan(msgspec.Struct, frozen=True):
     with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
     trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
     longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
-    it when a session dies that works at it; with None it is what the plan says.
+    it when a session dies that works at it; with None it is what the plan says. ``on_nothing`` is what becomes of it
+    when a session says that it is done, has changed nothing, and no command of ``verify`` tells.
     """
 
     id: str
@@ -121,6 +122,7 @@ class TaskPlan(msgspec.Struct, frozen=True):
     trust: AccessLevel = AccessLevel.UNTRUSTED
     caps: Caps = Caps()
     orphaned: task.OnDeath | None = None
+    on_nothing: task.OnNothing = task.OnNothing.FAIL
 
 
 class ServicePlan(msgspec.Struct, frozen=True):
@@ -278,6 +280,7 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> job.Job:
         merges=gates.merge,
         always_asks=each.asks,
         orphaned=each.orphaned or plan.orphaned,
+        on_nothing=each.on_nothing,
         fate=job.Fate(plan.aborts) if plan.aborts is not None else None,
         key=plan.key,
     )

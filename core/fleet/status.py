@@ -7,7 +7,7 @@ What waits for a person is said here, too: a fleet in which nothing goes on befo
 that is stuck, unless it is plain which word, and of what.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -282,6 +282,14 @@ def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     """Return the status of every task, in the order of the plan; parts stand with what they are parts of."""
     entities = [each for ref, each in aggregates[board.NAME].entities.items() if ref.startswith("task:")]
     return tuple(task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
+
+
+def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:
+    """Return the closed tasks for which nothing was merged, in a fleet that merges; none that was split."""
+    whole = {each.parent for each in every}
+    return tuple(
+        each.id for each in every if each.state == task.State.CLOSED and not each.commit and each.id not in whole
+    )
 
 
 class Awaited(StrEnum):

@@ -18,6 +18,7 @@ from lifefold.core.fleet import (
     mailbox,
     meter,
     metering,
+    nothing,
     orphans,
     pace,
     pulse,
@@ -160,6 +161,7 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     before, brief = transition.before.state, transition.after.record.brief
     to = f"task:{brief.task}"
     yield from orphans.told(transition)
+    yield from nothing.told(transition)
     match transition.event:
         case assignment.WorkFinished(took_ms=took_ms):
             yield Tell("board", to, task.Completed(brief.epoch, took_ms))

@@ -23,6 +23,7 @@ from lifefold.core.task.model import (
     Decomposed,
     Failed,
     OnDeath,
+    OnNothing,
     Orphaned,
     OwnerReport,
     Rejected,
@@ -63,8 +64,8 @@ from lifefold.core.task.table import machine
 
 __all__ = [
     "OWNED", "PROMISES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined", "Decomposed",
-    "Failed", "OnDeath", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Stage", "Started",
-    "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified", "claim", "close", "explain",
-    "fail", "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience", "machine",
-    "rests", "resume", "retries_left", "retry", "settled",
+    "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Stage",
+    "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified", "claim", "close",
+    "explain", "fail", "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience",
+    "machine", "rests", "resume", "retries_left", "retry", "settled",
 ]  # fmt: skip

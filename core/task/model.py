@@ -239,6 +239,16 @@ class Stage(StrEnum):
     MERGE = "merge"
 
 
+class OnNothing(StrEnum):
+    """What becomes of a task without verification commands whose session says it is done, and has changed nothing.
+
+    It fails, and is retried as after any failure; or it is closed, because it is meant to change nothing.
+    """
+
+    FAIL = "fail"
+    CLOSE = "close"
+
+
 class OnDeath(StrEnum):
     """What becomes of a task whose session has died while it worked at it (E40).
 
@@ -259,7 +269,7 @@ class Brief(msgspec.Struct, frozen=True):
     whose number the work is kept, if it only is to be merged, as the commit ``collected``. ``share`` is what its
     sessions may cost; 0 is no limit. ``orphaned`` is what becomes of it if its session dies. ``timeout_ms`` is for how
     long a session of it may take, if that is said by how long others took; else 0. ``token`` is what a session shows
-    when it speaks of its claim.
+    when it speaks of its claim. ``on_nothing`` is what becomes of it if nothing is changed and no command tells.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "failure", "kept", "result", "token", "collected")
@@ -278,3 +288,4 @@ class Brief(msgspec.Struct, frozen=True):
     timeout_ms: int = 0
     token: str = ""
     collected: str = ""
+    on_nothing: OnNothing = OnNothing.FAIL

@@ -220,6 +220,11 @@ class Git:
         asked = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
         return tuple(name.removesuffix("/") for name in (await self.run(*asked, *options)).names)
 
+    async def ignored(self) -> tuple[str, ...]:
+        """Return the untracked files that git ignores, a folder for all that is in it."""
+        asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return (await self.run(*asked)).names
+
     async def merged_tree(self, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
         """Merge two commits without touching any working tree; return the tree and the paths that are in conflict."""
         asked = ("merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ours, theirs)

@@ -40,6 +40,10 @@ class Workplace(Protocol):
         """
         ...
 
+    async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
+        """Return some of the files and folders in the place that are no work because a rule ignores them."""
+        ...
+
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Keep what was done, so that it can be merged later, by any agent; return the commit that has it.
 
@@ -120,6 +124,10 @@ class FolderWorkplace:
     async def differs(self, agent: str, task: str, epoch: int) -> bool:  # noqa: ARG002 - no claim begins anywhere
         """Return False: the folder is kept between attempts, so nobody knows what this one has changed."""
         return False
+
+    async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:  # noqa: ARG002 - as the protocol
+        """Return nothing: all that is in the folder is there to stay."""
+        return ()
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:  # noqa: ARG002 - nothing is committed
         """Return an empty text: what was done is where it belongs."""

@@ -141,6 +141,12 @@ class GitWorkplace:
                 return True
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
+    async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
+        """Return the files and folders in the worktree that git ignores, a folder for all that is in it."""
+        del task, epoch
+        async with self._place(agent) as worktree:
+            return await worktree.ignored()
+
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit what the claim has changed; return that commit, which is what is to be merged.
 

@@ -226,6 +226,7 @@ def _add_giving(commands: _Commands) -> None:
     add.add_argument(
         "--orphaned", metavar="WHAT", help="what becomes of it when its session dies: fail, requeue, verify"
     )
+    add.add_argument("--on-nothing", metavar="WHAT", help="what becomes of it when nothing was changed: fail, close")
     add.add_argument("--budget-usd", metavar="X", help="what may be spent on it, and on its parts, in US dollars")
     add.add_argument("--budget-tokens", metavar="N", help="the same of tokens")
     add.add_argument("--budget-time", metavar="D", help="the same of time, as 90m")

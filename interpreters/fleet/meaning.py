@@ -133,6 +133,7 @@ def _task(task: TaskPlan) -> dict[str, object]:
         TaskKeys.max_subtasks: task.most_subtasks,
         TaskKeys.subtasks_timeout: task.subtasks_ms,
         TaskKeys.orphaned: task.orphaned,
+        TaskKeys.on_nothing: task.on_nothing,
     }
     return said(meanings) | said_but_defaults(newer) | said_caps(task.caps)
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
@@ -12,8 +12,9 @@ import msgspec
 from lifefold.core.budget.amounts import Amounts
 from lifefold.core.fleet import TaskPlan, job
 from lifefold.core.fleet.plan import MOST_RETRIES
+from lifefold.core.fleet.why.phrases import brief, enumerated
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import OnDeath
+from lifefold.core.task import OnDeath, OnNothing
 from lifefold.interpreters.fleet import forms, values
 from lifefold.interpreters.fleet.budget import TaskBudgetKeys, check_caps, read_caps
 from lifefold.interpreters.fleet.files import read_text
@@ -28,6 +29,9 @@ LOWEST_PRIORITY = 1_000
 
 ON_DEATH: Final = forms.choice(*OnDeath)
 """What becomes of a task whose session dies."""
+
+ON_NOTHING: Final = forms.choice(*OnNothing)
+"""What becomes of a task that nothing proves, and for which nothing was changed."""
 
 
 NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify: without any nothing proves what is left'
@@ -70,6 +74,12 @@ class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "pr
     orphaned = Key[OnDeath | None](
         ON_DEATH, "what becomes of it when its session dies, as `orphaned` of the fleet", None, absent="the fleet's"
     )
+    on_nothing = Key(
+        ON_NOTHING,
+        "what becomes of it when a session says that it is done, has changed nothing in the repository, and no `verify`"
+        " tells: `close` is for tasks that are meant to change nothing",
+        OnNothing.FAIL,
+    )
     budget = TaskBudgetKeys
 
 
@@ -105,6 +115,15 @@ def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = Fal
     return tasks
 
 
+def unproven(tasks: Sequence[TaskPlan]) -> Iterator[str]:
+    """Yield what people are warned of: tasks without commands, unless they are meant to change nothing."""
+    names = [each.id for each in tasks if not each.verify and each.on_nothing is not OnNothing.CLOSE]
+    if names:
+        which = brief(enumerated(names))
+        has = "has" if len(names) == 1 else "have"
+        yield f"{which} {has} no verify: whatever a session leaves counts as done when the session says so"
+
+
 def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
     purse = table.table(TaskBudgetKeys)
     task = TaskPlan(
@@ -122,6 +141,7 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
         caps=read_caps(purse),
         trust=table.read(TaskKeys.trust),
         orphaned=table.read(TaskKeys.orphaned),
+        on_nothing=table.read(TaskKeys.on_nothing),
     )
     check_caps(purse, task.caps, crew.share)
     table.finish()

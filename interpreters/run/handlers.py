@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 import anyio
 
 from lifefold.core import session
-from lifefold.core.fleet import assignment, intent, invocation, service
+from lifefold.core.fleet import assignment, intent, invocation, nothing, service
 from lifefold.core.kernel import Aggregate
 from lifefold.core.policy.overdue import kill_after_ms, wake_after_ms
 from lifefold.effects import (
@@ -205,17 +205,18 @@ class Handlers:
             return await patiently(work, (InTheWayError,), tell, limit_s=PLACE_LIMIT_S)
 
     async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
-        """Look at what a dead session has left of the task. What nobody can look at any more is nothing."""
+        """Look at what a session has left of the task. What nobody can look at any more is nothing."""
         if ongoing.leftover:
             return
         agent, task = ongoing.occasion.within.key, activity.task
         look = partial(self.workplace.differs, agent, task, activity.epoch)
         try:
             differs = await self._placed(agent, f"look at what is left of {task}", look)
+            hidden = () if differs else await self.workplace.ignored(agent, task, activity.epoch)
         except (WorkplaceError, OSError) as error:
             self.tell(agent, f"nobody can say what is left of {task}: {error}")
-            differs = False
-        await ongoing.report(assignment.Inspected(differs))
+            differs, hidden = False, ()
+        await ongoing.report(assignment.Inspected(differs, hidden[: nothing.MOST_HIDDEN + 1]))
 
     async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
         """Run the verification commands."""

@@ -92,9 +92,15 @@ class Buried(Event, frozen=True):
 
 
 class Inspected(Event, frozen=True):
-    """What is in the task's place ``differs`` from where the claim began, or does not (E40)."""
+    """What is in the task's place ``differs`` from where the claim began, or does not (E40).
+
+    ``hidden`` are what is there besides, and is no work because a rule ignores it.
+    """
+
+    opaque: ClassVar[tuple[str, ...]] = ("hidden",)
 
     differs: bool = False
+    hidden: tuple[str, ...] = ()
 
     @classmethod
     def examples(cls) -> tuple["Inspected", ...]:

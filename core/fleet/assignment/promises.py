@@ -36,7 +36,7 @@ from lifefold.core.fleet.assignment.rules import (
 )
 from lifefold.core.kernel import Pattern, Property, Transition, always_step, replace, sometimes, takes
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
-from lifefold.core.task import Brief, OnDeath, Stage
+from lifefold.core.task import Brief, OnDeath, OnNothing, Stage
 
 
 def merges_what_is_verified(step: Transition) -> bool:
@@ -114,6 +114,21 @@ def proves_what_orphans_left(step: Transition) -> bool:
             return a.is_orphan
 
 
+def takes_nothing_for_no_work(step: Transition) -> bool:
+    """Of a repository's task that nothing proves it is looked whether there is any work; without any it is put away."""
+    a: Assignment = step.after.record
+    if step.before is None or a.is_orphan or step.before.record.is_orphan:
+        return True
+    match step.event:
+        case WorkFinished():
+            wants = a.guarded and not a.brief.verify and a.brief.on_nothing is OnNothing.FAIL
+            return step.entered is (State.INSPECTING if wants else State.VERIFYING)
+        case Inspected(differs=found):
+            return step.entered is (State.VERIFYING if found or a.brief.verify else State.IDLE)
+        case _:
+            return True
+
+
 def is_orphaned_as_it_is_to(step: Transition) -> bool:
     """A task is an orphan only if its session has died, and the task wants what it has left to be verified."""
     a: Assignment = step.after.record
@@ -176,6 +191,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("what a person has to agree to is parked, and nothing else", asks_before_it_merges),
     always_step("whoever is given a task begins with what is left of it", begins_where_it_is_to),
     always_step("what a dead session has left counts only if it differs and is verified", proves_what_orphans_left),
+    always_step("nothing is work only if a command agrees or the task says so", takes_nothing_for_no_work),
     always_step("only a task that wants it is an orphan when its session dies", is_orphaned_as_it_is_to),
     always_step("what is to be given back when its session dies is", gives_back_what_is_to_be),
     always_step("what is recalled is dropped, and so never merged", drops_what_is_recalled),
@@ -192,7 +208,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             SessionDied: (State.ORPHANED, State.IDLE),
             Buried: (State.INSPECTING,),
             Inspected: (State.VERIFYING, State.IDLE),
-            WorkFinished: (State.VERIFYING,),
+            WorkFinished: (State.VERIFYING, State.INSPECTING),
             Verified: (State.MERGING, State.PARKING),
             Collected: (State.MERGING,),
             Displaced: (State.DISPUTED,),

@@ -18,9 +18,10 @@ from lifefold.core.fleet.assignment.model import (
     State,
     Verified,
     VerifyTimeoutChanged,
+    WorkFinished,
 )
 from lifefold.core.kernel import Step, replace
-from lifefold.core.task import OnDeath, Stage
+from lifefold.core.task import OnDeath, OnNothing, Stage
 from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 
@@ -74,9 +75,14 @@ def was_found(a: Assignment, e: BranchAccepted) -> bool:
     return e.found == a.found
 
 
-def differs(_a: Assignment, e: Inspected) -> bool:
-    """There is something to be verified: an empty difference is never done (E40)."""
-    return e.differs
+def is_to_have_changed(a: Assignment, _e: WorkFinished) -> bool:
+    """No command tells whether the work is done, and nothing is no work unless the task says so."""
+    return a.guarded and not a.brief.verify and a.brief.on_nothing is OnNothing.FAIL
+
+
+def differs(a: Assignment, e: Inspected) -> bool:
+    """There is something to be verified: an empty difference is never done (E40), unless commands tell that it is."""
+    return e.differs or (bool(a.brief.verify) and not a.is_orphan)
 
 
 def orphan(a: Assignment, e: SessionDied) -> Step[Assignment, Never]:

@@ -10,7 +10,7 @@ from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.core.task import Claimed, OnDeath, OwnerReport, Retried, Stage, State, Task
+from lifefold.core.task import Claimed, OnDeath, OnNothing, OwnerReport, Rejected, Retried, Stage, State, Task
 
 MOST_SUBTASKS: Final = 100
 """Into how many subtasks a task may be split at most, all of its attempts together."""
@@ -78,6 +78,10 @@ class Entrusted(Claimed, frozen=True):
 
 class Handed(Claimed, frozen=True):
     """A worker is given a task that is done, to verify or to merge it."""
+
+
+class NothingDone(Rejected, frozen=True):
+    """The owner has said that the work is done, and there is none: nothing has changed, and no command was to tell."""
 
 
 class Returned(OwnerReport, frozen=True):
@@ -219,9 +223,10 @@ class Job(Task, frozen=True):
     as the commit ``collected``.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
     role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
-    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it. ``fate``
-    is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;
-    without one they are empty. A person is waited for ``approval_ms``; 0 is for ever. Times in milliseconds.
+    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it, ``on_nothing`` if
+    a session says that it is done, and has changed nothing. ``fate`` is what it has to do with aborts, if its fleet has
+    any. ``key`` is what the tokens of its claims are derived from; without one they are empty. A person is waited for
+    ``approval_ms``; 0 is for ever. Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -247,6 +252,7 @@ class Job(Task, frozen=True):
     approval_ms: int = 0
     retry: RetryPolicy = RetryPolicy()
     orphaned: OnDeath = OnDeath.FAIL
+    on_nothing: OnNothing = OnNothing.FAIL
     fate: Fate | None = None
     key: str = ""
 

@@ -12,6 +12,7 @@ from lifefold.core.fleet.job.model import (
     Entrusted,
     Handed,
     Job,
+    NothingDone,
     Parked,
     Rested,
     RetryGranted,
@@ -250,6 +251,12 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "what is done and in no hand can be given to somebody",
         {State.DONE: (Handed,)},
         when=lambda e: not e.record.owner,
+    ),
+    leads_where("a task for which nothing was done has failed", {NothingDone: (State.FAILED,)}),
+    takes(
+        "that nothing was done for a task is heard",
+        {State.DONE: (NothingDone,)},
+        when=lambda e: bool(e.record.owner),
     ),
     takes(
         "who was given something can give it back",

@@ -25,6 +25,7 @@ TERMS: Final = (
     "subtasks_ms",
     "level",
     "orphaned",
+    "on_nothing",
     "approval_ms",
     "retry",
     "always_asks",
@@ -46,6 +47,7 @@ KEYS: Final = {
     "trust": "trust",
     "caps": "budget",
     "orphaned": "orphaned",
+    "on_nothing": "on_nothing",
 }
 """What the fields of a planned task are called in a fleet file."""
 

@@ -199,6 +199,7 @@ OF_TASK: Final[Mapping[type[Event], Words]] = {
     task.Released: _says("given back"),
     task.Completed: _says("the work is done, and is to be verified"),
     task.Failed: _failed,
+    job.NothingDone: _says("said to be done, and nothing is there"),
     task.Rejected: _says("failed: not accepted"),
     task.Verified: _merged,
     task.Retried: _says("opened again, to be tried once more"),

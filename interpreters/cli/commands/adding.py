@@ -22,7 +22,7 @@ from lifefold.core.fleet.work import is_lost, tasks_of
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import OnDeath, State
+from lifefold.core.task import OnDeath, OnNothing, State
 from lifefold.interpreters.cli import inside, logs, posting
 from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
@@ -88,6 +88,7 @@ def _task_of(arguments: Namespace) -> TaskPlan:
         subtasks_ms=_number("--subtasks-timeout", TaskKeys.subtasks_timeout, arguments.subtasks_timeout),
         caps=Caps(*(limits.of(resource) or None for resource in KEYS)),
         orphaned=orphaned,
+        on_nothing=_read("--on-nothing", TaskKeys.on_nothing.form, arguments.on_nothing or OnNothing.FAIL),
     )
 
 

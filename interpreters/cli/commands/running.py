@@ -20,6 +20,7 @@ import anyio
 
 from lifefold.core.fleet import board, change, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
+from lifefold.core.fleet.why.phrases import brief, enumerated
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
@@ -34,6 +35,7 @@ from lifefold.interpreters.cli.words import NO_WORK, columns, letters_counted, s
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
+from lifefold.interpreters.fleet.tasks import unproven
 from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
 from lifefold.interpreters.run.leavings import Leavings
 from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
@@ -177,7 +179,7 @@ async def _run(
 def _introduce(runner: Runner, *, begins: bool) -> None:
     """Say where work goes, and when a log begins what is strange about the fleet file."""
     fleet = runner.fleet
-    for warning in (*fleet.warnings, *untold(fleet, os.environ)) if begins else ():
+    for warning in (*fleet.warnings, *unproven(fleet.tasks), *untold(fleet, os.environ)) if begins else ():
         print(f"warning: {warning}", file=sys.stderr)
     for path in [path for path in (runner.log, runner.folder.root) if is_open_to_others(path)][:1]:
         told = f"{path}: every user of this machine may read it, and what is beside it"
@@ -239,6 +241,8 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     left = [task for task in tasks if task.state != "CLOSED"]
     for task in left:
         print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
+    if runner.fleet.repository is not None and (idle := status.without_change(tasks)):
+        print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by)):
         print(f"  {line}")
     for name, message, _ in runner.standing():

@@ -86,7 +86,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Preparing CheckedOut     -> Working
         Preparing CheckoutFailed -> Idle
         Working   Prompted       -> Working
-        Working   WorkFinished   -> Verifying
+        Working   WorkFinished   -> Inspecting
         Working   WorkFailed     -> Idle
         Orphaned  Buried         -> Inspecting
         Inspecting Inspected     -> Verifying

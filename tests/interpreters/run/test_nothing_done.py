@@ -1,0 +1,74 @@
+"""Sessions of real processes that say they are done and changed nothing: said, retried, and never silently closed."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from fleet_ground import Ground
+
+AGENT: Final = r"""
+import os, pathlib, sys
+
+task = os.environ["LIFEFOLD_TASK"]
+with (pathlib.Path(os.environ["COUNTS"]) / task).open("a") as file:
+    file.write("session\n")
+if task.startswith("hidden"):
+    pathlib.Path("build").mkdir(exist_ok=True)
+    pathlib.Path("build/out.txt").write_text("made")
+if task.startswith("second") and "nothing was changed" in pathlib.Path(sys.argv[1]).read_text():
+    pathlib.Path(task + ".txt").write_text("made")
+"""
+
+
+def ground(folder: Path, *tasks: str, more: str = "") -> Ground:
+    """Return a fleet whose tasks have no commands, and whose agent does little."""
+    of = Ground(folder).prepare(*tasks)
+    (folder / "agent.py").write_text(AGENT)
+    of.fleet.write_text(re.sub(r"verify = .*", f"max_retries = 1\n{more}", of.fleet.read_text()))
+    return of
+
+
+def test_a_task_for_which_nothing_was_changed_fails_and_says_so(tmp_path: Path) -> None:
+    """It is tried again as often as it may be; the fleet says what it was, and is not done."""
+    of = ground(tmp_path, "empty-1")
+    told = of.run(code=1)
+    assert "0 of 1 tasks closed" in told
+    assert "empty-1: FAILED: nothing was changed" in told
+    assert of.sessions("empty-1") == 2
+    assert "nothing was changed" in of.call("why", "empty-1").stdout
+    assert "said to be done, and nothing is there" in of.call("why", "empty-1").stdout
+    assert any(each["metadata"]["event"] == "NothingDone" for each in of.json("log"))
+
+
+def test_the_next_session_is_told_and_may_do_it(tmp_path: Path) -> None:
+    """Its prompt has what the last one came to."""
+    of = ground(tmp_path, "second-1")
+    assert "1 of 1 tasks closed" in of.run()
+    assert (of.sessions("second-1"), of.git("show", "main:second-1.txt")) == (2, "made")
+
+
+def test_work_that_git_ignores_is_nothing_and_is_named(tmp_path: Path) -> None:
+    """It would not be merged."""
+    of = ground(tmp_path, "hidden-1")
+    (of.folder / "repo" / ".gitignore").write_text("build/\n")
+    of.git("add", ".gitignore")
+    of.git("commit", "--quiet", "--message", "Ignore what is built")
+    told = of.run(code=1)
+    assert "nothing was changed; git ignores what is there besides: build/" in told
+
+
+def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Path) -> None:
+    """No warning is given of it: its author has said so."""
+    of = ground(tmp_path, "empty-1", more='on_nothing = "close"')
+    done = of.call("run", str(of.fleet), "--no-live")
+    assert "1 of 1 tasks closed" in done.stdout
+    assert "empty-1: CLOSED, and nothing was changed" in done.stdout
+    assert "has no verify" not in done.stderr
+
+
+def test_a_run_warns_of_tasks_without_commands_when_it_begins_and_then_no_more(tmp_path: Path) -> None:
+    """One line for all of them."""
+    of = ground(tmp_path, "second-1", "second-2")
+    warning = "warning: second-1 and second-2 have no verify: whatever a session leaves counts as done"
+    assert warning in of.call("run", str(of.fleet), "--no-live").stderr
+    assert "have no verify" not in of.call("run", str(of.fleet), "--no-live").stderr
