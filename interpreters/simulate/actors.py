@@ -86,7 +86,8 @@ class Actors:
         """Perform an effect: what it is to end soon says its last soon, if this engine attends to it."""
         hastened = self.chance.environment.hastens.get(type(effect), ())
         for part, role in self._roles.items():
-            if part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened):
+            is_meant = part[:2] == (occasion.within.name, occasion.ref) and issubclass(role.kind, hastened)
+            if is_meant and role.spoken < len(role.said):  # one that has said all is not there to be ended
                 if role.attended_in != self._life:
                     raise Unreached(role.kind)
                 self._hasten(part, role)
@@ -154,8 +155,7 @@ class Actors:
         self._ends.discard(scope)
 
     def _hasten(self, part: Part, role: _Role) -> None:
-        if role.spoken < len(role.said):
-            role.heard = role.spoken = len(role.said) - 1
-            took_ms = self.chance.takes_ms(self.chance.environment.end_ms, "hastened", *part, self._life)
-            role.due_ms = min(role.due_ms, self.clock.now_ms() + took_ms)
-            role.waits.cancel()
+        role.heard = role.spoken = len(role.said) - 1
+        took_ms = self.chance.takes_ms(self.chance.environment.end_ms, "hastened", *part, self._life)
+        role.due_ms = min(role.due_ms, self.clock.now_ms() + took_ms)
+        role.waits.cancel()
