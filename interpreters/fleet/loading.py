@@ -58,12 +58,11 @@ def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
     whether the repository is a folder, and whether the programs are there.
     """
     file, source = str(path), Path(path).absolute()
-    return text_of(source, file).bind(
-        lambda text: (
-            document_of(text, file)
-            .map(lambda document: _tables(Table(Report(file, text), document), source, watch=watch))
-            .bind(validated)
-        )
+    return Result.do(
+        fleet
+        for text in text_of(source, file)
+        for document in document_of(text, file)
+        for fleet in validated(_tables(Table(Report(file, text), document), source, watch=watch))
     )
 
 
