@@ -23,6 +23,8 @@ TAPE = cycles(100)
 REDUCE = "reduce, value taken out"
 MAKING = "the same, event made first"
 STEP = "step"
+CONTAINER_COSTS_AT_MOST = 2.5
+"""What ``reduce`` with its ``Success``, made by the public constructor and taken apart, may cost beside ``step``."""
 
 TARGETS = (
     (REDUCE, "transitions", 10.0),
@@ -104,7 +106,8 @@ def measure() -> Report:
         f"{ROUNDS} rounds of {len(TAPE):,} events each; after every round all had come to the same state, counters, "
         "prompt and pause."
     )
-    return Report("reduce", (table,), tuple(_target(*each, costs) for each in TARGETS), (note,))
+    targets = (*(_target(*each, costs) for each in TARGETS), _price(costs))
+    return Report("reduce", (table,), targets, (note,))
 
 
 def _row(name: str, costs: Costs) -> tuple[str, ...]:
@@ -117,3 +120,12 @@ def _target(own: str, peer: str, wanted: float, costs: Costs) -> Target:
     factors = ratios(costs[peer], costs[own])
     met = median(factors) >= wanted
     return Target(f"{own}: {peer} costs", f"at least {wanted:g} x", spread(factors, "{:,.2f} x"), met)
+
+
+def _price(costs: Costs) -> Target:
+    """Say what the container of ``returns`` costs: ``reduce`` with its value taken out, over the bare ``step``."""
+    factors = ratios(costs[REDUCE], costs[STEP])
+    met = median(factors) <= CONTAINER_COSTS_AT_MOST
+    return Target(
+        f"{REDUCE}: costs, over {STEP}", f"at most {CONTAINER_COSTS_AT_MOST:g} x", spread(factors, "{:,.2f} x"), met
+    )

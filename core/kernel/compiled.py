@@ -10,10 +10,11 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from returns.result import Success
 
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import After, During
-from lifefold.core.kernel.step import Step, new_success, set_value
+from lifefold.core.kernel.step import Step
 from lifefold.effects import Begin, Effect, StartTimer
 
 
@@ -41,14 +42,13 @@ _WORDS: Mapping[str, object] = {
     "Begin": Begin,
     "StartTimer": StartTimer,
     "Step": Step,
-    "new_success": new_success,
+    "Success": Success,
     "replace": replace,
-    "set_value": set_value,
     "start_timer": start_timer,
 }
 _INDENT = "    "
 _BARE = ("return Step(became, {effects})",)
-_CONTAINED = ("success = new_success()", "set_value(success, Step(became, {effects}))", "return success")
+_CONTAINED = ("return Success(Step(became, {effects}))",)
 
 
 def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:

@@ -1,7 +1,7 @@
 """A fleet file: read, checked and explained; the command it gives each session; what differs between two of them."""
 
 from lifefold.interpreters.fleet.command import expand
-from lifefold.interpreters.fleet.config import load
+from lifefold.interpreters.fleet.loading import load
 from lifefold.interpreters.fleet.meaning import describe_difference
 from lifefold.interpreters.fleet.model import Agent, Fleet, InterpreterEntry, Service
 from lifefold.interpreters.fleet.problems import FleetFileError, Problem, place_of

@@ -1,33 +1,25 @@
-"""Reads a fleet file. All that is wrong with it is told together, with file, line and key, in one error."""
+"""The keys of the fleet as a whole, and what its own table says."""
 
 import os
-import re
-import tomllib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
-from lifefold.core.fleet import GatePlan, Preemption, TaskPlan
+from lifefold.core.fleet import GatePlan, Preemption
 from lifefold.core.fleet.plan import MOST_RETRIES, RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
 from lifefold.core.policy.abort import AbortPolicy
-from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.intensity import Intensity
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.task import OnDeath
 from lifefold.interpreters.fleet import forms, values
-from lifefold.interpreters.fleet.agents import MOST_RESTARTS, AgentKeys, read_agents, warn_of_a_long_base, written_roles
-from lifefold.interpreters.fleet.budget import FleetBudgetKeys, check_caps, read_budget, said_budget, with_time
-from lifefold.interpreters.fleet.command import placeholders
-from lifefold.interpreters.fleet.files import read_text
+from lifefold.interpreters.fleet.agents import MOST_RESTARTS, AgentKeys, warn_of_a_long_base
+from lifefold.interpreters.fleet.budget import FleetBudgetKeys, read_budget, said_budget
 from lifefold.interpreters.fleet.gates import CLAIM, GATES, MERGE
-from lifefold.interpreters.fleet.interpreters import InterpreterKeys, performs_effects_alone, read_interpreters
+from lifefold.interpreters.fleet.interpreters import InterpreterKeys
 from lifefold.interpreters.fleet.keys import Key, Section, said, said_but_defaults
-from lifefold.interpreters.fleet.meaning import meaning
-from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Agent, Fleet
-from lifefold.interpreters.fleet.problems import FleetFileError, Problem, Report
+from lifefold.interpreters.fleet.model import DEFAULT_LEASE_MS, DEFAULT_VERIFY_TIMEOUT_MS, Fleet
 from lifefold.interpreters.fleet.table import Table
-from lifefold.interpreters.fleet.tasks import NEEDS_REPOSITORY, ON_DEATH, Crew, TaskKeys, read_tasks
+from lifefold.interpreters.fleet.tasks import NEEDS_REPOSITORY, ON_DEATH, TaskKeys
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
@@ -39,8 +31,6 @@ ABORTS = "aborts"
 
 _RESTARTS = Intensity()
 _RETRY = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
-
-_LINE = re.compile(r"\bat line (\d+)")
 
 
 class RetryKeys(Section, header="[fleet.retry]"):
@@ -162,64 +152,7 @@ class FileKeys(Section):
     interpreters = InterpreterKeys
 
 
-def load(path: Path | str, *, watch: bool = False) -> Fleet:
-    """Return the fleet that a file describes. Raises ``FleetFileError`` with everything that is wrong with the file.
-
-    One that is to ``watch`` for more tasks need have none to begin with.
-    Paths in the file are relative to the folder it lies in. Nothing is looked at but the file, its prompt files,
-    whether the repository is a folder, and whether the programs are there.
-    """
-    file, source = str(path), Path(path).absolute()
-    content = _content(source, file)
-    root = Table(Report(file, content), _document(content, file))
-    table = root.table(FleetKeys)
-    fleet = _fleet(table, source)
-    agents, services = read_agents(root, source.parent, fleet)
-    if services and not agents and not watch:
-        accepted = "an agent of another kind that takes the tasks, or lifefold run --watch, for services alone"
-        root.problem("agents", f"there are services only, and a fleet ends with its tasks; accepted: {accepted}")
-    used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
-    share = with_time(fleet.budget, [agent.limits for agent in agents]).share
-    check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
-    crew = Crew("prompt" in used, written_roles(root), share, fleet.repository is not None)
-    tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
-    if services and not agents and tasks and watch:
-        root.problem("tasks", "there are services only; accepted: tasks in a fleet with an agent that takes them")
-    if fleet.restarts is None and any(each.restart != Restart() for each in agents):
-        table.warn(RESTART, "nobody is restarted without [fleet.restart], whatever [agents.restart] says")
-    if "approval_timeout" in table and not any(task.asks for task in tasks) and not fleet.gates:
-        table.warn("approval_timeout", 'no task has approval = "merge": nobody is waited for')
-    gates = fleet.gates
-    if gates is None and (any(each.trust for each in agents) or any(each.trust for each in tasks)):
-        gates = GatePlan()
-    if gates is not None and agents and tasks and not watch and not any(_may_begin(agents, gates, t) for t in tasks):
-        accepted = "an agent that may take a task that waits for no other, or lifefold run --watch, and promote one"
-        table.problem("gates", f"nobody is trusted to begin with anything; accepted: {accepted}")
-    interpreters = list(read_interpreters(root))
-    root.finish()
-    root.report.raise_problems()
-    kept = [each for each in interpreters if not performs_effects_alone(each)]
-    return replace(
-        fleet,
-        agents=tuple(agents),
-        services=tuple(services),
-        tasks=tuple(tasks),
-        watch=watch,
-        gates=gates,
-        warnings=tuple(root.report.warnings),
-        interpreters=tuple(interpreters),
-        meaning=meaning(_written(fleet, table), agents, tasks, kept, services),
-    )
-
-
-def _may_begin(agents: Sequence[Agent], gates: GatePlan, task: TaskPlan) -> bool:
-    """Tell whether somebody may take a task as they are in the beginning, and nothing has to be done before."""
-    least = max(gates.claim, task.trust)
-    able = [each for each in agents if each.trust >= least and (not task.role or task.role in each.roles)]
-    return bool(able) and not task.depends_on
-
-
-def _fleet(table: Table, source: Path) -> Fleet:
+def fleet_of(table: Table, source: Path) -> Fleet:
     """Return what the table of that name says, with nobody in it yet."""
     fleet = Fleet(
         name=table.read(FleetKeys.name),
@@ -280,7 +213,7 @@ def _aborts(table: Table) -> AbortPolicy:
     return found
 
 
-def _written(fleet: Fleet, table: Table) -> dict[str, object]:
+def written_in(fleet: Fleet, table: Table) -> dict[str, object]:
     """Return what the tables [fleet] and [fleet.retry] mean, as a file would write it."""
     written = said({FleetKeys.name: fleet.name, FleetKeys.lease: fleet.lease_ms})
     written |= said({FleetKeys.verify_timeout: fleet.verify_timeout_ms})
@@ -321,28 +254,6 @@ def _written(fleet: Fleet, table: Table) -> dict[str, object]:
             }
         )
     return written
-
-
-def _content(source: Path, file: str) -> str:
-    try:
-        return read_text(source)
-    except (OSError, ValueError) as error:
-        raise _unreadable(file, f"cannot read this fleet file: {getattr(error, 'strerror', None) or error}") from error
-
-
-def _document(content: str, file: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content)
-    except RecursionError as error:
-        raise _unreadable(file, "this is nested too deeply") from error
-    except ValueError as error:
-        # Besides TOMLDecodeError: Python refuses to read an integer of thousands of digits.
-        line = _LINE.search(str(error))
-        raise _unreadable(file, f"this is not TOML: {error}", int(line[1]) if line else None) from error
-
-
-def _unreadable(file: str, message: str, line: int | None = None) -> FleetFileError:
-    return FleetFileError((Problem(file, "", line, message),))
 
 
 def _repository(table: Table, folder: Path) -> Path | None:

@@ -1,11 +1,15 @@
 """What is wrong with a fleet file, said so that it can be put right: file, line and key, what is there, what may be."""
 
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
+from returns.result import Failure, Result, Success
 
 from lifefold.interpreters.fleet.files import read_text
 from lifefold.interpreters.fleet.places import KeyPath, key_lines, line_of
+
+T = TypeVar("T")
 
 SHOWN_PROBLEMS = 50
 """How many problems the text of one error lists; ``problems`` has all of them."""
@@ -27,6 +31,10 @@ class Problem(msgspec.Struct, frozen=True):
         """Return it in the form that editors turn into a link: ``fleet.toml:12: agents.coder.grace: ...``."""
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+Problems = tuple[Problem, ...]
+"""All that is wrong with a file; never empty in a ``Failure``."""
 
 
 class FleetFileError(Exception):
@@ -78,7 +86,8 @@ class Report:
         """Add a warning."""
         self.warnings.append(str(Problem(self.file, key, self.line(path), message)))
 
-    def raise_problems(self) -> None:
-        """Raise ``FleetFileError`` with everything that was found wrong, if anything was."""
+    def outcome(self, value: T) -> Result[T, Problems]:
+        """Return the value as ``Success``, or as ``Failure`` all that was found wrong, in the order of the file."""
         if self._problems:
-            raise FleetFileError(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))
+            return Failure(tuple(sorted(self._problems, key=lambda problem: problem.line or 0)))
+        return Success(value)

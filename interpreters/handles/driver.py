@@ -26,6 +26,8 @@ from functools import lru_cache
 from threading import RLock
 from typing import Any, Final, Generic, TypeVar
 
+from returns.result import Failure, Result, Success
+
 from lifefold.core.kernel import (
     Advance,
     Does,
@@ -120,12 +122,11 @@ class Driver(Generic[R]):
 
     def would_take(self, event: Event) -> bool:
         """Tell whether the entity would take this event now."""
-        return not isinstance(self._decide(self._entity, Envelope(self._entity.ref, event, self._now_ms())), Refusal)
+        return isinstance(self._decide(self._entity, event), Success)
 
     def would_enter(self, event: Event) -> State | None:
         """Return the state that the entity would change to by this event now; None if it would not change."""
-        decided = self._decide(self._entity, Envelope(self._entity.ref, event, self._now_ms()))
-        return next((each.entered for each in decided.transitions), None) if isinstance(decided, Advance) else None
+        return self._decide(self._entity, event).map(_entered).value_or(None)
 
     def take(self, event: Event, actor: str = "") -> Transition | None:
         """Let the entity take an event and perform what follows. Raises ``RefusedError``.
@@ -150,9 +151,10 @@ class Driver(Generic[R]):
         called: list[Effect] = []
         while True:
             before = self._entity
-            decided = self._decide(before, Envelope(before.ref, event, self._now_ms(), actor))
-            if isinstance(decided, Refusal):
-                raise RefusedError(decided)
+            answer = self._decide(before, event, actor)
+            if isinstance(answer, Failure):
+                raise RefusedError(answer.failure())
+            decided = answer.unwrap()
             for hook in _hooks_before(decided):
                 if hook not in called:
                     called.append(hook)
@@ -161,8 +163,9 @@ class Driver(Generic[R]):
                 self._outbox.flush()
                 return decided.transitions[0] if decided.transitions else None
 
-    def _decide(self, entity: Entity[R], envelope: Envelope) -> Advance | Refusal:
-        return advance(self.machine, entity, envelope)
+    def _decide(self, entity: Entity[R], event: Event, actor: str = "") -> Result[Advance, Refusal]:
+        decided = advance(self.machine, entity, Envelope(entity.ref, event, self._now_ms(), actor))
+        return Failure(decided) if isinstance(decided, Refusal) else Success(decided)
 
     def _committed(self, before: Entity[R], decided: Advance) -> bool:
         """Make the decision the present, unless somebody else has been faster; raises what ``commit`` raises."""
@@ -201,6 +204,10 @@ def _served(machine: Machine[R]) -> Machine[R]:
 def asked_by(machine: Machine[Any]) -> frozenset[type[Effect]]:
     """Return the effects that the machine's rows can ask for."""
     return frozenset(effect for row in machine.rows for effect in row.effects)
+
+
+def _entered(decided: Advance) -> State | None:
+    return next((each.entered for each in decided.transitions), None)
 
 
 def _is_before(effect: Effect) -> bool:

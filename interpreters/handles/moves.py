@@ -7,7 +7,9 @@ where a record may go now is for the guards to say, too.
 
 from typing import Any
 
-from lifefold.core.kernel import Machine, Record, Row, State, Step
+from returns.result import Success
+
+from lifefold.core.kernel import Machine, Record, Row, State
 
 
 def moves(machine: Machine[Any], state: State, target: State) -> tuple[Row[Any], ...]:
@@ -26,6 +28,6 @@ def targets(machine: Machine[Any], state: State) -> tuple[State, ...]:
 
 def open_targets(machine: Machine[Any], record: Record) -> tuple[State, ...]:
     """Return the states that some event would take this record to now, itself excepted, in the order of the states."""
-    steps = (machine.step(record, event) for kind in machine.events for event in kind.examples_for(record))
-    reached = {step.record.state for step in steps if isinstance(step, Step)} - {record.state}
+    answers = (machine.reduce(record, event) for kind in machine.events for event in kind.examples_for(record))
+    reached = {answer.unwrap().record.state for answer in answers if isinstance(answer, Success)} - {record.state}
     return tuple(state for state in machine.states if state in reached)

@@ -7,13 +7,14 @@ meanwhile. An activity that a runner ends is over, which is confirmed after a wh
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
+from returns.result import Success
+
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
     Ended,
     Envelope,
     Event,
-    IllegalTransition,
     Machine,
     System,
     replace,
@@ -121,7 +122,7 @@ class Activities:
         machine = self._machine_of(part)
         kinds = machine.spans[part[2]].during.yields
         said = [each for kind in kinds for each in kind.examples_for(record)]
-        return [each for each in said if not isinstance(machine.step(record, each), IllegalTransition)]
+        return [each for each in said if isinstance(machine.reduce(record, each), Success)]
 
     def _machine_of(self, part: Part) -> Machine[Any]:
         machine = self._system.type_of(part[0]).machine_of(part[1])

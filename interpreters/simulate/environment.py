@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, Entity, Event, IllegalTransition, Machine
+from lifefold.core.kernel import Aggregate, Entity, Event, Machine
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.faults import ACTED, MOST
@@ -199,10 +199,11 @@ def _sorted(machine: Machine[Any], record: Any, slot: str) -> tuple[list[Event],
     broken: list[Event] = []
     said = ((kind, kind.examples_for(record)) for kind in span.during.yields)
     for kind, examples in ((kind, examples) for kind, examples in said if examples):
-        step = None if kind in last else machine.step(record, examples[0])
-        if step is None:
+        if kind in last:
             ends += examples
-        elif isinstance(step, IllegalTransition) or step.record.state in span.states:
+            continue
+        answer = machine.reduce(record, examples[0])
+        if answer.map(lambda step: step.record.state in span.states).value_or(default_value=True):
             on_the_way.append(examples[0])
             others += examples[1:]
         else:

@@ -9,7 +9,7 @@ are no more of them.
 from collections.abc import Sequence
 from typing import Final
 
-from lifefold.core.kernel import Cause, Envelope, Event, Reaction, Step, System, possible, react
+from lifefold.core.kernel import Cause, Envelope, Event, Reaction, System, possible, react
 from lifefold.interpreters.simulate.environment import Chance
 from lifefold.interpreters.simulate.outside import WAITED, Agenda
 from lifefold.interpreters.simulate.runner import Runner
@@ -114,8 +114,10 @@ class People:
         """Tell whether nothing could happen to an entity any more after that."""
         of, aggregate = self._system.type_of(name), self._runner.aggregates[name]
         machine, entity = of.machine_of(envelope.entity), aggregate.entities[envelope.entity]
-        step = None if machine is None else machine.step(entity.record, envelope.event)
-        return machine is not None and isinstance(step, Step) and step.record.state in machine.final
+        if machine is None:
+            return False
+        answer = machine.reduce(entity.record, envelope.event)
+        return answer.map(lambda step: step.record.state in machine.final).value_or(default_value=False)
 
     def _next_ms(self, number: int) -> int:
         """Return when the next occasion is."""
