@@ -61,7 +61,7 @@ def _text(event: Event, name: str) -> str | None:
 
 def describe(event: Event) -> str:
     """Say what an event says, in a line: its fields; empty if it has none or is the kernel's own."""
-    says = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS}
+    says = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
     fields = {name: value for name, value in says.items() if not _is_left_out(event, value)}
     texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
     line = ", ".join(texts)
@@ -73,17 +73,20 @@ def _is_left_out(event: Event, value: object) -> bool:
     return isinstance(value, msgspec.Struct) and value in event.__struct_defaults__
 
 
-def _texts(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _texts(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each field that says something, with what it says: a text's first line, a struct by its name and fields."""
-    for name, value in fields.items():
+    for name, value in said.items():
         if isinstance(value, msgspec.Struct):
-            inside = ", ".join(text for _, text in _texts(msgspec.structs.asdict(value)))
+            fields = {each: said for each, said in msgspec.structs.asdict(value).items() if each not in _APART}
+            inside = ", ".join(text for _, text in _texts(fields))
             yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
         elif value not in ("", ()):
             yield name, str(value).strip().partition("\n")[0]
 
 
-_KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms", "transition_reason", "abort_reason"})
+_KERNEL_FIELDS = frozenset({"record", "records", "slot", "generation", "down_ms"})
+_APART = frozenset({"transition_reason", "abort_reason", "diagnosis"})
+"""What an entry has in fields of their own."""
 _PLAIN_FIELDS = frozenset({"brief", "commit", "message", "msg", "outcome", "owner", "prompt", "reason", "task", "text"})
 """Fields whose value speaks for itself."""
 _LINE_CHARACTERS = 160

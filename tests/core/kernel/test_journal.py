@@ -2,7 +2,7 @@
 
 import msgspec
 
-from lifefold.core import session
+from lifefold.core import session, task
 from lifefold.core.kernel import (
     Advance,
     Created,
@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     journal,
     replace,
 )
+from lifefold.core.policy.ends import TIMED_OUT
 from oven import Baked, Doused, Lit, Oven, Place, machine
 
 
@@ -104,6 +105,10 @@ def test_an_event_is_described_by_what_it_says() -> None:
 def test_a_part_of_an_event_is_described_by_its_name_and_what_it_says() -> None:
     """As the documents write it: ``Error(exit status 1)``."""
     assert describe(session.SessionExited(session.Error("exit status 1"))) == "Error(exit status 1)"
+    assert describe(session.SessionExited(session.Error("no key", TIMED_OUT))) == "Error(no key)", (
+        "its reasons stand apart"
+    )
+    assert describe(task.Failed(1, "no key", TIMED_OUT)) == "epoch 1, no key"
     assert describe(session.SessionExited(session.Timeout())) == "Timeout"
 
 
