@@ -313,6 +313,7 @@ def test_a_brief_says_what_a_worker_needs_to_know() -> None:
         "timeout_ms",
         "token",
         "collected",
+        "on_nothing",
     )
     assert Brief.__struct_fields__ == known
     assert isinstance(machine.initial, Record)

@@ -97,8 +97,6 @@ class Inspected(Event, frozen=True):
     ``hidden`` are what is there besides, and is no work because a rule ignores it.
     """
 
-    opaque: ClassVar[tuple[str, ...]] = ("hidden",)
-
     differs: bool = False
     hidden: tuple[str, ...] = ()
 
