@@ -56,7 +56,7 @@ from lifefold.interpreters.run.log_owner import (
 from lifefold.interpreters.run.notices import About, Notice
 from lifefold.interpreters.run.quoting import quoting
 from lifefold.interpreters.run.resumption import continuing
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import Displaced, SqliteStore
 
 REFUSALS_LIMIT: Final = 10_000
 """How many refused events one run writes down; all are counted."""
@@ -100,6 +100,7 @@ class Runner:
         self.handlers: Final = handlers
         self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
+        store.when_displaced = self._leave_a_displaced_log
 
     @classmethod
     async def open(
@@ -196,6 +197,11 @@ class Runner:
         return self._store.path
 
     @property
+    def displaced(self) -> Displaced | None:
+        """What happened to the log, if it was deleted, moved or replaced meanwhile; ``log`` is its copy then."""
+        return self._store.displaced
+
+    @property
     def branch(self) -> str:
         """The branch that work is merged into; empty without a repository."""
         return self._store.meta("branch") or ""
@@ -208,6 +214,7 @@ class Runner:
         verdict = self.verdict()
         if verdict is Verdict.ALL_CLOSED:
             await self._clear()
+        await self._store.look()
         return verdict
 
     async def _go_on(self) -> None:
@@ -268,6 +275,14 @@ class Runner:
                 self.engine.spawn(process.kill)
         self.engine.wake()  # perhaps nothing is left to be waited for: of who is paused nothing comes any more
         return True
+
+    def _leave_a_displaced_log(self) -> None:
+        """Leave in the ordinary way: what the sessions end with is written to the copy."""
+        if self.displaced is not None:
+            path, what, copy = self.displaced
+            self.handlers.tell(self.fleet.name, f"the runner leaves its log {path}: {what}; the copy is {copy}")
+        if not self.leaving:
+            self.leave()
 
     def verdict(self) -> Verdict:
         """Return how things stand."""

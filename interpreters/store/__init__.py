@@ -2,6 +2,7 @@
 
 from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
+from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import (
     Batch,
     Busy,
@@ -18,6 +19,7 @@ __all__ = [
     "Batch",
     "Busy",
     "Damaged",
+    "Displaced",
     "Entry",
     "EventStore",
     "Fenced",
