@@ -248,7 +248,7 @@ class Runner:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
-            with open_private(self.folder.refusals, "a") as file:
+            with suppress(OSError), open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
     def leave(self) -> bool:

@@ -20,6 +20,10 @@ class Busy(StoreError):
     """Another program has kept the store to itself for a while; later it can be done."""
 
 
+class Full(Busy):
+    """There is no room left on the disk; when there is, it can be done."""
+
+
 class Fenced(StoreError):
     """Another writer has opened the store since."""
 
