@@ -30,7 +30,7 @@ from lifefold.interpreters.store.lock import lock_file, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import Displaced, Place, flush_folder, recover
-from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Full, Post, StoreError, VersionConflict
+from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
 _logger: Final = logging.getLogger(__name__)
@@ -42,12 +42,6 @@ BUSY_TIMEOUT_S: Final = 5.0
 
 BUSY_PAUSE_S: Final = 0.2
 """How long somebody patient lets pass then before asking again."""
-
-_WAITS: Final = {
-    Busy: "waiting until it is done",
-    Full: "waiting until there is room; make some, and the run goes on by itself",
-}
-"""What a writer says that waits, by why it waits."""
 
 _SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -230,7 +224,7 @@ class SqliteStore:
                 if not self._patient:
                     raise
                 if not told:
-                    _logger.warning("%s; %s", busy, _WAITS[type(busy)])
+                    _logger.warning("%s; %s", busy, busy.waits)
                 told = True
             else:
                 if told:

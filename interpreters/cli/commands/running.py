@@ -23,7 +23,7 @@ from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
-from lifefold.interpreters.cli import awaited, displaced, inside, letters, logs, outlet
+from lifefold.interpreters.cli import awaited, busy, displaced, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.commands.planning import settle
@@ -59,6 +59,7 @@ def run(arguments: Namespace) -> int:
             )
         inside.must_not_run(log)
         displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
@@ -146,7 +147,7 @@ async def _run(
     if wrong:
         raise BadInput("\n".join(wrong))
     try:
-        runner = await Runner.open(fleet, log, clock=clock, before=before)
+        runner = await busy.patiently(partial(Runner.open, fleet, log, clock=clock, before=before))
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
     except Unwritable as error:
