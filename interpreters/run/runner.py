@@ -40,6 +40,7 @@ from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load
+from lifefold.interpreters.run import quarantines
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
@@ -88,7 +89,7 @@ class Runner:
         """Take what ``open`` has prepared."""
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
-        self.observers: Final[list[Observer]] = []
+        self.observers: Final[list[Observer]] = [quarantines.telling(handlers.people)]
         self.leaving = 0
         self.waits_for_people = True
         self._is_held = False
