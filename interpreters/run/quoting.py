@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final, TypeGuard
 
 import msgspec
@@ -40,6 +41,7 @@ def _hiding(secrets: Secrets) -> Generator[None]:
 
 
 def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
+    @wraps(handler)
     async def handle(effect: Any, occasion: Occasion) -> None:
         with _hiding(secrets):
             await handler(effect, occasion)
