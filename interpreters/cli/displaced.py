@@ -16,7 +16,7 @@ def told(lost: Displaced, run: str) -> str:
     return (
         f"\nlifefold: {lost.path}: the log was taken away under the fleet: {lost.what}.\n"
         f"All that the fleet has done is in a recovered copy: {lost.copy}\n"
-        "The run has ended, and no task is done again by the run that goes on from the copy.\n"
+        "The run has ended. The run that goes on from the copy does no task again that is closed.\n"
         f"to go on:  {_onward(lost.path, lost.copy, run)}"
     )
 
