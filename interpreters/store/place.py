@@ -43,7 +43,7 @@ class Place:
     def displaced(self) -> str:
         """Return what happened to the log; empty if it is where it was, or if that cannot be found out now."""
         with suppress(OSError):
-            if _identity(self.path) != self._files[""]:
+            if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
                 return self._what(is_free=not os.path.lexists(self.path))
             wal = beside(self.path, _WAL)
             if self._files[_WAL] is not None and _identity(wal) != self._files[_WAL]:

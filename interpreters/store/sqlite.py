@@ -43,6 +43,9 @@ BUSY_TIMEOUT_S: Final = 5.0
 BUSY_PAUSE_S: Final = 0.2
 """How long somebody patient lets pass then before asking again."""
 
+COPY_TRIES: Final = 3
+"""How often a copy of a displaced log is made that is gone before it is opened."""
+
 _SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE entries (
@@ -240,12 +243,22 @@ class SqliteStore:
         if not what or self._place is None:
             return
         origin = self.path if self.displaced is None else self.displaced.path
-        copy = recover(self._connection, origin)
-        self._locks.append(take_lock(copy))
-        connection = _connect(copy)
+        copy, connection = self._recovered(origin)
         self._place.leave(self._connection)
         self.path, self._connection, self._place = copy, connection, Place(copy)
         self.displaced = Displaced(origin, what, copy)
+
+    def _recovered(self, origin: Path) -> tuple[Path, sqlite3.Connection]:
+        """Make a copy of the log and open it; make another one if that is deleted meanwhile, as with its folder."""
+        for tries_left in range(COPY_TRIES - 1, -1, -1):
+            copy = recover(self._connection, origin)
+            try:
+                self._locks.append(take_lock(copy))
+                return copy, _connect(copy)
+            except (StoreError, OSError):
+                if not tries_left:
+                    raise
+        raise AssertionError  # the last try returns or raises
 
     def _told(self, work: Callable[[], T]) -> T:
         return told(self.path, work)
