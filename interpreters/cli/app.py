@@ -61,12 +61,13 @@ def _failed(error: Exception) -> int:
     """Say what went wrong, and return the exit code for it; raise what is a mistake of this program."""
     import sqlite3  # noqa: PLC0415 - slow to import, and only an error needs it
 
-    from lifefold.interpreters.store import Busy, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
+    from lifefold.interpreters.store import Busy, Full, NotAStore, StoreError, Unwritable  # noqa: PLC0415 - as above
 
     if isinstance(error, BadInput | NotAStore):
         return _complain(error, 2)
     if isinstance(error, Busy):
-        return _complain(f"{error}; give the command again when that program is done", 3)
+        then = "there is room" if isinstance(error, Full) else "that program is done"
+        return _complain(f"{error}; give the command again when {then}", 3)
     if isinstance(error, Unwritable):
         return _complain(f"{error}; {FOR_ANOTHER}", 2)
     if isinstance(error, PermissionError) and error.filename is not None:

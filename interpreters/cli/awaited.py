@@ -1,5 +1,6 @@
 """What people should look at, in a line each: what waits for them, with the command that answers, and what is wrong."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -9,6 +10,7 @@ from lifefold.core.fleet.why.phrases import brief, count, enumerated
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.body.command import plain
 from lifefold.interpreters.cli.words import age, by_number, clock_time
+from lifefold.interpreters.run.quarantines import Quarantine
 from lifefold.interpreters.run.waits import Wait
 
 
@@ -47,6 +49,14 @@ def in_the_way(waits: Sequence[Wait], now_ms: int) -> Iterator[str]:
     for each in waits:
         since, seen = age(now_ms - each.since_ms), age(now_ms - each.seen_ms)
         yield plain(f"{each.agent} {' '.join(each.said.split())} (for {since}, seen {seen} ago)".encode())
+
+
+def quarantined(found: Sequence[Quarantine], log: str = "") -> Iterator[str]:
+    """Yield a line for each entity that takes nothing more: since when, why, and the command that lets it go on."""
+    for each in found:
+        since, why = clock_time(each.since_ms / 1_000), " ".join(each.reason.split())
+        said = f"{each.name}: its {each.entity} is quarantined since {since}: {why}"
+        yield plain(f"{said}; lifefold release {shlex.quote(each.name)}{log} lets it go on".encode())
 
 
 def fallen(stopped_by: Mapping[str, str]) -> Iterator[str]:

@@ -137,6 +137,12 @@ def _add_telling(commands: _Commands) -> None:
         command.add_argument("agents", metavar="AGENT", nargs="*", help="the agents' names (default: all)")
         _log_option(command)
 
+    release = _add(
+        commands, "release", "releasing:release", "let an agent, a service or a task go on that is quarantined"
+    )
+    release.add_argument("name", metavar="NAME", help="its name, as lifefold status shows it")
+    _log_option(release)
+
     trust = _add(commands, "trust", "trusting:trust", "say how far an agent is trusted, where the fleet file has gates")
     trust.add_argument("agent", metavar="AGENT", help="the agent's name")
     moves = trust.add_mutually_exclusive_group(required=True)

@@ -46,7 +46,7 @@ def must_be_permitted(arguments: Namespace) -> None:
         must_be_outside("task add" if function == "add" else function)
 
 
-_OF_OPERATORS: Final = frozenset({"branching", "deciding", "telling", "trusting"})
+_OF_OPERATORS: Final = frozenset({"branching", "deciding", "releasing", "telling", "trusting"})
 """The modules all of whose commands act on a fleet."""
 
 _RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.body.private import make_private
+from lifefold.interpreters.store.place import COPY
 
-BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new")
+_OF_A_COPY: Final = tuple(COPY + end for end in ("", "-wal", "-shm", ".lock", ".new"))
+BESIDE: Final = ("", "-wal", "-shm", "-journal", ".lock", ".new", *_OF_A_COPY)
 """The ends of the names of the files that are a log."""
 
 

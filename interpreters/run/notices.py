@@ -14,6 +14,7 @@ class About(StrEnum):
     GREETING = "what a run goes on with"
     DOWN = "an agent that has stopped by its errors, or a service that has failed"
     SILENCE = "a session that shows no sign of progress"
+    QUARANTINE = "an entity that takes nothing more until it is released"
     WAITING = "something that is in the way, and is waited for"
 
 

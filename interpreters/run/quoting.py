@@ -1,12 +1,16 @@
 """Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final, TypeGuard
 
 import msgspec
 
 from lifefold.core.kernel import Event
-from lifefold.interpreters.engine import Interpreter, Ongoing
-from lifefold.interpreters.engine.interpreter import ActivityHandler
+from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
+from lifefold.interpreters.engine.failures import is_failure, said
+from lifefold.interpreters.engine.interpreter import ActivityHandler, EffectHandler
 from lifefold.interpreters.fleet.values import as_table
 from lifefold.interpreters.run.redaction import Secrets
 
@@ -14,12 +18,41 @@ from lifefold.interpreters.run.redaction import Secrets
 def quoting(interpreter: Interpreter, secrets: Secrets) -> Interpreter:
     """Return an interpreter that does the same, and reports no value of a secret."""
     activities = {kind: _quoting(handler, secrets) for kind, handler in interpreter.activities.items()}
-    return Interpreter(interpreter.effects, activities)
+    effects = {kind: _quoting_errors(handler, secrets) for kind, handler in interpreter.effects.items()}
+    return Interpreter(effects, activities, interpreter.on_error)
+
+
+class HiddenError(Exception):
+    """An error of a handler whose message had a secret: its type and its message without the secret."""
+
+
+@contextmanager
+def _hiding(secrets: Secrets) -> Generator[None]:
+    """Have an error that gets into the log say no value of a secret."""
+    try:
+        yield
+    except Unreached:
+        raise
+    except Exception as error:
+        hidden = secrets.hidden(said(error))
+        if hidden == said(error) or not is_failure(error):
+            raise
+        raise HiddenError(hidden) from error
+
+
+def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
+    @wraps(handler)
+    async def handle(effect: Any, occasion: Occasion) -> None:
+        with _hiding(secrets):
+            await handler(effect, occasion)
+
+    return handle
 
 
 def _quoting(handler: ActivityHandler, secrets: Secrets) -> ActivityHandler:
     async def handle(activity: Any, ongoing: Ongoing) -> None:
-        await handler(activity, _Reporting(ongoing, secrets))
+        with _hiding(secrets):
+            await handler(activity, _Reporting(ongoing, secrets))
 
     return handle
 

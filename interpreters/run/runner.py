@@ -40,6 +40,7 @@ from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
 from lifefold.interpreters.body.worktrees import GitWorkplace
 from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load
+from lifefold.interpreters.run import quarantines
 from lifefold.interpreters.run.custom import Surroundings, composed, found
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.handlers import Handlers, renew_leases
@@ -56,7 +57,7 @@ from lifefold.interpreters.run.log_owner import (
 from lifefold.interpreters.run.notices import About, Notice
 from lifefold.interpreters.run.quoting import quoting
 from lifefold.interpreters.run.resumption import continuing
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import Displaced, SqliteStore
 
 REFUSALS_LIMIT: Final = 10_000
 """How many refused events one run writes down; all are counted."""
@@ -88,7 +89,7 @@ class Runner:
         """Take what ``open`` has prepared."""
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
-        self.observers: Final[list[Observer]] = []
+        self.observers: Final[list[Observer]] = [quarantines.telling(handlers.people)]
         self.leaving = 0
         self.waits_for_people = True
         self._is_held = False
@@ -100,6 +101,7 @@ class Runner:
         self.handlers: Final = handlers
         self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
+        store.when_displaced = self._leave_a_displaced_log
 
     @classmethod
     async def open(
@@ -196,6 +198,11 @@ class Runner:
         return self._store.path
 
     @property
+    def displaced(self) -> Displaced | None:
+        """What happened to the log, if it was deleted, moved or replaced meanwhile; ``log`` is its copy then."""
+        return self._store.displaced
+
+    @property
     def branch(self) -> str:
         """The branch that work is merged into; empty without a repository."""
         return self._store.meta("branch") or ""
@@ -208,6 +215,7 @@ class Runner:
         verdict = self.verdict()
         if verdict is Verdict.ALL_CLOSED:
             await self._clear()
+        await self._store.look()
         return verdict
 
     async def _go_on(self) -> None:
@@ -241,7 +249,7 @@ class Runner:
         """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
-            with open_private(self.folder.refusals, "a") as file:
+            with suppress(OSError), open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
     def leave(self) -> bool:
@@ -268,6 +276,14 @@ class Runner:
                 self.engine.spawn(process.kill)
         self.engine.wake()  # perhaps nothing is left to be waited for: of who is paused nothing comes any more
         return True
+
+    def _leave_a_displaced_log(self) -> None:
+        """Leave in the ordinary way: what the sessions end with is written to the copy."""
+        if self.displaced is not None:
+            path, what, copy = self.displaced
+            self.handlers.tell(self.fleet.name, f"the runner leaves its log {path}: {what}; the copy is {copy}")
+        if not self.leaving:
+            self.leave()
 
     def verdict(self) -> Verdict:
         """Return how things stand."""

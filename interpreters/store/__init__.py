@@ -2,12 +2,14 @@
 
 from lifefold.interpreters.store.errors import Damaged, Locked, NotAStore, Unwritable
 from lifefold.interpreters.store.memory import MemoryStore, Shelf
+from lifefold.interpreters.store.place import Displaced
 from lifefold.interpreters.store.protocol import (
     Batch,
     Busy,
     Entry,
     EventStore,
     Fenced,
+    Full,
     Post,
     StoreError,
     VersionConflict,
@@ -18,9 +20,11 @@ __all__ = [
     "Batch",
     "Busy",
     "Damaged",
+    "Displaced",
     "Entry",
     "EventStore",
     "Fenced",
+    "Full",
     "Locked",
     "MemoryStore",
     "NotAStore",

@@ -1,11 +1,12 @@
 """What a SQLite store raises besides the errors of every store, and how an error of SQLite's becomes one of them."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from lifefold.interpreters.store.protocol import Busy, StoreError
+from lifefold.interpreters.store.protocol import Busy, Full, StoreError
 from lifefold.interpreters.store.wal import is_busy
 
 T = TypeVar("T")
@@ -40,6 +41,9 @@ def told(path: Path, work: Callable[[], T]) -> T:
         if is_busy(error):
             message = f"{path}: another program keeps the log busy ({error}); nothing of this was written yet"
             raise Busy(message) from error
+        if _is_full(path, error):
+            message = f"{path}: the disk is full ({error}); nothing of this was written yet"
+            raise Full(message) from error
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or "no such" in str(error):
             raise damaged(path, str(error)) from error
         if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
@@ -49,4 +53,18 @@ def told(path: Path, work: Callable[[], T]) -> T:
         raise StoreError(message) from error
 
 
+def _is_full(path: Path, error: sqlite3.Error) -> bool:
+    """Tell whether an error is for want of room; a quota, and memory that is shared, show as errors of writing."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code in _FULL or (code & 0xFF == sqlite3.SQLITE_IOERR and _has_no_room(path.parent))
+
+
+def _has_no_room(folder: Path) -> bool:
+    try:
+        return not os.statvfs(folder).f_bavail
+    except OSError:
+        return False
+
+
+_FULL: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

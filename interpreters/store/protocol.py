@@ -7,7 +7,7 @@ fails.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -18,6 +18,15 @@ class StoreError(Exception):
 
 class Busy(StoreError):
     """Another program has kept the store to itself for a while; later it can be done."""
+
+    waits: ClassVar[str] = "waiting until it is done"
+    """What a writer says that waits for it."""
+
+
+class Full(Busy):
+    """There is no room left on the disk; when there is, it can be done."""
+
+    waits: ClassVar[str] = "waiting until there is room; make some, and the run goes on by itself"
 
 
 class Fenced(StoreError):

@@ -29,6 +29,7 @@ from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION,
 from lifefold.interpreters.store.lock import lock_file, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
 from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.place import Displaced, Place, flush_folder, recover
 from lifefold.interpreters.store.protocol import Batch, Busy, Entry, Fenced, Post, StoreError, VersionConflict
 from lifefold.interpreters.store.wal import is_busy, open_shared
 
@@ -41,6 +42,9 @@ BUSY_TIMEOUT_S: Final = 5.0
 
 BUSY_PAUSE_S: Final = 0.2
 """How long somebody patient lets pass then before asking again."""
+
+COPY_TRIES: Final = 3
+"""How often a copy of a displaced log is made that is gone before it is opened."""
 
 _SCHEMA: Final = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -71,9 +75,14 @@ class SqliteStore:
         self, path: Path, connection: sqlite3.Connection, lock: int | None, epoch: int, *, patient: bool
     ) -> None:
         """Take what the class methods have prepared."""
-        self.path: Final = path
-        self._connection: Final = connection
-        self._lock = lock
+        self.path = path
+        self.displaced: Displaced | None = None
+        """What happened to the log that was opened, if it is not at its path any more; ``path`` is its copy then."""
+        self.when_displaced: Callable[[], None] = _nothing
+        """Called when that was noticed; the store goes on in the copy."""
+        self._connection = connection
+        self._locks: Final = [] if lock is None else [lock]
+        self._place = None if lock is None else Place(path)
         self._epoch: Final = epoch
         self._patient: Final = patient
         self._turn: Final = anyio.CapacityLimiter(1)
@@ -94,7 +103,7 @@ class SqliteStore:
                 draft.replace(path)
             finally:
                 draft.unlink(missing_ok=True)
-            _flush_folder(path.parent)
+            flush_folder(path.parent)
             return cls._writing(path, lock, patient=True)
         except BaseException:
             os.close(lock)
@@ -140,9 +149,8 @@ class SqliteStore:
     def close(self) -> None:
         """Close the file and let another writer in."""
         self._connection.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        while self._locks:
+            os.close(self._locks.pop())
 
     def meta(self, name: str) -> str | None:
         """Return what was written under a name when the file was made."""
@@ -158,7 +166,7 @@ class SqliteStore:
 
     def is_written(self) -> bool:
         """Tell whether some process has this file open for writing now."""
-        if self._lock is not None:
+        if self._locks:
             return True
         try:
             lock = os.open(lock_file(self.path), os.O_RDONLY | os.O_CLOEXEC)
@@ -199,20 +207,58 @@ class SqliteStore:
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
         """Return posts; see ``EventStore``."""
         query = "SELECT id, stream, envelope, answer FROM posts WHERE answer IS NULL OR NOT ? ORDER BY id"
-        return await self._in_turn(lambda: [Post(*each) for each in self._connection.execute(query, (unanswered,))])
+
+        def found() -> list[Post]:
+            self._look()
+            return [Post(*each) for each in self._connection.execute(query, (unanswered,))]
+
+        return await self._in_turn(found)
+
+    async def look(self) -> None:
+        """See whether the log is still where it was opened, as every ``append`` and every look for posts does."""
+        await self._in_turn(self._look)
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        told = False
+        told, before = False, self.displaced
         while True:
             try:
-                return await to_thread.run_sync(self._told, work, limiter=self._turn)
+                done = await to_thread.run_sync(self._told, work, limiter=self._turn)
             except Busy as busy:
                 if not self._patient:
                     raise
                 if not told:
-                    _logger.warning("%s; waiting until it is done", busy)
+                    _logger.warning("%s; %s", busy, busy.waits)
                 told = True
+            else:
+                if told:
+                    _logger.warning("%s: the log is written again; the run goes on", self.path)
+                if self.displaced is not before:
+                    self.when_displaced()
+                return done
             await anyio.sleep(BUSY_PAUSE_S)
+
+    def _look(self) -> None:
+        """Go on in a copy if the log is not where it was opened: what is written to a deleted file is lost."""
+        what = self._place.displaced() if self._place is not None else ""
+        if not what or self._place is None:
+            return
+        origin = self.path if self.displaced is None else self.displaced.path
+        copy, connection = self._recovered(origin)
+        self._place.leave(self._connection)
+        self.path, self._connection, self._place = copy, connection, Place(copy)
+        self.displaced = Displaced(origin, what, copy)
+
+    def _recovered(self, origin: Path) -> tuple[Path, sqlite3.Connection]:
+        """Make a copy of the log and open it; make another one if that is deleted meanwhile, as with its folder."""
+        for tries_left in range(COPY_TRIES - 1, -1, -1):
+            copy = recover(self._connection, origin)
+            try:
+                self._locks.append(take_lock(copy))
+                return copy, _connect(copy)
+            except (StoreError, OSError):
+                if not tries_left:
+                    raise
+        raise AssertionError  # the last try returns or raises
 
     def _told(self, work: Callable[[], T]) -> T:
         return told(self.path, work)
@@ -242,6 +288,7 @@ class SqliteStore:
             raise damaged(self.path, str(error)) from error
 
     def _append(self, batch: Batch) -> None:
+        self._look()
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -251,6 +298,7 @@ class SqliteStore:
             if connection.in_transaction:  # SQLite has ended it by itself if, for one, the disk is full
                 connection.execute("ROLLBACK")
             raise
+        self._look()
 
     def _write(self, connection: sqlite3.Connection, batch: Batch) -> None:
         epoch = epoch_of(self.path, connection)
@@ -337,9 +385,5 @@ def _must_be_free(path: Path) -> None:
             raise StoreError(message)
 
 
-def _flush_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+def _nothing() -> None:
+    """Do nothing."""

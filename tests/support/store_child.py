@@ -76,7 +76,7 @@ def make(path: Path, moment: str) -> None:
     moments: dict[str, tuple[object, str, object]] = {
         "between its tables": (sqlite3, "connect", partial(sqlite3.connect, factory=Dying)),
         "before it has its name": (Path, "replace", die),
-        "after it has its name": (sqlite, "_flush_folder", die),
+        "after it has its name": (sqlite, "flush_folder", die),
     }
     setattr(*moments[moment])
     SqliteStore.create(path, {"name": "torn"})

@@ -35,9 +35,11 @@ from lifefold.interpreters.cli.words import (
     work_of,
 )
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.run import quarantines
 from lifefold.interpreters.run.evidence import Evidence, look
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.leavings import Leavings
+from lifefold.interpreters.run.quarantines import Quarantine
 from lifefold.interpreters.run.waits import Wait, read_waits
 from lifefold.interpreters.store import SqliteStore
 
@@ -54,6 +56,7 @@ class _Seen(msgspec.Struct):
     is_over: bool
     in_the_way: tuple[Wait, ...]
     leavings: Leavings
+    quarantined: tuple[Quarantine, ...]
     changed: tuple[int, int]
     """The number of the change of the plan that is in force, and since when it is; 0 and 0 if there is none."""
 
@@ -86,6 +89,7 @@ def _look(store: SqliteStore) -> _Seen:
         is_over(there),
         in_the_way,
         Leavings(store),
+        quarantines.found(store, ledger),
         change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
     )
 
@@ -115,6 +119,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
         "unmerged": {task: places for task in _open(seen) if (places := seen.leavings.of(task))},
         "doubts": seen.leavings.doubts(_open(seen)),
+        "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
         **usage_json(spending.total),
     }
@@ -138,6 +143,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     number, since_ms = seen.changed
     if number:
         yield f"its plan was changed: change {number} is in force since {clock_time(since_ms / 1_000)}"
+    yield from (f"! {line}" for line in awaited.quarantined(seen.quarantined, log))
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))

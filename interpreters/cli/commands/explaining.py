@@ -24,6 +24,7 @@ from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.words import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
+from lifefold.interpreters.run import quarantines
 from lifefold.interpreters.run.evidence import look
 from lifefold.interpreters.run.folder import FleetFolder
 from lifefold.interpreters.run.leavings import Leavings
@@ -52,7 +53,7 @@ def why(arguments: Namespace) -> None:
         said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
-        in_the_way = tuple(_in_the_way(store, ledger, _owners(ledger, said)))
+        in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
         leavings = Leavings(store)
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
@@ -127,7 +128,9 @@ def _owners(ledger: Ledger, said: projection.Explanation) -> Collection[str]:
 
 
 def _in_the_way(store: SqliteStore, ledger: Ledger, agents: Collection[str]) -> Iterator[str]:
-    """Yield what a runner has found in the way of these agents, in a fleet that is not over."""
+    """Yield what of these is quarantined, and what a runner found in their way, in a fleet that is not over."""
+    concerned = [each for each in quarantines.found(store, ledger) if each.name in agents]
+    yield from (f"{line}." for line in awaited.quarantined(concerned, logs.option(store.path)))
     if not board.finished(ledger.aggregates[board.NAME]):
         found = [each for each in read_waits(FleetFolder(store.path).waits) if each.agent in agents]
         yield from (f"{line}." for line in awaited.in_the_way(found, time.time_ns() // 1_000_000))

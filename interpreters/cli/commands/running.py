@@ -24,7 +24,7 @@ from lifefold.core.fleet.why.phrases import brief, enumerated
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
-from lifefold.interpreters.cli import awaited, inside, letters, logs, outlet
+from lifefold.interpreters.cli import awaited, busy, displaced, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.commands.planning import settle
@@ -60,6 +60,8 @@ def run(arguments: Namespace) -> int:
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
         inside.must_not_run(log)
+        displaced.must_not_begin_anew(log, _this_run(fleet, log))
+        busy.wait_until_readable(log)
         before = NONE_BEFORE
         if arguments.again:
             before, log = again(fleet, log)
@@ -128,6 +130,8 @@ def _run_and_tell(
     verdict: Verdict | None = None
     try:
         runner, account, verdict = anyio.run(_run, fleet, log, show, prepare, before)
+        if runner.displaced is not None:
+            return UNEXPECTED  # what is to be said of it was said when the runner had left
         _summary(runner, account, verdict, log)
     except BadInput:
         raise
@@ -145,7 +149,7 @@ async def _run(
     if wrong:
         raise BadInput("\n".join(wrong))
     try:
-        runner = await Runner.open(fleet, log, clock=clock, before=before)
+        runner = await busy.patiently(partial(Runner.open, fleet, log, clock=clock, before=before))
     except WorkplaceError as error:
         raise BadInput(f"{place_of(fleet.source, 'fleet', 'repository')}: {error}") from error
     except Unwritable as error:
@@ -173,6 +177,8 @@ async def _run(
                 tasks.cancel_scope.cancel()
         return runner, account, verdict
     finally:
+        if runner.displaced is not None:
+            print(displaced.told(runner.displaced, _this_run(fleet, log)), file=sys.stderr)
         runner.close()
 
 

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "send": "send all hello",
     "pause": "pause",
     "resume": "resume",
+    "release": "release agent",
     "stop": "stop agent",
     "approve": "approve",
     "reject": "reject plain-1 --reason no",

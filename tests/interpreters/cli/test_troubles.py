@@ -266,13 +266,15 @@ def test_a_log_that_cannot_be_written_any_more_ends_the_run_in_two_lines_and_the
 
 
 def test_a_run_whose_end_cannot_be_told_in_full_ends_with_its_own_exit_code(tmp_path: Path) -> None:
-    """As when somebody has deleted the log meanwhile: the work is merged, and what is missing is said."""
+    """As when an operator has written into the log meanwhile: the work is merged, and what is missing is said."""
     ground = Ground(tmp_path).prepare("plain-1", gates=["plain-1"])
     with ground.running() as run:
         with ground.at_gate("plain-1"):
             run.until("SessionStarted")
-            ground.log.unlink()
+            with closing(sqlite3.connect(ground.log, timeout=HANG_S)) as other, other:
+                other.execute("INSERT INTO meta VALUES ('note', 'of an operator')")
         told = run.rest()
     assert run.process.returncode == Verdict.ALL_CLOSED
     assert "1 of 1 tasks closed" in told
-    assert f"lifefold: {ground.log}: there is no such log\nThe run has ended." in told
+    assert f"lifefold: {ground.log}: the log is damaged" in told
+    assert "The run has ended." in told

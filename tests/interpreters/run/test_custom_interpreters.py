@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Generator
+from inspect import unwrap
 from pathlib import Path
 
 import anyio
@@ -104,7 +105,7 @@ def test_the_first_goes_first_and_the_standard_one_last(folder: Path) -> None:
     second, first = sys.modules["noted"].made
     whole = runner.engine._interpreter
     assert (first.name, second.name, second.size) == ("one", "two", 2)
-    assert (whole.effects[LogFatal], whole.effects[StorePrompt]) == (first.fatal, second.store)
+    assert [unwrap(whole.effects[kind]) for kind in (LogFatal, StorePrompt)] == [first.fatal, second.store]
     assert first.below.effects[LogFatal] == second.fatal
     assert second.below.effects[LogFatal] == runner.handlers.log_fatal
     standard = runner.handlers.interpreter().activities

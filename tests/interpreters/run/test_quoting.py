@@ -6,10 +6,11 @@ from pyrsistent import pmap
 from lifefold.core import session
 from lifefold.core.fleet import assignment
 from lifefold.core.kernel import Aggregate, Entity, Event
-from lifefold.effects import Begin, MergeWork
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
-from lifefold.interpreters.run.quoting import quoting, without
+from lifefold.effects import Begin, LogFatal, MergeWork
+from lifefold.interpreters.engine import SKIP, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.run.quoting import HiddenError, quoting, without
 from lifefold.interpreters.run.redaction import NO_SECRETS, Secrets
+from lifefold.interpreters.store import StoreError
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +43,28 @@ async def test_a_handler_of_anybody_reports_no_secret_and_sees_its_activity_as_i
     await quoting(Interpreter(activities={MergeWork: merge}), SECRETS).activities[MergeWork](MERGE, kept)
     assert seen == [(MERGE, kept.occasion, True, False, True), False]
     assert kept.said == [assignment.Conflicted("cannot push to me:[redacted A_KEY]@host")]
+
+
+async def test_an_error_of_a_handler_has_no_secret_and_its_policy_is_kept() -> None:
+    """What a handler raises stands in the log, and what is declared for it holds in a fleet as elsewhere."""
+
+    async def fatal(_effect: LogFatal, _occasion: Occasion) -> None:
+        raise OSError("me:hunter22@host refuses")
+
+    async def plain(_effect: LogFatal, _occasion: Occasion) -> None:
+        raise OSError("the host refuses")
+
+    async def stored(_effect: LogFatal, _occasion: Occasion) -> None:
+        raise StoreError("hunter22")
+
+    occasion = Kept().occasion
+    quoted = quoting(Interpreter({LogFatal: fatal}, on_error={LogFatal: SKIP}), SECRETS)
+    assert quoted.on_error == {LogFatal: SKIP}
+    with pytest.raises(HiddenError, match=r"^OSError: me:\[redacted A_KEY\]@host refuses$"):
+        await quoted.effects[LogFatal](LogFatal("x"), occasion)
+    for handler, kind in ((plain, OSError), (stored, StoreError)):
+        with pytest.raises(kind):
+            await quoting(Interpreter({LogFatal: handler}), SECRETS).effects[LogFatal](LogFatal("x"), occasion)
 
 
 def test_every_text_of_an_event_is_hidden_and_the_rest_is_as_it_was() -> None:

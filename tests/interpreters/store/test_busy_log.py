@@ -14,9 +14,11 @@ from typing import Never
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from conformance import entry
-from lifefold.interpreters.store import Batch, Busy, Locked, SqliteStore, StoreError, sqlite
+from lifefold.interpreters.store import Batch, Busy, Full, Locked, SqliteStore, StoreError, sqlite
+from small_disk import fill, needs_a_small_disk, small_disk
 
 pytestmark = pytest.mark.anyio
 
@@ -116,3 +118,66 @@ def test_a_disk_that_cannot_lock_is_not_mistaken_for_another_writer(
             with pytest.raises(StoreError, match=re.escape(f"{made}.lock") + r": cannot be locked.*No locks") as raised:
                 attempt()
             assert not isinstance(raised.value, Locked)
+
+
+# -- a disk that is full
+
+
+def pages(store: SqliteStore) -> int:
+    """Return how many pages a log has; no transaction of its store gets more if that is the limit."""
+    return int(store._connection.execute("PRAGMA page_count").fetchone()[0])
+
+
+def limit(store: SqliteStore, most: int) -> None:
+    """Let a log have so many pages at most: SQLite then raises as on a full disk."""
+    store._connection.execute(f"PRAGMA max_page_count = {most}")
+
+
+BIG = replace(entry("a", 3), envelope=b"x" * 100_000)
+
+
+async def test_a_writer_waits_for_as_long_as_the_disk_is_full(
+    made: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
+) -> None:
+    """It is told of once, nothing is acknowledged meanwhile, and it is told of again when the writer goes on."""
+    monkeypatch.setattr(sqlite, "BUSY_PAUSE_S", 0.01)
+    with SqliteStore.open(made) as store:
+        limit(store, pages(store))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.append, Batch((BIG,)))
+            await heard.something.wait()
+            for _ in range(20):
+                assert len(await store.read()) == 2
+            assert len(heard.said) == 1
+            limit(store, 1_000_000)
+        assert [each.version for each in await store.read()] == [1, 2, 3]
+    waits, goes_on = heard.said
+    assert re.fullmatch(re.escape(str(made)) + ".*the disk is full.*waiting.*", waits)
+    assert "goes on" in goes_on
+
+
+async def test_a_command_gives_up_on_a_full_disk(made: Path) -> None:
+    """A command is not patient: it says that the disk is full, and nothing of what it wrote is there."""
+    with SqliteStore.peek(made) as store:
+        limit(store, pages(store))
+        with pytest.raises(Full, match=r"the disk is full.*nothing of this was written"):
+            await store.post("a", b"x" * 100_000)
+        assert await store.posts() == []
+
+
+@needs_a_small_disk
+async def test_a_writer_outlasts_a_file_system_without_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heard: Hearing
+) -> None:
+    """The same on a real file system that another file fills: the batch is written when that file is gone."""
+    monkeypatch.setattr(sqlite, "BUSY_PAUSE_S", 0.01)
+    with small_disk(tmp_path / "disk") as disk, SqliteStore.create(disk / "fleet.db", {}) as store:
+        await store.append(Batch((entry("a", 1), entry("a", 2))))
+        filling = fill(disk)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.append, Batch((BIG,)))
+            await heard.something.wait()
+            assert len(await store.read()) == 2
+            filling.unlink()
+        assert len(await store.read()) == 3
+    assert "the disk is full" in heard.said[0]

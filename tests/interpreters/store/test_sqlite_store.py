@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -346,7 +347,7 @@ async def test_posts_of_many_processes_have_numbers_of_their_own(made: Path) -> 
 
 async def test_a_full_disk_is_named_and_loses_nothing(made: Path) -> None:
     """What does not fit is refused whole with the reason; what was there stays, and what fits can still be written."""
-    with SqliteStore.open(made) as store:
+    with SqliteStore.open(made, patient=False) as store:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match="full"):
@@ -361,3 +362,56 @@ def test_what_was_said_when_the_log_was_made_stays(made: Path) -> None:
     """Meta data can be read by writers and readers; what was not said is None."""
     with SqliteStore.open(made) as store, SqliteStore.peek(made) as beside:
         assert (store.meta("name"), beside.meta("name"), beside.meta("other")) == ("demo", "demo", None)
+
+
+# -- a log that is not where it was opened
+
+
+def test_a_log_that_is_displaced_twice_has_all_of_it_in_its_second_copy(made: Path) -> None:
+    """Each copy has a name of its own; the first one is not written over, and the store tells of each."""
+    told: list[Path] = []
+
+    async def displace() -> None:
+        with SqliteStore.open(made) as store:
+            store.when_displaced = lambda: told.append(store.path)
+            await anyio.Path(made).unlink()
+            await store.append(Batch((entry("a", 3),)))
+            store.path.replace(made.with_name("kept"))
+            made.with_name(made.name + ".recovered").write_text("of an operator")
+            await store.append(Batch((entry("a", 4),)))
+            await store.look()
+
+    anyio.run(displace)
+    first, second = (made.with_name(f"{made.name}.recovered{end}") for end in ("", "-2"))
+    assert told == [first, second]
+    assert first.read_text() == "of an operator"
+    for path, versions in ((second, [1, 2, 3, 4]), (made.with_name("kept"), [1, 2, 3])):
+        with SqliteStore.peek(path) as store:
+            assert [each.version for each in anyio.run(store.read)] == versions
+    assert second.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_copy_that_cannot_be_beside_its_log_is_among_the_temporary_files(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the folder has become a file; if nothing can be written at all, the error says so."""
+    elsewhere = tmp_path / "temporary"
+    elsewhere.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    log = made.rename(folder / "fleet.db")
+
+    async def displace() -> None:
+        with SqliteStore.open(log) as store:
+            shutil.rmtree(folder)
+            folder.write_text("a file")
+            await store.append(Batch((entry("a", 3),)))
+            assert store.path.is_relative_to(elsewhere)
+            assert len(await store.read()) == 3
+            shutil.rmtree(elsewhere)
+            elsewhere.write_text("a file")
+            with pytest.raises(StoreError, match="a copy cannot be written"):
+                await store.append(Batch((entry("a", 4),)))
+
+    anyio.run(displace)

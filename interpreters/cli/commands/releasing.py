@@ -1,0 +1,28 @@
+"""The command ``release``: lets what is quarantined go on, when what its handler failed by is put right."""
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+
+from lifefold.core.kernel import Aggregate, EntityReleased
+from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.posting import Refused, Said
+from lifefold.interpreters.run.quarantines import quarantined
+
+
+def release(arguments: Namespace) -> int:
+    """Release all that is quarantined of an agent, a service or a task."""
+    wanted = arguments.name
+
+    def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
+        there = list(quarantined(aggregates))
+        meant = [each for each in there if each.name == wanted]
+        if not meant:
+            names = ", ".join(dict.fromkeys(each.name for each in there))
+            known = f"quarantined are: {names}" if there else "nothing is quarantined"
+            raise BadInput(f"{wanted!r} is not quarantined; {known}")
+        for each in meant:
+            name = wanted if len(meant) == 1 else f"{wanted} ({each.entity})"
+            yield Said(name, each.aggregate, each.entity, EntityReleased(), "is released, and goes on in its state")
+
+    return posting.say(arguments.db, judge, "status")

@@ -1,0 +1,166 @@
+"""The place of an open log: whether its file is still where it was opened, and a copy of one that is not.
+
+SQLite keeps a deleted or moved file open and goes on writing to it. What it writes then is gone with the process, and
+a runner that opens the path finds nothing, or another log. So a writer compares the files at the paths with those that
+it has opened, by device and inode number.
+"""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+from lifefold.interpreters.store.permissions import make_private_file
+from lifefold.interpreters.store.protocol import StoreError
+
+COPY: Final = ".recovered"
+"""What the name of a recovered copy ends with; a second one with ``.recovered-2``, and so on."""
+
+Identity: TypeAlias = tuple[int, int]
+"""Device and inode number."""
+
+
+class Displaced(NamedTuple):
+    """A log that is not at its ``path`` any more: ``what`` happened, and the ``copy`` in which its store goes on."""
+
+    path: Path
+    what: str
+    copy: Path
+
+
+class Place:
+    """Which files stood at the path of a log, and beside it, when it was opened."""
+
+    def __init__(self, path: Path) -> None:
+        """Look which files are there now."""
+        self.path: Final = path
+        self._files: Final = {end: _identity(beside(path, end)) for end in _ENDS}
+
+    def displaced(self) -> str:
+        """Return what happened to the log; empty if it is where it was, or if that cannot be found out now."""
+        with suppress(OSError):
+            if self._files[""] is None or _identity(self.path) != self._files[""]:  # gone while it was being opened
+                return self._what(is_free=not os.path.lexists(self.path))
+            wal = beside(self.path, _WAL)
+            if self._files[_WAL] is not None and _identity(wal) != self._files[_WAL]:
+                return f"its write-ahead log {wal.name} was {'replaced' if os.path.lexists(wal) else 'deleted'}"
+        return ""
+
+    def leave(self, connection: sqlite3.Connection) -> None:
+        """Close a log that was displaced: a moved file is whole then, and nothing of it is left at the old path.
+
+        SQLite would take a write-ahead log that is left there for a part of the next file at that path.
+        """
+        if _identity(self.path) != self._files[""]:
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+        for end in _ENDS[1:]:
+            left = beside(self.path, end)
+            with suppress(OSError):
+                if self._files[end] is not None and _identity(left) == self._files[end]:
+                    left.unlink()
+
+    def _what(self, *, is_free: bool) -> str:
+        now = _path_of_the_open_file(self._files[""])
+        if now is None:
+            return "the file was deleted" if is_free else "the file was replaced by another one"
+        return f"the file was moved to {now}{'' if is_free else ', and another one is in its place'}"
+
+
+def recover(connection: sqlite3.Connection, path: Path) -> Path:
+    """Write a copy of an open log beside its path, under a name that is free, durably; return where it is.
+
+    If nothing can be written there, the copy is in the folder for temporary files. Raises ``StoreError``.
+    """
+    try:
+        return _copied(connection, path)
+    except (OSError, sqlite3.Error) as error:
+        try:
+            return _copied(connection, Path(tempfile.mkdtemp(prefix="lifefold-")) / path.name)
+        except (OSError, sqlite3.Error):
+            message = f"{path}: the log is not there any more, and a copy cannot be written: {error}"
+            raise StoreError(message) from error
+
+
+def copies(path: Path) -> list[Path]:
+    """Return the recovered copies beside the path of a log, the latest last."""
+    found: list[Path] = []
+    for number in count(1):
+        copy = _copy(path, number)
+        if not copy.exists():
+            break
+        found.append(copy)
+    return found
+
+
+def flush_folder(folder: Path) -> None:
+    """Make durable which files are in a folder."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _copied(connection: sqlite3.Connection, path: Path) -> Path:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    copy = _claimed(lambda number: _copy(path, number))
+    draft = beside(copy, ".new")
+    try:
+        draft.unlink(missing_ok=True)
+        make_private_file(draft)
+        with closing(sqlite3.connect(draft)) as target:
+            connection.backup(target)
+        draft.replace(copy)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        copy.unlink(missing_ok=True)
+        raise
+    flush_folder(path.parent)
+    return copy
+
+
+def _claimed(name: Callable[[int], Path]) -> Path:
+    """Make an empty file under the first name that is free, and return it."""
+    for number in count(1):
+        with suppress(FileExistsError):
+            make_private_file(name(number))
+            return name(number)
+    raise AssertionError  # there is always one more number
+
+
+def _copy(path: Path, number: int) -> Path:
+    return beside(path, COPY if number == 1 else f"{COPY}-{number}")
+
+
+def beside(path: Path, end: str) -> Path:
+    """Return the path of a file whose name is that of a log with an end."""
+    return path.with_name(path.name + end)
+
+
+def _identity(path: Path) -> Identity | None:
+    """Return which file is at a path; None if there is none. Raises ``OSError`` if that cannot be found out."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _path_of_the_open_file(identity: Identity | None) -> Path | None:
+    """Return where a file is now that this process has open; None if it was deleted, or that cannot be found out."""
+    with suppress(OSError):
+        for each in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):
+                if _identity(each) == identity and _identity(now := each.readlink()) == identity:
+                    return now
+    return None
+
+
+_WAL: Final = "-wal"
+_ENDS: Final = ("", _WAL, "-shm")

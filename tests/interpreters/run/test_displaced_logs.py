@@ -1,0 +1,128 @@
+"""A log that is deleted, moved or replaced under a running fleet: the fleet leaves, and nothing it has done is lost."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import HANG_S, Ground
+from lifefold.interpreters.store import SqliteStore
+
+ENDS = ("", "-wal", "-shm", ".lock")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Iterator[Ground]:
+    ground = Ground(tmp_path)
+    yield ground
+    ground.kill_all()
+
+
+def deleted(log: Path) -> None:
+    """Delete the log and all that SQLite keeps beside it."""
+    for end in ENDS:
+        log.with_name(log.name + end).unlink(missing_ok=True)
+
+
+def folder_deleted(log: Path) -> None:
+    """Delete the folder of the log, with the places of the agents' sessions."""
+    shutil.rmtree(log.parent, ignore_errors=True)
+    shutil.rmtree(log.parent, ignore_errors=True)  # what a session has written meanwhile
+
+
+def without_wal(log: Path) -> None:
+    """Delete what SQLite keeps beside the log, and leave the log."""
+    log.with_name(log.name + "-wal").unlink()
+
+
+def moved(log: Path) -> None:
+    """Rename the log alone."""
+    log.rename(log.with_name("elsewhere"))
+
+
+def replaced_by_another_log(log: Path) -> None:
+    """Put another log into its place, as ``mv`` does."""
+    draft = log.with_name("draft")
+    SqliteStore.create(draft, {"fleet": "another"}).close()
+    draft.replace(log)
+
+
+def replaced_by_text(log: Path) -> None:
+    """Put a file into its place that is no log."""
+    draft = log.with_name("draft")
+    draft.write_text("notes of an operator")
+    draft.replace(log)
+
+
+@pytest.mark.parametrize(
+    "displace", [deleted, folder_deleted, without_wal, moved, replaced_by_another_log, replaced_by_text]
+)
+def test_a_fleet_whose_log_is_displaced_leaves_and_goes_on_from_its_recovered_copy(
+    ground: Ground, displace: Callable[[Path], None]
+) -> None:
+    """It exits with 3, its sessions have ended, and the command that it names does no task a second time."""
+    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with ground.running() as run:
+        run.until("plain-1", "CLOSED")
+        with ground.at_gate("plain-2"):
+            displace(ground.log)
+            text = run.rest()
+        assert run.process.returncode == 3, text
+    assert ground.processes() == []
+    assert f"{ground.log.name}.recovered" in text
+    command = next(line for line in text.splitlines() if line.startswith("to go on:")).partition(":")[2]
+    assert command.strip().startswith("mv -n ")
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], check=False, cwd=ground.folder, capture_output=True, text=True, timeout=HANG_S
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 tasks closed" in done.stdout
+    assert sorted(ground.merges()) == ["Merge plain-1: Write plain-1.txt", "Merge plain-2: Write plain-2.txt"]
+    assert ground.sessions("plain-1") == 1
+    kept = [each.read_text() for each in ground.log.parent.glob("ground.db.other*") if each.stat().st_size < 100]
+    assert kept == (["notes of an operator"] if displace is replaced_by_text else [])
+
+
+def test_a_log_that_was_moved_is_whole_where_it_is_now(ground: Ground) -> None:
+    """What SQLite had beside it is written into it, and the message says where it is."""
+    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with ground.running() as run:
+        run.until("plain-1", "CLOSED")
+        with ground.at_gate("plain-2"):
+            moved(ground.log)
+            text = run.rest()
+    elsewhere = ground.log.with_name("elsewhere")
+    assert f"moved to {elsewhere}" in text
+    assert not list(ground.log.parent.glob("ground.db-*")), "what is left would be taken for a part of another log"
+    (first,) = [each for each in ground.json("tasks", "--db", str(elsewhere)) if each["id"] == "plain-1"]
+    assert first["state"] == "CLOSED"
+
+
+def test_a_run_does_not_begin_again_beside_a_recovered_copy(ground: Ground) -> None:
+    """Where the log is gone, and a copy of it is there, the same command would do all of it a second time."""
+    ground.prepare("plain-1", "plain-2", gates=["plain-2"])
+    with ground.running() as run:
+        run.until("plain-1", "CLOSED")
+        with ground.at_gate("plain-2"):
+            deleted(ground.log)
+            run.rest()
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    assert f"mv -n {ground.log}.recovered {ground.log}" in refused.stderr
+    assert not ground.log.exists()
+
+
+def test_a_displaced_log_is_noticed_although_no_entry_is_written(ground: Ground) -> None:
+    """A fleet that only waits for its session looks as well, and a second interrupt still kills what runs."""
+    ground.prepare("deaf-1")
+    ground.settle('grace = "300ms"', 'grace = "1h"')
+    with ground.running() as run:
+        run.until("deaf-1", "IN_PROGRESS")
+        deleted(ground.log)
+        run.until("deleted")
+        run.signal_again(signal.SIGINT)
+        run.rest()
+        assert run.process.returncode == 3
+    assert ground.processes() == []
