@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment
+from lifefold.core.fleet import assignment, pulse
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
@@ -39,7 +39,7 @@ from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
 def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
     """Return what it means for the task in hand that its session has failed."""
     brief: task.Brief = worker.record("assignment").brief
-    found = session_profiles.diagnosed(transition.event)
+    found = pulse.judged_with(worker, session_profiles.diagnosed(transition.event))
     match brief.orphaned:
         case task.OnDeath.VERIFY if brief.verify and has_died(transition):
             return assignment.SessionDied(reason, found)

@@ -46,7 +46,9 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.promises import asks_once, goes_on, is_over_with, leads_where
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.session_profiles import Stalled
 from lifefold.effects import InterruptSession, WarnOfSilence, WatchOutput
 
@@ -356,6 +358,13 @@ def told_with(worker: Aggregate, reason: str) -> str:
     if not reason or p is None or p.state not in AFTER_NUDGE or p.limits.nudge_ms is None:
         return reason
     return f"{reason} (interrupted after {p.limits.nudge_ms // 1_000} s of silence)"
+
+
+def judged_with(worker: Aggregate, found: Diagnosis) -> Diagnosis:
+    """Return why a session has ended: one that ends by the SIGINT of a nudge was silent for too long (E39)."""
+    p: Pulse | None = worker.record(REF) if REF in worker.entities else None
+    nudged = p is not None and p.state in AFTER_NUDGE
+    return TIMED_OUT if nudged and found.abort_reason is AbortReason.USER_INTERRUPT else found
 
 
 def watches_who_runs(worker: Aggregate) -> bool:

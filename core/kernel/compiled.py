@@ -13,13 +13,13 @@ import msgspec
 from returns.result import Success
 
 from lifefold.core.kernel.record import Event, Record, State, replace
-from lifefold.core.kernel.row import After, During
+from lifefold.core.kernel.row import After, During, Row
 from lifefold.core.kernel.step import Step
 from lifefold.effects import Begin, Effect, StartTimer
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """A row seen from one of its states: its pattern's test, guard, action, target, and what ends and begins."""
+    """A row seen from one of its states: its pattern's test, guard, action, target, what ends and begins; the row."""
 
     test: Callable[[Any], bool] | None
     when: Callable[[Any, Any], bool] | None
@@ -27,6 +27,17 @@ class Arm(msgspec.Struct, frozen=True):
     target: State
     ended: tuple[Effect, ...]
     begun: tuple[During[Any], ...]
+    row: Row[Any]
+
+
+def misdone(row: Row[Any], record: Record, done: object) -> TypeError:
+    """Return what is wrong with what an action has returned."""
+    if isinstance(done, Step):
+        found: Step[Record, Effect] = done
+        return TypeError(
+            f"{row}: its action sets state to {found.record.state}; accepted: {record.state}, for a row moves"
+        )
+    return TypeError(f"{row}: its action returned {done!r}; accepted: Step(record, effects)")
 
 
 Arms = Mapping[State, Mapping[type[Event], tuple[Arm, ...]]]
@@ -43,6 +54,7 @@ _WORDS: Mapping[str, object] = {
     "StartTimer": StartTimer,
     "Step": Step,
     "Success": Success,
+    "misdone": misdone,
     "replace": replace,
     "start_timer": start_timer,
 }
@@ -113,6 +125,8 @@ class _Writer:
             yield f"became = replace(record, state={target})"
         else:
             yield f"done = {self._name(arm.action)}(record, event)"
+            yield "if done.__class__ is not Step or done.record.state is not record.state:"
+            yield f"{_INDENT}raise misdone({self._name(arm.row)}, record, done)"
             yield from self._moved(arm, target)
             effects.append("done.effects")
         if arm.ended:
@@ -124,10 +138,8 @@ class _Writer:
     def _moved(self, arm: Arm, target: str) -> Iterator[str]:
         if arm.target is not self._state:
             yield f"became = replace(done.record, state={target})"
-            return
-        yield "became = done.record"
-        yield f"if became.state is not {target}:"
-        yield f"{_INDENT}became = replace(became, state={target})"
+        else:
+            yield "became = done.record"
 
     def _begin(self, during: During[Any]) -> str:
         if isinstance(during, After):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 from returns.result import Failure, Result, Success
 
-from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer
+from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_timer
 from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.property import Property, invariants_of, unseeing
 from lifefold.core.kernel.record import Event, Record, State, replace
@@ -109,11 +109,18 @@ class Machine(Generic[R]):
         self.step = compiled(self._arms, self._refused, contained=False)
         self.reduce = compiled(self._arms, self._declined, contained=True)
 
+    def __repr__(self) -> str:
+        """Return its name, where it starts, and how much there is of it."""
+        states, rows = len(self.states), len(self.rows)
+        return f"<Machine {self.name!r}: {states} states, {rows} rows, starts in {self.initial.state}>"
+
     def plain_step(self, record: R, event: Event) -> Step[R, Effect] | IllegalTransition:
         """Take the transition as ``step`` does, which is this in compiled form."""
         for arm in self._arms[record.state].get(type(event), ()):
             if (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)):
                 done = Step(record) if arm.action is None else arm.action(record, event)
+                if done.__class__ is not Step or done.record.state is not record.state:
+                    raise misdone(arm.row, record, done)
                 became = replace(done.record, state=arm.target)
                 return Step(became, (*done.effects, *arm.ended, *_begin_all(arm.begun, became)))
         return self._refused(record, event)
@@ -174,6 +181,23 @@ class Machine(Generic[R]):
         ]
         return self._but(rows=rows, name=name or self.name)
 
+    def replacing(
+        self,
+        *rows: Row[R],
+        without: Iterable[tuple[Source, type[Event]]] = (),
+        during: Mapping[Source, During[R] | tuple[During[R], ...]] | None = None,
+        name: str | None = None,
+    ) -> "Machine[R]":
+        """Return a profile in which these rows stand for all that there was for their states and events.
+
+        ``without`` are pairs of states and an event that are not taken any more, ``during`` what goes on in some states
+        instead. All of it is checked once, together: so a timer can be replaced with the row that it leads to.
+        """
+        pairs = [*((self.sources(each), each.event) for each in rows), *((self.over(at), it) for at, it in without)]
+        kept = [replace(r, sources=left) for r in self.rows if (left := self._left(r, pairs))]
+        goes_on = {**self.during, **self._grouped(during or {})}
+        return self._but(rows=(*rows, *kept), during=goes_on, name=name or self.name)
+
     def promising(self, *properties: "Property[Entity[Any]]") -> "Machine[R]":
         """Return this machine with these properties, too."""
         return self._but(properties=(*self.properties, *properties))
@@ -230,7 +254,7 @@ class Machine(Generic[R]):
                 test = None if r.pattern is None else r.pattern.test
                 target = r.goes(state)
                 ended, begun = self._ends(state, target, r.event), self._begins(state, target)
-                arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, target, ended, begun))
+                arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, target, ended, begun, r))
         return arms
 
     def _ends(self, before: State, now: State, event: type[Event]) -> tuple[Effect, ...]:

@@ -1,7 +1,8 @@
 """What can be wrong with a machine, found when it is built, each problem named with the row or the state it is in."""
 
+import typing
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -23,13 +24,42 @@ class InvalidMachine(ValueError):
 
 def problems(machine: "Machine[Any]") -> tuple[str, ...]:
     """Return what is wrong with a machine, in words; empty if nothing is."""
-    misnamed = (*_unknown_states(machine), *_without_states(machine))
+    misnamed = (*_mutable(machine), *_unknown_states(machine), *_without_states(machine))
     if misnamed:
         return misnamed
     finders = (
         _outside, _slots, _shadowed, _unreachable, _dead_ends, _left_final, _postponed, _yields, _timers, _last,
     )  # fmt: skip
     return tuple(line for find in finders for line in find(machine))
+
+
+def _mutable(machine: "Machine[Any]") -> Iterator[str]:
+    """Check that nothing of a record or an event can change once it is made, and that its type says what it is."""
+    for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
+        if not kind.__struct_config__.frozen:
+            yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__base__.__name__}, frozen=True)"
+        for field in msgspec.structs.fields(kind):
+            found = next(_changeable(field.type), None)
+            if found is not None:
+                yield f"{kind.__name__}.{field.name} is of type {found}; accepted: {_INSTEAD[found]}"
+
+
+_INSTEAD: Final = {
+    "list": "tuple[..., ...]",
+    "set": "frozenset",
+    "dict": "a tuple of pairs, or a frozen struct",
+    "bytearray": "bytes",
+    "object": "the type that it has",
+}
+
+
+def _changeable(kind: Any) -> Iterator[str]:
+    """Yield the names of the types within a field's that can be changed, or say nothing of a value."""
+    name = getattr(typing.get_origin(kind) or kind, "__name__", "")
+    if name in _INSTEAD:
+        yield name
+    for each in typing.get_args(kind):
+        yield from _changeable(each)
 
 
 def _named(row: Row[Any]) -> tuple[State, ...]:

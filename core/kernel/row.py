@@ -178,7 +178,12 @@ def does(
 def after(
     duration_ms: int | Callable[[R], int | None], event: type[Event], *, restore: Restore = "deadline"
 ) -> After[R]:
-    """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name."""
+    """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name.
+
+    A row that leads back to its own state leaves the timer as it is. Raises ``ValueError`` for a negative duration.
+    """
+    if isinstance(duration_ms, int) and duration_ms < 0:
+        raise ValueError(f"after({duration_ms}, {event.__name__}): accepted: 0 ms or more")
     delay = duration_ms if callable(duration_ms) else _constant(duration_ms)
     return After(delay, event, restore, event.__name__)
 

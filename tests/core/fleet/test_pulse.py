@@ -25,7 +25,7 @@ from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, intent, m
 from lifefold.core.fleet.pulse import Limits, Pulse, SessionOver, SessionRuns, Silent, State, Stirred
 from lifefold.core.fleet.status import agent_status
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Refusal, Row, Step, replace, row
-from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, Program, by_status
 from lifefold.effects import Begin, CancelSession, End, InterruptSession, RunSession, WarnOfSilence, WatchOutput
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.check.targets import named
@@ -473,3 +473,26 @@ def test_a_reason_is_said_only_of_what_makes_a_session_fail() -> None:
         worker.agent.step(session_profiles.SupervisedSession(state=session.State.SPAWNING), session_profiles.Stalled())
         is not None
     )
+
+
+@pytest.mark.parametrize("answers", [False, True])
+@pytest.mark.parametrize("by", [by_status(-2), by_status(130), by_status(130, Program.CLAUDE)])
+def test_a_session_that_ends_by_its_nudge_has_timed_out_and_may_be_tried_again(by: Diagnosis, *, answers: bool) -> None:
+    """The fleet has sent the SIGINT, so its own cause wins over the status (E39)."""
+    of = silent(silent(watched(), 61), 90)
+    if answers:
+        of.report("pulse", "WatchOutput", Stirred())
+    exit_with(of, session.Error("exit status 130", by))
+    ((_, _, failed),) = of.told()
+    assert isinstance(failed, task.Failed)
+    assert failed.diagnosis == TIMED_OUT
+
+
+def test_an_end_of_another_cause_is_judged_by_that_also_after_a_nudge() -> None:
+    """A login failure does not pass; and who was not nudged has not ended by a nudge."""
+    denied = by_status(126)
+    of = silent(silent(watched(), 61), 90)
+    exit_with(of, session.Error("exit status 126", denied))
+    assert [message.diagnosis for _, _, message in of.told() if isinstance(message, task.Failed)] == [denied]
+    assert pulse.judged_with(silent(watched(), 61).aggregate, by_status(-2)) == by_status(-2)
+    assert pulse.judged_with(running().aggregate, by_status(-2)) == by_status(-2)

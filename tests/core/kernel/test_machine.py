@@ -117,15 +117,51 @@ def test_a_step_unpacks_into_the_record_and_the_effects() -> None:
     assert effects == (Ring(1), StartTimer("Cooled", 500), StartTimer("Warned", 200), StartTimer("Swept", 300))
 
 
-def test_a_row_goes_to_its_target_whatever_its_action_says() -> None:
-    """Also where it stays in its state."""
+def astray(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:
+    return Step(replace(lamp, state=Light.DARK))
 
-    def astray(lamp: Lamp, _event: Turned) -> Step[Lamp, Never]:
-        return Step(replace(lamp, state=Light.DARK))
 
-    turned = lamp(row(Light.RED, Turned, Light.RED, astray), row(Light.RED, Failed, Light.GREEN), HALT, BREAK)
-    for step in (turned.step, turned.plain_step):
-        assert step(Lamp(), Turned()) == Step(Lamp())
+def silent(_lamp: Lamp, _event: Turned) -> Any:
+    return None
+
+
+ASTRAY = r"^row\(Red, Turned\(by\), Red\): its action sets state to Dark; accepted: Red, for a row moves$"
+SILENT = r"^row\(Red, Turned\(by\), Red\): its action returned None; accepted: Step\(record, effects\)$"
+
+
+@pytest.mark.parametrize(("action", "message"), [(astray, ASTRAY), (silent, SILENT)], ids=["sets state", "None"])
+def test_an_action_that_moves_or_answers_nothing_is_refused_by_its_rows_name(action: Any, message: str) -> None:
+    """A row alone says where it leads, so no action does; all reducers agree."""
+    turned = lamp(row(Light.RED, Turned, Light.RED, action), row(Light.RED, Failed, Light.GREEN), HALT, BREAK)
+    for reducer in (turned.step, turned.plain_step, turned.reduce):
+        with pytest.raises(TypeError, match=message):
+            reducer(Lamp(), Turned())
+
+
+def test_a_machine_says_what_it_is_in_a_line() -> None:
+    """Its name, how much there is of it, and where it starts."""
+    assert repr(lamp(*RULES)) == "<Machine 'lamp': 3 states, 3 rows, starts in Red>"
+
+
+def test_a_timer_is_replaced_together_with_its_row() -> None:
+    """All of it is checked once: neither the old timer without a row nor the new one is ever there alone."""
+    timed = lamp(*RULES, row(Light.RED, Dimmed, Light.GREEN), during={Light.RED: after(5, Dimmed)})
+    later = row(Light.RED, Failed, Light.GREEN)
+    slower = timed.replacing(later, without=[(Light.RED, Dimmed)], during={Light.RED: after(7, Failed)}, name="slow")
+    assert (slower.name, slower.entering(Lamp())) == ("slow", (StartTimer("Failed", 7),))
+    assert slower.step(Lamp(), Failed()) == Step(Lamp(Light.GREEN))
+    assert isinstance(slower.step(Lamp(), Dimmed()), IllegalTransition)
+
+
+def test_a_row_that_replaces_stands_for_all_that_there_was_for_its_states_and_event() -> None:
+    """Also for those with a guard; in other states the old rows are as they were."""
+    guarded = lamp(row(Light.RED, Turned, Light.RED, when=never), *RULES)
+    plain = guarded.replacing(row(Light.RED, Turned, Light.GREEN))
+    assert plain.step(Lamp(), Turned()) == Step(Lamp(Light.GREEN))
+    assert [str(r) for r in plain.rows if r.event is Turned and Light.RED in plain.sources(r)] == [
+        "row(Red, Turned(by), Green)"
+    ]
+    assert plain.step(Lamp(Light.GREEN), Turned()) == guarded.step(Lamp(Light.GREEN), Turned())
 
 
 def test_the_first_row_that_fits_is_taken() -> None:

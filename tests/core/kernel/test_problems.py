@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from lamp import (
@@ -26,6 +27,7 @@ from lifefold.core.kernel import (
     Event,
     InvalidMachine,
     Machine,
+    Record,
     Row,
     after,
     does,
@@ -251,3 +253,40 @@ def test_the_last_event_of_an_activity_leaves_its_states() -> None:
 def test_every_problem_is_reported_at_once() -> None:
     """One build, one list."""
     assert len(what_is_wrong(HALT, GO, GO, during={Light.RED: does(shine, yields=Doused)})) == 3
+
+
+class Loose(Record, frozen=False):
+    state: Light = Light.RED
+
+
+class Holding(Record, frozen=True):
+    state: Light = Light.RED
+    names: list[str] = msgspec.field(default_factory=list[str])
+    each: tuple[dict[str, int], ...] = ()
+    marks: set[str] = msgspec.field(default_factory=set[str])
+    kept: frozenset[str] = frozenset()
+    thing: object = None
+    maybe: bytearray | None = None
+
+
+class Carrying(Event, frozen=True):
+    names: list[str] = msgspec.field(default_factory=list[str])
+
+
+def test_what_a_record_or_an_event_holds_cannot_change() -> None:
+    """Each is named with the type that is accepted instead; what cannot change is."""
+    with pytest.raises(InvalidMachine) as wrong:
+        Machine(
+            "loose", Loose(), rows=(row(Light.RED, Turned, Light.GREEN),), final=(Light.GREEN,), detached=(Light.DARK,)
+        )
+    assert wrong.value.problems == ("Loose is not frozen: class Loose(Record, frozen=True)",)
+    with pytest.raises(InvalidMachine) as wrong:
+        Machine("held", Holding(), rows=(row(Light.RED, Carrying, Light.GREEN),), final=(Light.GREEN,))
+    assert wrong.value.problems == (
+        "Holding.names is of type list; accepted: tuple[..., ...]",
+        "Holding.each is of type dict; accepted: a tuple of pairs, or a frozen struct",
+        "Holding.marks is of type set; accepted: frozenset",
+        "Holding.thing is of type object; accepted: the type that it has",
+        "Holding.maybe is of type bytearray; accepted: bytes",
+        "Carrying.names is of type list; accepted: tuple[..., ...]",
+    )

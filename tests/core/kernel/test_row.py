@@ -141,3 +141,10 @@ def test_the_last_events_of_an_activity_are_among_those_it_yields() -> None:
     assert does(shine).yields == ()
     assert after(5, Turned).yields == (Turned,)
     assert after(5, Turned).slot == "Turned"
+
+
+def test_a_timer_of_a_negative_duration_is_refused() -> None:
+    """None elapses before it begins; one of 0 ms does at once."""
+    with pytest.raises(ValueError, match=r"^after\(-5, Lit\): accepted: 0 ms or more$"):
+        after(-5, Lit)
+    assert after(0, Lit).slot == "Lit"
