@@ -7,7 +7,7 @@ it makes the step. A function is written when it is first needed: most programs 
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from returns.result import Success
@@ -33,10 +33,8 @@ class Arm(msgspec.Struct, frozen=True):
 def misdone(row: Row[Any], record: Record, done: object) -> TypeError:
     """Return what is wrong with what an action has returned."""
     if isinstance(done, Step):
-        found: Step[Record, Effect] = done
-        return TypeError(
-            f"{row}: its action sets state to {found.record.state}; accepted: {record.state}, for a row moves"
-        )
+        state = cast("Step[Record, Effect]", done).record.state
+        return TypeError(f"{row}: its action sets state to {state}; accepted: {record.state}, for a row moves")
     return TypeError(f"{row}: its action returned {done!r}; accepted: Step(record, effects)")
 
 

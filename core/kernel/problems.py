@@ -37,7 +37,7 @@ def _mutable(machine: "Machine[Any]") -> Iterator[str]:
     """Check that nothing of a record or an event can change once it is made, and that its type says what it is."""
     for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
         if not kind.__struct_config__.frozen:
-            yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__base__.__name__}, frozen=True)"
+            yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__mro__[1].__name__}, frozen=True)"
         for field in msgspec.structs.fields(kind):
             found = next(_changeable(field.type), None)
             if found is not None:

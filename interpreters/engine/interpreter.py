@@ -29,7 +29,11 @@ from lifefold.interpreters.missing import MissingHandlersError, wanted
 
 S = TypeVar("S")
 E = TypeVar("E", bound=Effect)
+E2 = TypeVar("E2", bound=Effect)
+E3 = TypeVar("E3", bound=Effect)
 A = TypeVar("A", bound=Activity)
+A2 = TypeVar("A2", bound=Activity)
+A3 = TypeVar("A3", bound=Activity)
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 _HANDLES: Final = "_lifefold_handles"
@@ -118,6 +122,22 @@ EffectHandler = Callable[[Any, Occasion], Awaitable[None]]
 ActivityHandler = Callable[[Any, Ongoing], Awaitable[None]]
 
 
+@overload
+def handles(
+    first: type[E], second: type[E2], /, *, on_error: OnError | None = None
+) -> Callable[[Callable[[S, E | E2, Occasion], Work]], Callable[[S, E | E2, Occasion], Work]]: ...
+@overload
+def handles(
+    first: type[E], second: type[E2], third: type[E3], /, *, on_error: OnError | None = None
+) -> Callable[[Callable[[S, E | E2 | E3, Occasion], Work]], Callable[[S, E | E2 | E3, Occasion], Work]]: ...
+@overload
+def handles(
+    first: type[A], second: type[A2], /, *, on_error: OnError | None = None
+) -> Callable[[Callable[[S, A | A2, Ongoing], Work]], Callable[[S, A | A2, Ongoing], Work]]: ...
+@overload
+def handles(
+    first: type[A], second: type[A2], third: type[A3], /, *, on_error: OnError | None = None
+) -> Callable[[Callable[[S, A | A2 | A3, Ongoing], Work]], Callable[[S, A | A2 | A3, Ongoing], Work]]: ...
 @overload
 def handles(
     *kinds: type[E], on_error: OnError | None = None

@@ -24,6 +24,9 @@ T = TypeVar("T")
 Name = str | type[Event] | type[Activity]
 """What goes on, by its slot, or by the type of the activity or of the timer's event."""
 
+Going = Name | Activity
+"""The same, or an activity with what it was begun with."""
+
 
 class Harness(AbstractContextManager["Harness"]):
     """Use it as a context: leaving it asks whether everything was asserted; ``finish`` does the same.
@@ -113,13 +116,18 @@ class Harness(AbstractContextManager["Harness"]):
             if any(entity.running for entity in aggregate.entities.values()):
                 self._account.note(self._world.take(name, Envelope("", Recovered(down_ms), at_ms, "engine")))
 
-    def assert_changed(self, of: str = "", /, **fields: object) -> None:
-        """Assert that these fields of a record have changed since the last input, and what to."""
-        key, entity = self._keyed(of)
+    def assert_changed(self, entity: str = "", /, *, of: str = "", **fields: object) -> None:
+        """Assert that these fields of a record have changed since the last input, and what to.
+
+        The entity may also be named without ``of=``, for a record that has a field of that name.
+        """
+        key, entity_now = self._keyed(entity or of)
+        if entity and of:
+            fields["of"] = of
         before = self._account.base.get(key)
-        changed = changes(before, entity)
+        changed = changes(before, entity_now)
         for name, value in fields.items():
-            now = _field(entity, name)
+            now = _field(entity_now, name)
             if now != value:
                 self._fail(f"{self._account.label(key)}{name} is {shown(now)}, not {shown(value)}")
             if before is not None and name not in changed:
@@ -139,12 +147,14 @@ class Harness(AbstractContextManager["Harness"]):
             self._fail("\n".join(["asserted were", *_listed(effects), "asked for were", *_listed(asked)]))
         self._account.effects = [pair for pair in given if pair not in mine]
 
-    def assert_running(self, *live: Name, ending: Iterable[Name] = (), of: str = "") -> None:
+    def assert_running(self, *live: Going, ending: Iterable[Name] = (), of: str = "") -> None:
         """Assert what goes on for an entity now: activities and timers that are live, and those that are ending.
 
-        Unless what is running is exhaustive, there may be more.
+        An activity is given by its name, or as it was begun: ``CallGateway(cents=500)``. Unless what is running is
+        exhaustive, there may be more, and one that has begun since the last input may be given by its name alone.
         """
         key, entity = self._keyed(of)
+        self._must_be_begun_with(key, entity, live)
         found = sorted((part.slot, str(part.phase)) for part in entity.running if part.phase is not Phase.WAITING)
         wanted = sorted([*((_slot(each), "live") for each in live), *((_slot(each), "ending") for each in ending)])
         missing = [f"- {slot} ({phase})" for slot, phase in wanted if (slot, phase) not in found]
@@ -153,6 +163,27 @@ class Harness(AbstractContextManager["Harness"]):
             head = f"{self._account.label(key)}what goes on is not what was asserted (-, but +):"
             self._fail("\n".join([head, *missing, *more]))
         self._account.said.add((key, "running"))
+
+    def _must_be_begun_with(self, key: str, entity: Entity[Any], live: Sequence[Going]) -> None:
+        """Fail unless activities were begun with what was asserted, and all that began since says with what."""
+        given = {_slot(each): each for each in live}
+        before = self._account.base.get(key)
+        running = () if before is None else before.running
+        old = {(part.slot, part.generation) for part in running}
+        for part in entity.running:
+            wanted = given.get(part.slot)
+            if part.activity is None or part.phase is not Phase.LIVE or wanted is None:
+                continue
+            if isinstance(wanted, Activity) and wanted != part.activity:
+                self._fail(f"{self._account.label(key)}{part.activity!r} goes on, not {wanted!r}")
+            is_new = (part.slot, part.generation) not in old
+            if not isinstance(wanted, Activity) and is_new and part.activity.__struct_fields__ and self._all_running:
+                begun = f"{self._account.label(key)}{part.slot} was begun, and it was not asserted with what"
+                self._fail(f"{begun}: assert_running({part.activity!r})")
+
+    @property
+    def _all_running(self) -> bool:
+        return "running" in self._aspects
 
     def assert_waiting(self, *events: Event, of: str = "") -> None:
         """Assert which events are postponed now, in order."""
@@ -274,8 +305,10 @@ def _field(entity: Entity[Any], name: str) -> Any:
         raise AttributeError(message) from error
 
 
-def _slot(name: Name) -> str:
-    return name if isinstance(name, str) else name.__name__
+def _slot(name: Going) -> str:
+    if isinstance(name, str):
+        return name
+    return type(name).__name__ if isinstance(name, Activity) else name.__name__
 
 
 def _only(found: Sequence[T], none: str, several: str) -> T:

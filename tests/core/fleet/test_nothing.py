@@ -42,7 +42,7 @@ def told(of: Hand) -> list[Any]:
     return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity.startswith("task:")]
 
 
-LOOKED_AT: Final = {
+LOOKED_AT: Final[dict[str, tuple[dict[str, Any], bool]]] = {
     "nothing proves it": ({}, True),
     "commands prove it": ({"verify": PROVEN}, False),
     "it is meant to change nothing": ({"on_nothing": OnNothing.CLOSE}, False),

@@ -146,7 +146,7 @@ def test_a_machine_says_what_it_is_in_a_line() -> None:
 def test_a_timer_is_replaced_together_with_its_row() -> None:
     """All of it is checked once: neither the old timer without a row nor the new one is ever there alone."""
     timed = lamp(*RULES, row(Light.RED, Dimmed, Light.GREEN), during={Light.RED: after(5, Dimmed)})
-    later = row(Light.RED, Failed, Light.GREEN)
+    later: Row[Lamp] = row(Light.RED, Failed, Light.GREEN)
     slower = timed.replacing(later, without=[(Light.RED, Dimmed)], during={Light.RED: after(7, Failed)}, name="slow")
     assert (slower.name, slower.entering(Lamp())) == ("slow", (StartTimer("Failed", 7),))
     assert slower.step(Lamp(), Failed()) == Step(Lamp(Light.GREEN))
