@@ -114,7 +114,8 @@ def test_a_step_is_taken_when_its_silence_is_reached_and_not_before(limits: Limi
 
 def test_all_else_is_as_the_table_says() -> None:
     """Every pair of a state and an event that is no silence."""
-    for state, kind in product(State, (SessionRuns, SessionOver, Stirred)):
+    kinds: tuple[type[Event], ...] = (SessionRuns, SessionOver, Stirred)
+    for state, kind in product(State, kinds):
         assert target(Pulse(state, NUDGED), kind()) is OTHERS.get((state, kind)), (state, kind)
 
 

@@ -1,6 +1,6 @@
 """Problems: what is wrong with a machine is found when it is built, and named."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -275,10 +275,9 @@ class Carrying(Event, frozen=True):
 
 def test_what_a_record_or_an_event_holds_cannot_change() -> None:
     """Each is named with the type that is accepted instead; what cannot change is."""
+    rows: tuple[Row[Record], ...] = (row(Light.RED, Turned, Light.GREEN),)
     with pytest.raises(InvalidMachine) as wrong:
-        Machine(
-            "loose", Loose(), rows=(row(Light.RED, Turned, Light.GREEN),), final=(Light.GREEN,), detached=(Light.DARK,)
-        )
+        Machine("loose", cast("Record", Loose()), rows=rows, final=(Light.GREEN,), detached=(Light.DARK,))
     assert wrong.value.problems == ("Loose is not frozen: class Loose(Record, frozen=True)",)
     with pytest.raises(InvalidMachine) as wrong:
         Machine("held", Holding(), rows=(row(Light.RED, Carrying, Light.GREEN),), final=(Light.GREEN,))

@@ -11,8 +11,10 @@ from lifefold.effects import (
     CancelSession,
     Effect,
     ForceStopSession,
+    IncrementSession,
     LogFatal,
     PrepareWorktree,
+    RunSession,
     StorePrompt,
 )
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, handles
@@ -122,3 +124,28 @@ def test_an_override_that_is_not_async_is_told_with_its_name(override: object) -
     told = "Wrong.end handles CancelSession, and is no coroutine function: write async def"
     with pytest.raises(TypeError, match=f"^{told}$"):
         Interpreter.of(wrong())
+
+
+class Typed:
+    """Handlers whose types are those that they are marked with, alone or together."""
+
+    @handles(CancelSession, ForceStopSession)
+    async def end(self, effect: CancelSession | ForceStopSession, _occasion: Occasion) -> None:
+        """Take either."""
+
+    @handles(LogFatal, StorePrompt, IncrementSession)
+    async def write(self, effect: LogFatal | StorePrompt | IncrementSession, _occasion: Occasion) -> None:
+        """Take any of three."""
+
+    @handles(PrepareWorktree, RunSession)
+    async def begin(self, activity: PrepareWorktree | RunSession, _ongoing: Ongoing) -> None:
+        """Take either activity."""
+
+
+def test_a_method_may_be_typed_with_all_that_it_handles() -> None:
+    """Type checkers take a union for two types, and for three; the checks of the types of this file hold that."""
+    typed = Typed()
+    made = Interpreter.of(typed)
+    assert made.effects[ForceStopSession] == typed.end
+    assert made.effects[IncrementSession] == typed.write
+    assert made.activities == dict.fromkeys((PrepareWorktree, RunSession), typed.begin)

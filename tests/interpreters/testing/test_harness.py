@@ -26,7 +26,7 @@ def said(harness: Harness) -> None:
     """Assert all of what lighting the kiln comes to."""
     harness.assert_changed(state=Heat.FIRING, firings=1)
     harness.assert_effects(Announce("lit 1"))
-    harness.assert_running(Fire)
+    harness.assert_running(Fire(1))
 
 
 def failure(*steps: Callable[[], object]) -> str:
@@ -71,12 +71,12 @@ def test_a_test_that_says_everything_passes() -> None:
 def test_what_is_left_out_fails_the_test(left_out: str, line: str, end: str) -> None:
     """At the next input, and at the end; the message names it, the input, and shows the trace."""
     harness = lit()
-    fields = {"state": Heat.FIRING, "firings": 1}
+    fields: dict[str, Any] = {"state": Heat.FIRING, "firings": 1}
     harness.assert_changed(**{name: value for name, value in fields.items() if name != left_out})
     if left_out != "effects":
         harness.assert_effects(Announce("lit 1"))
     if left_out != "running":
-        harness.assert_running(Fire)
+        harness.assert_running(Fire(1))
     message = failure(harness.finish if end == "finish" else lambda: harness.report(Stoked()))
     assert message.startswith(f"not everything was asserted of: operator says Lit()\n  {line}\n\n")
     step = r"^ 1 +0  operator says Lit\(\) +state Cold → Firing +Announce\(word='lit 1'\)$"
@@ -112,7 +112,7 @@ def test_what_is_asserted_and_is_not_so_fails_at_once(*, exhaustive: bool) -> No
     assert "asserted were\n  Announce(word='lit 2')\nasked for were\n  Announce(word='lit 1')" in failure(
         lambda: harness.assert_effects(Announce("lit 2"))
     )
-    assert "- Cooled (live)" in failure(lambda: harness.assert_running(Fire, "Cooled"))
+    assert "- Cooled (live)" in failure(lambda: harness.assert_running(Fire(1), "Cooled"))
     assert "refused was: nothing" in failure(lambda: harness.assert_refused("stale"))
     said(harness)
     harness.finish()
@@ -185,7 +185,7 @@ def pottery() -> Harness:
     harness.send(Lit(), to="kiln/a")
     harness.assert_changed("kiln/a", state=Heat.FIRING, firings=1)
     harness.assert_effects(Announce("lit 1"), of="kiln/a")
-    harness.assert_running(Fire, of="kiln/a")
+    harness.assert_running(Fire(1), of="kiln/a")
     return harness
 
 
@@ -292,3 +292,29 @@ def test_an_error_in_the_block_is_not_hidden_by_what_it_has_left_out() -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
+
+
+def test_an_activity_is_asserted_with_what_it_was_begun_with() -> None:
+    """A name alone leaves that unsaid; another value is named beside the one that is there."""
+    harness = lit()
+    assert "Fire was begun, and it was not asserted with what" in failure(lambda: harness.assert_running(Fire))
+    assert "Fire(firing=1) goes on, not Fire(firing=100)" in failure(lambda: harness.assert_running(Fire(100)))
+    harness.assert_running(Fire(1))
+
+
+def test_what_went_on_before_may_be_asserted_by_its_name() -> None:
+    """It was asserted when it began; and unless all of what runs is asked for, a name is enough."""
+    with Harness(kiln.kiln, exhaustive=("state",)) as harness:
+        harness.send(Lit())
+        harness.assert_running(Fire)
+        harness.assert_changed(state=Heat.FIRING, firings=1)
+
+
+def test_the_entity_of_a_change_is_named_as_everywhere_else() -> None:
+    """By of=; without it in front, for a record that has a field of that name."""
+    with Harness(kiln.kiln, exhaustive=False) as harness:
+        harness.send(Lit())
+        harness.assert_changed(of="kiln", state=Heat.FIRING)
+        harness.assert_changed("kiln", state=Heat.FIRING)
+        with pytest.raises(AttributeError, match="has no field 'of'"):
+            harness.assert_changed("kiln", of="clay")
