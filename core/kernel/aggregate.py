@@ -145,15 +145,32 @@ class AggregateType:
 
     def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
         """Return this type as one of these, to which alone it can send messages."""
-        return AggregateType(
-            self.kind,
-            machines=self.machines.values(),
-            rules=self.rules,
-            views=self.views,
-            commands=self.commands,
-            properties=self.properties,
-            peers=peers,
+        return self._but(peers=peers)
+
+    def with_machine(self, machine: Machine[Any]) -> "AggregateType":
+        """Return this type with a profile of one of its machines, known by its name, in that one's place.
+
+        Its records are made and read by rules, so its record, its first state and what rules serve are as before.
+        Raises ``ValueError`` if they are not, or if there is no machine of this name.
+        """
+        old = self.machines.get(machine.name)
+        if old is None:
+            message = f"{self.kind}: no machine {machine.name!r}; accepted: {', '.join(self.machines)}"
+            raise ValueError(message)
+        parts = (
+            ("record", old.record, machine.record),
+            ("first state", old.initial.state, machine.initial.state),
+            ("served activities", sorted(old.served), sorted(machine.served)),
         )
+        for part, was, now in parts:
+            if was != now:
+                message = f"{self.kind}: the {part} of machine {machine.name!r}: {now}; accepted: {was}"
+                raise ValueError(message)
+        return self._but(machines=({**self.machines, machine.name: machine}).values())
+
+    def _but(self, **changes: Any) -> "AggregateType":
+        parts = {name: getattr(self, name) for name in ("rules", "views", "commands", "properties")}
+        return AggregateType(self.kind, **({"machines": self.machines.values(), "peers": None} | parts | changes))
 
     def reads(self, ref: str, event: Event) -> bool:
         """Tell whether a log of this type can have an event for an entity of this reference, known or not."""
@@ -210,6 +227,17 @@ class System:
     def promising(self, *properties: Property[Scene]) -> "System":
         """Return this system with these properties, too."""
         return System(self.name, *self.aggregates.values(), properties=(*self.properties, *properties))
+
+    def with_machine(self, kind: str, machine: Machine[Any]) -> "System":
+        """Return this system with a profile of one machine of an aggregate type in its place.
+
+        Raises ``ValueError`` for an unknown kind, and as ``AggregateType.with_machine`` does.
+        """
+        if kind not in self.aggregates:
+            message = f"{self.name}: no kind {kind!r}; accepted: {', '.join(self.aggregates)}"
+            raise ValueError(message)
+        changed = {**self.aggregates, kind: self.aggregates[kind].with_machine(machine)}
+        return System(self.name, *changed.values(), properties=self.properties)
 
     def type_of(self, aggregate: str) -> AggregateType:
         """Return the type of an aggregate's name. Raises ``KeyError`` for an unknown kind."""

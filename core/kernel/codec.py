@@ -23,7 +23,7 @@ from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opene
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
-from lifefold.core.kernel.record import Event
+from lifefold.core.kernel.record import Event, replace
 from lifefold.core.kernel.row import Does
 
 DIGEST_BYTES = 16
@@ -101,7 +101,7 @@ class Codec:
             for kind, aggregate in system.aggregates.items()
         }
         self._records = {
-            kind: {name: _decoder(machine.record) for name, machine in aggregate.machines.items()}
+            kind: {name: _record_decoder(machine) for name, machine in aggregate.machines.items()}
             for kind, aggregate in system.aggregates.items()
         }
         self._whole = msgspec.json.Decoder(Recovered | _OpenedWire)
@@ -130,7 +130,7 @@ class Codec:
             return Created(self._record(kind, wire.entity).decode(event.record))
         return event
 
-    def _record(self, kind: str, ref: str) -> "msgspec.json.Decoder[Any]":
+    def _record(self, kind: str, ref: str) -> "_RecordDecoder":
         return self._records[kind][ref.partition(":")[0]]
 
 
@@ -140,6 +140,27 @@ class _CreatedWire(msgspec.Struct, frozen=True, tag="Created"):
 
 class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
     records: dict[str, msgspec.Raw]
+
+
+_RecordDecoder = "msgspec.json.Decoder[Any] | _OfSeveral"
+
+
+class _OfSeveral:
+    """Reads the records of a machine with added states: their type knows the states of one enumeration only."""
+
+    def __init__(self, machine: Machine[Any]) -> None:
+        self._record = machine.record
+        self._states = {str(state): state for state in machine.states}
+
+    def decode(self, data: bytes) -> Any:
+        """Return the record. Raises ``msgspec.DecodeError``, or ``KeyError`` for a state that there is not."""
+        fields = msgspec.json.decode(data)
+        state = self._states[fields.pop("state")]
+        return replace(_converted(fields, self._record), state=state)
+
+
+def _record_decoder(machine: Machine[Any]) -> _RecordDecoder:
+    return _OfSeveral(machine) if machine.added else _decoder(machine.record)
 
 
 def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":

@@ -260,13 +260,16 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Adv
     if running and type(event) in machine.yielded:
         running, ends = _over(machine, running, envelope, became.state)
         asked += ends
-    if became.state is not record.state:
+    moved = became.state is not record.state
+    if moved or (asked and type(asked[-1]) in _OF_TIMERS):
         running, effects = _derive(machine, replace(entity, record=became, running=running), asked, version, at_ms)
-        entered_ms = at_ms
-    else:
-        entered_ms = entity.entered_ms
+    entered_ms = at_ms if moved else entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
     return Advance(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
+
+
+_OF_TIMERS: Final = frozenset({CancelTimer, StartTimer})
+"""What a row that restarts timers ends its effects with, in whatever state."""
 
 
 def _over(

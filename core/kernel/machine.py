@@ -49,12 +49,13 @@ class Machine(Generic[R]):
     ``properties`` of every entity; both are checked by the worlds, not by the reducer. ``detached`` states are outside
     the table: no row enters or leaves them, and ``ANY`` does not mean them. ``reports`` are the events that are
     believed from an activity only, ``commands`` all others. A record is ``settled`` where nothing more need happen: in
-    final states, and where ``rests`` says so (``anywhere``: nobody owes it anything).
+    final states, and where ``rests`` says so (``anywhere``: nobody owes it anything). Its states are all of the
+    enumeration that its initial record's state is one of, and those ``added``, which are of other enumerations.
     """
 
     __slots__ = (
-        "_allowed", "_arms", "_waiting", "about", "clocked", "commands", "detached", "during", "events", "final",
-        "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce", "reports",
+        "_allowed", "_arms", "_waiting", "about", "added", "clocked", "commands", "detached", "during", "events",
+        "final", "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce", "reports",
         "rests", "rows", "served", "spans", "states", "step", "yielded",
     )  # fmt: skip
 
@@ -78,6 +79,7 @@ class Machine(Generic[R]):
         rests: Callable[[R], bool] | None = None,
         detached: Iterable[State] = (),
         served: Iterable[str] = (),
+        added: Iterable[State] = (),
         about: str = "",
     ) -> None:
         """Build and check the machine. Raises ``InvalidMachine``, which lists everything that is wrong with it."""
@@ -85,7 +87,8 @@ class Machine(Generic[R]):
         self.about: Final = about
         self.initial: Final = initial
         self.record: Final[type[R]] = type(initial)
-        self.states: Final[tuple[State, ...]] = tuple(cast("type[State]", type(initial.state)))
+        self.added: Final = tuple(added)
+        self.states: Final[tuple[State, ...]] = (*cast("type[State]", type(initial.state)), *self.added)
         self.rows: Final = tuple(rows)
         self.final: Final = frozenset(final)
         self.detached: Final = frozenset(detached)
@@ -174,29 +177,51 @@ class Machine(Generic[R]):
         idle = [pair for pair in gone if not any(self._left(r, [pair]) != self.sources(r) for r in self.rows)]
         if idle:
             raise InvalidMachine(name or self.name, tuple(_without(*pair) for pair in idle))
-        rows = [
-            r if left == self.sources(r) else replace(r, sources=left)
-            for r in self.rows
-            if (left := self._left(r, gone))
-        ]
-        return self._but(rows=rows, name=name or self.name)
+        return self._but(rows=self._rows_without(gone), name=name or self.name)
 
     def replacing(
         self,
         *rows: Row[R],
         without: Iterable[tuple[Source, type[Event]]] = (),
         during: Mapping[Source, During[R] | tuple[During[R], ...]] | None = None,
+        added: Iterable[State] = (),
         name: str | None = None,
     ) -> "Machine[R]":
         """Return a profile in which these rows stand for all that there was for their states and events.
 
         ``without`` are pairs of states and an event that are not taken any more, ``during`` what goes on in some states
-        instead. All of it is checked once, together: so a timer can be replaced with the row that it leads to.
+        instead, ``added`` states of another enumeration, which these rows lead to. All of it is checked once, together:
+        so a timer can be replaced with the row that it leads to.
         """
         pairs = [*((self.sources(each), each.event) for each in rows), *((self.over(at), it) for at, it in without)]
-        kept = [replace(r, sources=left) for r in self.rows if (left := self._left(r, pairs))]
+        more = tuple(added)
+        kept = self._rows_without(pairs, more)
         goes_on = {**self.during, **self._grouped(during or {})}
-        return self._but(rows=(*rows, *kept), during=goes_on, name=name or self.name)
+        return self._but(rows=(*rows, *kept), during=goes_on, added=(*self.added, *more), name=name or self.name)
+
+    def _rows_without(
+        self, gone: list[tuple[frozenset[State], type[Event]]], added: tuple[State, ...] = ()
+    ) -> list[Row[R]]:
+        """Return the rows without these pairs; one from ``ANY`` that loses some holds in ``added`` states, too."""
+        kept: list[Row[R]] = []
+        for r in self.rows:
+            left = self._left(r, gone)
+            if left == self.sources(r):
+                kept.append(r)
+            elif left or (r.sources is None and added):
+                kept.append(replace(r, sources=left.union(added if r.sources is None else ())))
+        return kept
+
+    def without_properties(self, *names: str) -> "Machine[R]":
+        """Return this machine without the properties of these names: what it does is another matter than before.
+
+        Raises ``InvalidMachine`` for a name that no property has.
+        """
+        known = {each.name for each in self.properties}
+        wrong = tuple(f"without_properties: there is no {name!r}" for name in names if name not in known)
+        if wrong:
+            raise InvalidMachine(self.name, wrong)
+        return self._but(properties=[each for each in self.properties if each.name not in names])
 
     def promising(self, *properties: "Property[Entity[Any]]") -> "Machine[R]":
         """Return this machine with these properties, too."""
@@ -253,19 +278,23 @@ class Machine(Generic[R]):
             if state in self.sources(r):
                 test = None if r.pattern is None else r.pattern.test
                 target = r.goes(state)
-                ended, begun = self._ends(state, target, r.event), self._begins(state, target)
+                ended, begun = self._ends(state, target, r), self._begins(state, target, r)
                 arms[r.event] = (*arms.get(r.event, ()), Arm(test, r.when, r.action, target, ended, begun, r))
         return arms
 
-    def _ends(self, before: State, now: State, event: type[Event]) -> tuple[Effect, ...]:
+    def _ends(self, before: State, now: State, by: Row[R]) -> tuple[Effect, ...]:
         return tuple(
             CancelTimer(slot) if isinstance(span.during, After) else End(slot)
             for slot, span in self.spans.items()
-            if before in span.states and now not in span.states and event not in self.last[slot]
+            if before in span.states and (_again(span, by) if now in span.states else by.event not in self.last[slot])
         )
 
-    def _begins(self, before: State, now: State) -> tuple[During[R], ...]:
-        return tuple(span.during for span in self.spans.values() if now in span.states and before not in span.states)
+    def _begins(self, before: State, now: State, by: Row[R]) -> tuple[During[R], ...]:
+        return tuple(
+            span.during
+            for span in self.spans.values()
+            if now in span.states and (before not in span.states or _again(span, by))
+        )
 
 
 def anywhere(_record: Record) -> bool:
@@ -275,13 +304,18 @@ def anywhere(_record: Record) -> bool:
 
 _PARTS = (
     "name", "initial", "rows", "final", "during", "postpone", "invariants", "properties", "rests", "detached", "served",
-    "about",
+    "added", "about",
 )  # fmt: skip
 
 
 def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, Span[R]]:
     """Return what goes on in each slot, with the states that it lasts for."""
     return MappingProxyType({part.slot: Span(part, where) for where, parts in during.items() for part in parts})
+
+
+def _again(span: Span[Any], by: Row[Any]) -> bool:
+    """Tell whether what goes on beyond a row begins again with it."""
+    return by.restart and isinstance(span.during, After)
 
 
 def _yielded(spans: Iterable[Span[Any]], kind: type | tuple[type, ...]) -> frozenset[type[Event]]:

@@ -1,6 +1,7 @@
 """What can be wrong with a machine, found when it is built, each problem named with the row or the state it is in."""
 
 import typing
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,12 +82,15 @@ def _keys(machine: "Machine[Any]") -> Iterator[tuple[str, frozenset[State]]]:
 
 
 def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
-    known = frozenset(machine.states)
+    known = {id(state) for state in machine.states}
     named: list[tuple[str, Iterable[State]]] = [(str(r), _named(r)) for r in machine.rows]
     named += [*_keys(machine), ("final", machine.final), ("detached", machine.detached)]
     for place, found in named:
-        for state in sorted(s for s in found if type(s) is not type(machine.initial.state) or s not in known):
+        for state in sorted(s for s in found if id(s) not in known):
             yield f"{place}: unknown state {state!r}; the states are {', '.join(machine.states)}"
+    for name, count in Counter(str(state) for state in machine.states).items():
+        if count > 1:
+            yield f"added: {name!r} is the name of {count} states; accepted: names that no other state has"
 
 
 def _without_states(machine: "Machine[Any]") -> Iterator[str]:

@@ -50,7 +50,10 @@ class Pattern(msgspec.Struct, Generic[E], frozen=True):
 
 
 class Row(msgspec.Struct, Generic[R], frozen=True):
-    """One line of a transition table. ``sources`` is None for ``ANY``, ``target`` for ``STAY``. Made by ``row``."""
+    """One line of a transition table. ``sources`` is None for ``ANY``, ``target`` for ``STAY``. Made by ``row``.
+
+    With ``restart`` the timers that go on beyond it begin again.
+    """
 
     sources: frozenset[State] | None
     event: type[Event]
@@ -58,6 +61,7 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
     action: Callable[[R, Any], Step[R, Effect]] | None = None
     when: Callable[[R, Any], bool] | None = None
     pattern: Pattern[Any] | None = None
+    restart: bool = False
 
     @property
     def target_label(self) -> str:
@@ -87,25 +91,31 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
     def __str__(self) -> str:
         """Print as the line of the table that it is."""
         when = f" when {self.when.__name__}" if self.when else ""
-        return f"row({self.source_label}, {self.event_label}, {self.target_label}{when})"
+        restart = ", restart" if self.restart else ""
+        return f"row({self.source_label}, {self.event_label}, {self.target_label}{when}{restart})"
 
     def goes(self, state: State) -> State:
         """Return the state that the row leads to from one of its sources."""
         return state if self.target is None else self.target
 
 
-def row(
+def row(  # noqa: PLR0913 - the parts of a row, each with its name
     source: Source,
     event: type[E] | Pattern[E],
     target: State | Stays,
     action: Callable[[R, E], Step[R, Effect]] | None = None,
     *,
     when: Callable[[R, E], bool] | None = None,
+    restart: bool = False,
 ) -> Row[R]:
-    """Write one line of the table. An action or a guard for another record or event does not type-check."""
+    """Write one line of the table. An action or a guard for another record or event does not type-check.
+
+    A row back to its own state leaves the state's timers as they are; with ``restart`` they begin again, with the
+    durations that hold by then. So do, with ``restart``, the timers that the source and the target have in common.
+    """
     pattern = event if isinstance(event, Pattern) else None
     kind = event.event if isinstance(event, Pattern) else event
-    return Row(states(source), kind, None if isinstance(target, Stays) else target, action, when, pattern)
+    return Row(states(source), kind, None if isinstance(target, Stays) else target, action, when, pattern, restart)
 
 
 def states(source: Source) -> frozenset[State] | None:
@@ -180,7 +190,8 @@ def after(
 ) -> After[R]:
     """Declare a timer: the event happens ``duration_ms`` after the state was entered. Its slot is the event's name.
 
-    A row that leads back to its own state leaves the timer as it is. Raises ``ValueError`` for a negative duration.
+    A row that leads back to its own state leaves the timer as it is, unless it says ``restart=True``. Raises
+    ``ValueError`` for a negative duration.
     """
     if isinstance(duration_ms, int) and duration_ms < 0:
         raise ValueError(f"after({duration_ms}, {event.__name__}): accepted: 0 ms or more")

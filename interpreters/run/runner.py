@@ -33,7 +33,7 @@ from lifefold.core.fleet import (
 )
 from lifefold.core.fleet.over import only_people_move_it
 from lifefold.core.fleet.remainder import is_over, remainder
-from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal
+from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
@@ -85,7 +85,9 @@ class Verdict(IntEnum):
 class Runner:
     """Runs one fleet on one log. Make one with ``open``; ``close`` it in the end."""
 
-    def __init__(self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock) -> None:
+    def __init__(
+        self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
+    ) -> None:
         """Take what ``open`` has prepared."""
         self.notices: Final = handlers.notices
         self.refused: Final[Counter[str]] = Counter()
@@ -99,12 +101,12 @@ class Runner:
         self._workplace: Final = handlers.workplace
         self.folder: Final = handlers.folder
         self.handlers: Final = handlers
-        self.engine: Final = Engine(system, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
+        self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
         handlers.when_put_off = self.engine.wake
         store.when_displaced = self._leave_a_displaced_log
 
     @classmethod
-    async def open(
+    async def open(  # noqa: PLR0913 - what may be chosen, each with its name
         cls,
         fleet: Fleet,
         log: Path,
@@ -112,14 +114,17 @@ class Runner:
         interpreter: Interpreter | None = None,
         clock: Clock | None = None,
         before: Before = NONE_BEFORE,
+        rules: System = system,
     ) -> "Runner":
         """Open and fold the fleet's log, or begin one that takes up what the runs ``before`` have left.
+
+        ``rules`` are the fleet's system, or that ``with_machine`` of one's own: then the log is to be read with them.
 
         The handlers of ``interpreter`` go first, then those of the interpreters in the fleet file, then the standard
         ones. Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``,
         ``UnusableInterpreterError``; then nothing has changed.
         """
-        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock(), before)
+        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock(), before, rules)
         try:
             await runner.load()
         except BaseException:
@@ -128,7 +133,9 @@ class Runner:
         return runner
 
     @classmethod
-    async def _open(cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock, before: Before) -> "Runner":
+    async def _open(  # noqa: PLR0913, PLR0917 - what ``open`` takes, with its defaults
+        cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock, before: Before, rules: System
+    ) -> "Runner":
         """Take the log and the repository, or neither; change nothing but that there is a log."""
         factories, folder = found(fleet), FleetFolder(log)
         with ExitStack() as taken:
@@ -143,7 +150,7 @@ class Runner:
             run, present = said["run"], lambda: handlers.fleet
             surroundings = Surroundings(fleet, run, folder, workplace, standard, handlers.tell, present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
-            runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock)
+            runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()
             return runner
 

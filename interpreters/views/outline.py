@@ -39,8 +39,12 @@ class Arc(msgspec.Struct, frozen=True):
 
     @property
     def effects(self) -> tuple[str, ...]:
-        """The effects that the row may ask for, with what is annotated: ``LogFatal``, ``CallHook(on_resume)``."""
-        return () if self.row.action is None else tuple(map(_effect_label, _annotated(self.row.action)))
+        """The effects that the row may ask for, with what is annotated: ``LogFatal``, ``CallHook(on_resume)``.
+
+        The last one of a row that restarts timers is ``timers again``.
+        """
+        own = () if self.row.action is None else tuple(map(_effect_label, _annotated(self.row.action)))
+        return (*own, "timers again") if self.row.restart else own
 
     @property
     def label(self) -> str:

@@ -1,4 +1,5 @@
-"""Small machines at random, of all that a machine can have: guards, activities, timers, postponed events, loops.
+"""Small machines at random, of all that a machine can have: guards, activities, timers that rows restart, postponed events,
+loops.
 
 They are well formed by construction: a ring of ``Go`` rows leads everywhere, and whatever may be said is taken.
 """
@@ -83,7 +84,7 @@ def _rows(draw: st.DrawFn, state: Any, event: type[Event], targets: list[Any]) -
     """Draw what an event does in a state: whatever the count is, it is taken."""
     guard, target = draw(GUARDS), st.sampled_from(targets)
     guarded = () if guard is None else (row(state, event, draw(target), draw(ACTIONS), when=guard),)
-    return (*guarded, row(state, event, draw(target), draw(ACTIONS)))
+    return (*guarded, row(state, event, draw(target), draw(ACTIONS), restart=draw(st.booleans())))
 
 
 @st.composite

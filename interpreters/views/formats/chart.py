@@ -82,7 +82,11 @@ class Chart(msgspec.Struct, frozen=True):
 
 
 def chart(machine: Machine[Any]) -> Chart:
-    """Return the machine as a statechart."""
+    """Return the machine as a statechart. Raises ``ValueError`` for one with a row that restarts timers."""
+    restarting = next((row for row in machine.rows if row.restart), None)
+    if restarting is not None:
+        message = f"machine {machine.name!r}: {restarting} has no equal in a statechart; its table can be printed"
+        raise ValueError(message)
     return _Drawing(machine).chart()
 
 

@@ -1,6 +1,7 @@
 """Aggregates: one input and everything that follows from it, messages in between, views beside."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from lifefold.core.kernel import (
     Ended,
     Envelope,
     Event,
+    Machine,
     Opened,
     Phase,
     Property,
@@ -25,6 +27,7 @@ from lifefold.core.kernel import (
     Transition,
     View,
     always,
+    row,
     rule,
 )
 from lifefold.core.kernel.reaction import MACROSTEP_LIMIT
@@ -408,6 +411,40 @@ def test_a_system_that_promises_more_is_the_same_in_all_else() -> None:
     assert (more.name, more.properties) == ("country", (quiet, small))
     assert system.properties == (quiet,)
     assert more.type_of("tower").rules == of.rules
+
+
+def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
+    """Rules, views, commands and promises are as they were, and so is the system that it was made of."""
+    of, aggregate = tower(pull_the_next)
+    quiet: Property[Scene] = always("nothing is under way", lambda scene: not scene.in_flight)
+    system = System("country", of, properties=(quiet,))
+    deaf = bell.replacing(row(Sound.QUIET, Pulled, Sound.QUIET), row(Sound.QUIET, Faded, Sound.RINGING))
+    other = system.with_machine("tower", deaf)
+    assert (other.name, other.properties) == ("country", (quiet,))
+    assert (other.type_of("tower").machines["bell"], system.type_of("tower").machines["bell"]) == (deaf, bell)
+    assert other.type_of("tower").rules == of.rules
+    assert steps(taken(other.type_of("tower"), aggregate, PULL)) == [("bell:0", "Pulled")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "why"),
+    [
+        ("castle", bell, r"^country: no kind 'castle'; accepted: tower$"),
+        ("tower", machine.starting(Oven(), "gong"), r"^tower: no machine 'gong'; accepted: bell, oven$"),
+        (
+            "tower",
+            machine.starting(Oven(), "bell"),
+            r"^tower: the record of machine 'bell': .*Oven.*; accepted: .*Bell",
+        ),
+        ("tower", bell.starting(Bell(Sound.RINGING)), r"^tower: the first state .*: Ringing; accepted: Quiet$"),
+        ("tower", machine.serving("Bake"), r"^tower: the served activities .*: \['Bake'\]; accepted: \[\]$"),
+    ],
+)
+def test_what_takes_a_machine_s_place_is_a_profile_of_it(kind: str, changed: Machine[Any], why: str) -> None:
+    """Rules make its records and serve some of its activities."""
+    of, _ = tower()
+    with pytest.raises(ValueError, match=why):
+        System("country", of).with_machine(kind, changed)
 
 
 def test_a_system_finds_the_type_of_an_aggregate_by_its_kind() -> None:

@@ -26,6 +26,7 @@ from lifefold.core.kernel import (
     Reaction,
     Record,
     Recovered,
+    State,
     Step,
     System,
     Transition,
@@ -347,3 +348,25 @@ def test_the_digest_sees_what_is_only_postponed() -> None:
     assert isinstance(waiting, Reaction)
     assert (waiting.transitions, waiting.changed) == ((), ("oven",))
     assert digest(b"", b"", waiting) != digest(b"", b"", replace(waiting, changed=()))
+
+
+class Attic(State):
+    STORED = "Stored"
+
+
+def test_a_record_in_an_added_state_is_read_as_it_was_written() -> None:
+    """By the machine that has the state; another one, and a state that there is not, are said."""
+    stored = machine.replacing(
+        row(Place.COOLING, Lit, Attic.STORED), row(Attic.STORED, Lit, Place.COLD), added=Attic, name="oven"
+    )
+    codec = Codec(System("street", AggregateType("house", machines=(stored,))))
+    for state in stored.states:
+        written = Envelope("oven", Created(replace(Oven(degrees=7), state=state)), 0)
+        assert codec.decode("house/1", encode(written)) == written
+        opened = Envelope("", Opened({"oven": replace(Oven(degrees=7), state=state)}), 0)
+        assert codec.decode("house/1", encode(opened)) == opened
+    unknown = encode(Envelope("oven", Created(replace(Oven(), state=Attic.STORED)), 0))
+    with pytest.raises(UnreadableEntry, match="Stored"):
+        CODEC.decode("house/1", unknown)
+    with pytest.raises(UnreadableEntry, match="Burnt"):
+        codec.decode("house/1", unknown.replace(b"Stored", b"Burnt"))

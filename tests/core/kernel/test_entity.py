@@ -312,3 +312,39 @@ def test_every_event_of_the_oven_has_an_example() -> None:
         assert event.examples() == (event(),)
     assert (Lit.label(), Stirred.label()) == ("Lit(degrees)", "Stirred")
     assert replace(Lit(), degrees=5) == Lit(5)
+
+
+# Rows that restart timers
+
+
+ANEW: Machine[Any] = machine.replacing(
+    row(Place.COOLING, Warned, Place.COOLING, restart=True), row(Place.COOLING, Lit, Place.COOLING, restart=True)
+)
+
+
+def test_a_timer_that_begins_again_has_the_deadline_of_the_row_that_restarts_it() -> None:
+    """The old one is cancelled and stale from then on; the state is entered no second time."""
+    given = Given(of=ANEW).take(Lit(), 1_000).take(Baked(), 1_000, "Bake", 2)
+    given = given.take(Elapsed("Warned", 3), 1_250)
+    assert given.effects == (
+        CancelTimer("Cooled", 3),
+        CancelTimer("Swept", 3),
+        StartTimer("Cooled", 500, 4, 1_750),
+        StartTimer("Warned", 200, 4, 1_450),
+        StartTimer("Swept", 300, 4, 1_550),
+    )
+    assert [(each.slot, each.generation, each.deadline_ms) for each in given.entity.running] == [
+        ("Cooled", 4, 1_750),
+        ("Warned", 4, 1_450),
+        ("Swept", 4, 1_550),
+    ]
+    assert (given.entity.entered_ms, given.entity.version) == (1_000, 4)
+    assert given.take(Elapsed("Cooled", 3), 1_500).refused == ("stale", "Cooled of generation 3 is not live in Cooling")
+    assert given.take(Elapsed("Cooled", 4), 1_749).refused == ("early", "Cooled is due in 1 ms")
+
+
+def test_a_timer_begins_again_when_somebody_else_says_what_it_would() -> None:
+    """The event of the timer from elsewhere leaves one timer, not two."""
+    given = Given(of=ANEW).take(Lit(), 1_000).take(Baked(), 1_000, "Bake", 2).take(Warned(), 1_100)
+    assert [each.slot for each in given.entity.running] == ["Cooled", "Warned", "Swept"]
+    assert {each.generation for each in given.entity.running} == {4}

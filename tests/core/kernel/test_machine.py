@@ -33,9 +33,12 @@ from lifefold.core.kernel import (
     IllegalTransition,
     InvalidMachine,
     Machine,
+    Property,
     Row,
+    State,
     Step,
     after,
+    always,
     does,
     replace,
     row,
@@ -83,6 +86,32 @@ def test_a_row_that_stays_says_so() -> None:
     everywhere: Row[Any] = row(ANY, Dimmed, STAY)
     assert str(everywhere) == "row(ANY, Dimmed, (same))"
     assert everywhere.goes(Light.RED) is Light.RED
+
+
+# Rows that restart timers
+
+
+@pytest.mark.parametrize("reducer", ["step", "plain_step"])
+def test_a_row_that_restarts_begins_the_timers_anew_that_go_on_beyond_it(reducer: str) -> None:
+    """Back to its own state, from ``ANY``, and between two states of one timer; no activity ends or begins."""
+    both = frozenset({Light.RED, Light.GREEN})
+    again = lamp(
+        row(Light.RED, Turned, Light.RED, restart=True),
+        row(Light.RED, Failed, Light.GREEN, restart=True),
+        row(ANY, Dimmed, STAY, restart=True),
+        row(Light.GREEN, Turned, Light.DARK),
+        during={both: (after(5, Dimmed), does(shine, yields=Turned))},
+    )
+    anew = (CancelTimer("Dimmed"), StartTimer("Dimmed", 5))
+    step = getattr(again, reducer)
+    for event, light in ((Turned(), Light.RED), (Failed(), Light.GREEN), (Dimmed(), Light.RED)):
+        assert step(Lamp(), event) == Step(Lamp(light), anew)
+    assert step(Lamp(Light.DARK), Dimmed()) == Step(Lamp(Light.DARK))
+
+
+def test_a_row_that_restarts_says_so() -> None:
+    """In messages."""
+    assert str(row(Light.RED, Turned, Light.RED, restart=True)) == "row(Red, Turned(by), Red, restart)"
 
 
 # Steps
@@ -162,6 +191,54 @@ def test_a_row_that_replaces_stands_for_all_that_there_was_for_its_states_and_ev
         "row(Red, Turned(by), Green)"
     ]
     assert plain.step(Lamp(Light.GREEN), Turned()) == guarded.step(Lamp(Light.GREEN), Turned())
+
+
+class More(State):
+    AMBER = "Amber"
+
+
+AMBER: Machine[Any] = lamp().replacing(
+    row(Light.RED, Turned, More.AMBER), row(More.AMBER, Turned, Light.GREEN), added=More, name="amber"
+)
+
+
+def test_a_lifecycle_can_get_states_that_its_own_do_not_have() -> None:
+    """They are states as all others: a row of any state holds in them, too."""
+    assert AMBER.states == (*Light, More.AMBER)
+    for light, now in ((Light.RED, More.AMBER), (More.AMBER, Light.GREEN)):
+        assert AMBER.step(replace(Lamp(), state=light), Turned()) == Step(replace(Lamp(), state=now))
+    assert AMBER.step(replace(Lamp(), state=More.AMBER), Failed()) == Step(Lamp(Light.DARK))
+    assert AMBER.commands == lamp().commands
+
+
+def test_an_added_state_has_a_name_of_its_own_and_is_reached() -> None:
+    """What is logged is the name."""
+    twice = what_is_wrong(*RULES, added=Other)
+    assert twice == ("added: 'Red' is the name of 2 states; accepted: names that no other state has",)
+    assert any("state Amber cannot be reached" in line for line in what_is_wrong(*RULES, added=More))
+
+
+def test_a_row_of_any_state_stays_one_where_nothing_of_it_is_replaced() -> None:
+    """One that loses a state goes on in the others, those added among them."""
+    assert [r.sources for r in AMBER.rows if r.event is Failed] == [None]
+    fixed = lamp().replacing(
+        row(Light.GREEN, Failed, Light.RED),
+        row(Light.RED, Shaken, More.AMBER),
+        row(More.AMBER, Turned, Light.GREEN),
+        added=More,
+    )
+    assert fixed.step(Lamp(Light.GREEN), Failed()) == Step(Lamp())
+    assert fixed.step(replace(Lamp(), state=More.AMBER), Failed()) == Step(Lamp(Light.DARK))
+
+
+def test_a_profile_gives_up_promises_by_name() -> None:
+    """The others are kept; a name that there is not is refused."""
+    kept: Property[Any] = always("it is a lamp", lambda _entity: True)
+    lost: Property[Any] = always("it is never dark", lambda entity: entity.state is not Light.DARK)
+    bright = lamp(properties=(lost, kept))
+    assert [each.name for each in bright.without_properties("it is never dark").properties] == ["it is a lamp"]
+    with pytest.raises(InvalidMachine, match="without_properties: there is no 'it is green'"):
+        bright.without_properties("it is green")
 
 
 def test_the_first_row_that_fits_is_taken() -> None:

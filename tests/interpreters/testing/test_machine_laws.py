@@ -56,7 +56,7 @@ class Written(Event, frozen=True):
 class Hall(Record, frozen=True):
     state: Door = Door.SHUT
     pushes: int = 0
-    guests: list[int] = field(default_factory=list[int])
+    guests: Any = field(default_factory=list[int])
     pair: Any = 0
 
 

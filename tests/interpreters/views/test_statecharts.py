@@ -9,9 +9,9 @@ import pytest
 
 from charts import examples, ids, walk
 from lifefold.core import session
-from lifefold.core.kernel import After, Event, Machine, Record, Row, Step
+from lifefold.core.kernel import After, Event, Machine, Record, Row, Step, row
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
-from lifefold.interpreters.views import scxml, xstate
+from lifefold.interpreters.views import plain, scxml, xstate
 from lifefold.interpreters.views.formats.chart import chart
 from lifefold.interpreters.views.outline import name_of
 
@@ -256,3 +256,16 @@ def test_rows_of_any_state_stand_around_all_others() -> None:
 @pytest.mark.parametrize("form", [scxml, xstate])
 def test_a_fixed_delay_is_a_number(form: Callable[[Machine[Any]], str], awkward: Machine[Any]) -> None:
     assert '"1500' in form(awkward)
+
+
+@pytest.mark.parametrize("form", [scxml, xstate])
+def test_a_row_that_restarts_timers_has_no_statechart_and_is_printed_in_the_table(
+    form: Callable[[Machine[Any]], str],
+) -> None:
+    """A statechart would leave them as they are."""
+    again: Row[Any] = row(session.State.COOLING_DOWN, session.UrgentMessage, session.State.COOLING_DOWN, restart=True)
+    machine = session.machine.with_rows(again)
+    with pytest.raises(ValueError, match=r"row\(CoolingDown, UrgentMessage, CoolingDown, restart\) has no equal"):
+        form(machine)
+    (printed,) = [line for line in plain(machine).splitlines() if "timers again" in line]
+    assert "CoolingDown" in printed
