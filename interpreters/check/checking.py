@@ -24,6 +24,7 @@ from lifefold.interpreters.check.liveness import Flags, Lasso, Steps, assumption
 from lifefold.interpreters.check.opening import Opening, opened, unopened
 from lifefold.interpreters.check.parts import Carried
 from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
+from lifefold.interpreters.check.repeats import REPEATABLE
 from lifefold.interpreters.check.report import Alike, Outcome, Report, Verdict
 from lifefold.interpreters.check.scenes import Scenes
 from lifefold.interpreters.check.symmetry import NotAlike
@@ -32,7 +33,7 @@ from lifefold.interpreters.check.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"
 SAME_STEPS: Final = "the reduced search takes the steps of the unreduced rules"
-_NOT_GONE_ON: Final = {ADDRESSED, ANSWERED, SAME_STEPS}
+_NOT_GONE_ON: Final = {ADDRESSED, ANSWERED, REPEATABLE, SAME_STEPS}
 """The promises that, broken, leave nothing for a runner to do."""
 
 

@@ -25,6 +25,7 @@ from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank
 from lifefold.interpreters.check.flaw import ANSWERED, TAKEN, Flaw, Place
 from lifefold.interpreters.check.numbered import Numbered
 from lifefold.interpreters.check.reactions import Reactions
+from lifefold.interpreters.check.repeats import Repeats
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.house import House
@@ -96,6 +97,7 @@ class Part:
         self._numbered: Final = Numbered(Canonical(of, house.kept))
         self.states: Final = self._numbered.states
         self._reactions: Final = Reactions(of)
+        self._repeats: Final = Repeats(of)
         self._steps: Final[list[tuple[LocalStep, ...] | None]] = []
         self._receptions: Final[dict[tuple[int, int, int], LocalStep]] = {}
 
@@ -148,6 +150,7 @@ class Part:
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
             self._choice = choice
             reaction = self._reactions(aggregate, each.envelope)
+            self._repeats.see(aggregate, each.envelope, reaction, Place(self.number, number, choice))
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 if reaction.kind == "circle":
@@ -174,6 +177,7 @@ class Part:
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise Flaw(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
+        self._repeats.see(aggregate, envelope, reaction, place)
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
         self._house.post.deliver(self.name, envelope, reaction, place)
         self._house.post.send(self.name, reaction.refusals, place)
