@@ -62,6 +62,11 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[str, ...] = ()
 
+    @property
+    def refused(self) -> Refusal | None:
+        """Why nothing came of it: a message is taken off its way, also if its entity refuses it."""
+        return self.refusals[0] if self.refusals and not self.transitions else None
+
 
 def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
     """Take one input and everything that follows from it.

@@ -119,6 +119,8 @@ def wrapped(first: str, text: str, width: int, max_lines: int | None = None) -> 
 def _lines(number: int, what: str, happening: Happening, width: int) -> Iterator[str]:
     first = f"{number:>3}. "
     moved = "; ".join(_moved(happening.aggregate, step) for step in happening.reaction.transitions)
+    if happening.reaction.refused is not None:
+        moved = f"refused: {happening.reaction.refused.reason}"
     line = f"{first}{what}   {moved}"
     if len(line) <= width:
         yield line.rstrip()

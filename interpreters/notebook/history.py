@@ -11,7 +11,10 @@ from lifefold.interpreters.store import Entry
 
 
 class Stop(NamedTuple):
-    """A transition in a log: after how many inputs, how many milliseconds after the first, of whom, and what."""
+    """What a log shows of an input: after how many, how many milliseconds after the first, of whom, and what.
+
+    It is a transition, or a message that was refused and left its entity as it was.
+    """
 
     number: int
     after_ms: int
@@ -72,7 +75,7 @@ class History(Sequence[Decision]):
         return History(self.system, [*kept, *others])
 
     def stops(self, aggregate: str = "", entity: str = "") -> tuple[Stop, ...]:
-        """Return the transitions that enter a state, of one aggregate or entity, or of all."""
+        """Return what enters a state, and messages that were refused: of one aggregate or entity, or of all."""
         return tuple(
             stop
             for number, decision in enumerate(self._decisions, 1)
@@ -86,6 +89,11 @@ class History(Sequence[Decision]):
         for step in decision.reaction.transitions:
             if step.entered is not None:
                 yield _stop(number, decision, step, begin_ms)
+        refused, entity = decision.reaction.refused, decision.reaction.aggregate.entities.get(decision.envelope.entity)
+        if refused is not None and entity is not None:
+            words = f"{type(decision.envelope.event).__name__}, refused: {refused.reason}"
+            after_ms, place = decision.envelope.at_ms - begin_ms, f"{decision.entry.stream} {entity.ref}"
+            yield Stop(number, after_ms, place, entity.state, entity.state, words)
 
     def text(self) -> str:
         """Return all of it, a line for each transition."""

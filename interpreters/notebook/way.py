@@ -22,7 +22,7 @@ class Move(NamedTuple):
 
 
 def moves(steps: Sequence[Happening]) -> tuple[Move, ...]:
-    """Return what moves in these steps, in order; what an entity takes without leaving its state is a move, too."""
+    """Return what moves in these steps, in order; what leaves an entity in its state is a move, too: taken, or refused."""
     return tuple(move for number, each in enumerate(steps, 1) for move in _moves(number, each))
 
 
@@ -33,6 +33,10 @@ def _moves(number: int, happening: Happening) -> Iterator[Move]:
         own = step.entity == happening.envelope.entity or not happening.envelope.entity
         said = _said(happening) if own else f"→ {type(step.event).__name__}"
         yield Move(number, place, before, step.after.state, said)
+    refused, entity = happening.reaction.refused, happening.reaction.aggregate.entities.get(happening.envelope.entity)
+    if refused is not None and entity is not None:
+        place = placed(happening.aggregate, entity.ref)
+        yield Move(number, place, entity.state, entity.state, f"{_said(happening)}, refused")
 
 
 def _said(happening: Happening) -> str:

@@ -10,6 +10,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from lifefold.core import fleet, session
+from lifefold.core.fleet import board
 from lifefold.core.kernel import (
     Cause,
     Envelope,
@@ -22,10 +23,12 @@ from lifefold.core.kernel import (
     always,
     eventually,
     leads_to,
+    replace,
     row,
 )
 from lifefold.core.session import SessionExited, Success
 from lifefold.interpreters.check import Bounds, check
+from lifefold.interpreters.check.plain import Happening
 from lifefold.interpreters.check.report import Report
 from lifefold.interpreters.check.trace import Trace
 from lifefold.interpreters.engine import Decision, Ledger
@@ -235,6 +238,26 @@ def test_a_log_folds_to_what_it_was(history: History) -> None:
         assert history.fork(inputs).aggregates.keys() == names
     last = {each.entry.stream: each.reaction.aggregate for each in history}
     assert history.fork(len(history)).aggregates == last
+
+
+def test_a_message_that_is_refused_is_seen(history: History) -> None:
+    """It is in the log, and changed nothing: it stands there with the reason, and so it does in the way of a check."""
+    sent = next(each.envelope for each in history if each.envelope.sender and each.entry.stream == board.NAME)
+    number = history.fork(len(history)).aggregates[board.NAME].received[sent.sender] + 1
+    again = replace(sent, ordinal=number, at_ms=history[-1].envelope.at_ms)
+    twice = history.instead(len(history), (board.NAME, again))
+    assert twice[-1].reaction.refused is not None
+    last = twice.stops()[-1]
+    assert (last.before, last.words) == (last.after, f"{name_of(sent)}, refused: {twice[-1].reaction.refused.reason}")
+    happened = Happening(board.NAME, Cause.MESSAGE, again, twice[-1].reaction)
+    (line,) = [line for arrow in way(Trace((happened,))).arrows for line in arrow.lines]
+    assert line == f"1. {sent.sender}: {name_of(sent)}, refused"
+    told = " ".join(" ".join(Trace((happened,)).lines()).split())
+    assert f"refused: {twice[-1].reaction.refused.reason}" in told
+
+
+def name_of(envelope: Envelope) -> str:
+    return type(envelope.event).__name__
 
 
 def test_a_fork_changes_nothing_of_the_log(history: History) -> None:
