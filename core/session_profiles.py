@@ -287,18 +287,21 @@ def limits_what_was_said(t: Transition) -> bool:
     if isinstance(t.event, TimeLimited):
         return now == replace(was, limits=replace(was.limits, session_timeout_ms=t.event.timeout_ms))
     if isinstance(t.event, LimitsChanged):
-        return now == replace(was, limits=now.limits) and t.entered is None
+        return now == replace(was, limits=_least(t.event.limits, was)) and t.entered is None
     return now.limits == was.limits
 
 
+def _least(said: Limits, was: Session) -> Limits:
+    """Return limits that were said, as they hold for a session that has erred: it may err once more at least."""
+    again = max(said.max_consecutive_errors, was.consecutive_errors + 1)
+    return replace(said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1))
+
+
+_NOT_STOPPED: Final = tuple(each for each in State if each is not State.STOPPED)
+
 in_fleet = prompt_failures.with_rows(
     row(State.BUILDING_PROMPT, TimeLimited, STAY, limit_time),
-    row(
-        tuple(each for each in State if each is not State.STOPPED),
-        LimitsChanged,
-        STAY,
-        change_limits,
-    ),
+    row(_NOT_STOPPED, LimitsChanged, STAY, change_limits),
     row(State.RUNNING, Stalled, State.STOPPED, give_up_stalled, when=stall_threshold_reached),
     row(State.RUNNING, Stalled, State.COOLING_DOWN, count_error),
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
@@ -312,6 +315,7 @@ in_fleet = prompt_failures.with_rows(
     *is_over_with(State.RUNNING, SUSPENDED),
     always_step("a session may take as long as was said last", limits_what_was_said),
     takes("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
+    takes("other limits are heard by whoever has not stopped", {_NOT_STOPPED: (LimitsChanged,)}),
     always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
     *is_over_with(State.RUNNING, Stalled),
 )

@@ -295,7 +295,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     takes(
         "a sign of progress is heard on every step, and so are a beginning and an end",
         {
-            (State.WARNED, State.NUDGED): (Stirred,),
+            (State.WARNED, State.NUDGED, State.ANSWERED): (Stirred,),
             (State.UNWATCHED, State.STALLED): (SessionRuns,),
             WATCHED: (SessionOver,),
         },

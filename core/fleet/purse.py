@@ -336,6 +336,21 @@ def _granted(event: Event) -> tuple[Amounts, Amounts]:
     return (event.by if isinstance(event, Raise) else Amounts()), Amounts()
 
 
+def sets_aside_what_is_asked(step: Transition) -> bool:
+    """A share is set aside for who asks, until it is settled, and for nobody else."""
+    if step.before is None:
+        return True
+    was: tuple[str, ...] = step.before.record.holders
+    now: tuple[str, ...] = step.after.record.holders
+    match step.event:
+        case Reserve(holder=holder):
+            return now == (*was, holder)
+        case Settle(holder=holder):
+            return now == tuple(each for each in was if each != holder)
+        case _:
+            return now == was
+
+
 def begins_anew(step: Transition) -> bool:
     """When a period is over, what was spent in it counts no more, but for what was more than there was."""
     if not isinstance(step.event, Refilled) or step.before is None:
@@ -349,15 +364,15 @@ def begins_anew(step: Transition) -> bool:
 def begins_when_it_is_to(step: Transition) -> bool:
     """A purse is renewed by the end of its period alone, and then full if nothing is taken from it.
 
-    Nor does a period begin by what a person adds.
+    Nor does a period begin by what a person adds, or the plan.
     """
     if step.before is None:
         return True
     p: Purse = step.after.record
     if isinstance(step.event, Reopened) and (p.state is State.FULL) is not (p.suffices and not p.holders):
         return False
-    if isinstance(step.event, Raise) and step.before.state is State.FULL and p.state is not State.FULL:
-        return False
+    if isinstance(step.event, Raise | Recapped) and step.before.state is State.FULL and p.suffices:
+        return p.state is State.FULL
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
 
@@ -374,6 +389,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always("a purse says what is left in it", lambda e: is_what_it_holds(e.record)),
     always("whoever holds a share holds one of everything that is limited", lambda e: sets_aside_alike(e.record)),
     always_step("what a claim has cost is counted, once, and nothing else is", counts_what_was_said),
+    always_step("a share is set aside for who asks, and until it is settled", sets_aside_what_is_asked),
     always_step("a period ends by its time alone, and begins with the first share", begins_when_it_is_to),
     always_step("a new period begins with what was overspent, and no more", begins_anew),
     *keeps_time({Refilled: (TOUCHED, period)}),
@@ -388,7 +404,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         {(State.OPEN, State.HELD): (Settle, _MORE)},
         when=lambda e: FIRST in e.record.holders,
     ),
-    takes("a person can let more be spent at any time", {(*TOUCHED, State.FULL): (Raise,)}),
+    takes(
+        "a person can let more be spent at any time, and the plan can change what may be",
+        {(*TOUCHED, State.FULL): (Raise, Recapped)},
+    ),
     *is_over_with(State.HELD, Settle),
     *is_over_with(State.SPENT, Raise),
     *is_over_with(State.RENEWED, Reopened),

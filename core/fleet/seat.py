@@ -203,6 +203,14 @@ def knows_the_task(step: Transition) -> bool:
             return not s.task
 
 
+def has_the_roles_of_the_plan(step: Transition) -> bool:
+    """An agent has the roles that the plan gave it last, and nothing else gives it any."""
+    s: Seat = step.after.record
+    if isinstance(step.event, Reassigned):
+        return (s.roles, s.adaptive) == (step.event.roles, step.event.adaptive)
+    return step.before is None or (s.roles, s.adaptive) == (step.before.record.roles, step.before.record.adaptive)
+
+
 def moves_by_the_formula(step: Transition) -> bool:
     """A level rises and falls by one: by enough successes without a violation, or by a person's word (E34, E35)."""
     if step.before is None or step.before.record.trust is None:
@@ -236,6 +244,8 @@ _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
+    always_step("an agent has the roles that the plan gave it last", has_the_roles_of_the_plan),
+    takes("other roles are heard while an agent is there", {PRESENT: (Reassigned,)}),
     always_step("an agent's level moves by its formula only", moves_by_the_formula),
     always_step("nobody goes anywhere by what is said of its trust, its restarts, or its roles", stays_where_it_is),
     leads_where(

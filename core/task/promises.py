@@ -15,6 +15,7 @@ from lifefold.core.kernel import (
     takes,
     weakly,
 )
+from lifefold.core.policy.ends import Trouble
 from lifefold.core.policy.promises import asks_once
 from lifefold.core.task.model import (
     Approved,
@@ -160,7 +161,8 @@ def keeps_what_was_said(step: Transition) -> bool:
             said = (t.owner, t.reason) == ("", reason)
         case Failed(reason=reason) | Rejected(reason=reason):
             fresh = not isinstance(step.event, Rejected) or not t.kept
-            said = (t.owner, t.reason, t.failure) == ("", reason, reason) and fresh
+            trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
+            said = (t.owner, t.reason, t.failure, t.trouble) == ("", reason, reason, trouble) and fresh
         case Verified(commit=commit):
             said = (t.owner, t.reason, t.commit) == ("", "", commit)
         case SubtasksOverdue():
