@@ -294,7 +294,9 @@ def limits_what_was_said(t: Transition) -> bool:
 def _least(said: Limits, was: Session) -> Limits:
     """Return limits that were said, as they hold for a session that has erred: it may err once more at least."""
     again = max(said.max_consecutive_errors, was.consecutive_errors + 1)
-    return replace(said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1))
+    return replace(
+        said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1)
+    )
 
 
 _NOT_STOPPED: Final = tuple(each for each in State if each is not State.STOPPED)

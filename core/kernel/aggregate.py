@@ -145,7 +145,7 @@ class AggregateType:
 
     def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
         """Return this type as one of these, to which alone it can send messages."""
-        return self._but(peers=peers)
+        return self._of(self.machines, peers)
 
     def with_machine(self, machine: Machine[Any]) -> "AggregateType":
         """Return this type with a profile of one of its machines, known by its name, in that one's place.
@@ -166,11 +166,18 @@ class AggregateType:
             if was != now:
                 message = f"{self.kind}: the {part} of machine {machine.name!r}: {now}; accepted: {was}"
                 raise ValueError(message)
-        return self._but(machines=({**self.machines, machine.name: machine}).values())
+        return self._of({**self.machines, machine.name: machine}, None)
 
-    def _but(self, **changes: Any) -> "AggregateType":
-        parts = {name: getattr(self, name) for name in ("rules", "views", "commands", "properties")}
-        return AggregateType(self.kind, **({"machines": self.machines.values(), "peers": None} | parts | changes))
+    def _of(self, machines: Mapping[str, Machine[Any]], peers: "Mapping[str, AggregateType] | None") -> "AggregateType":
+        return AggregateType(
+            self.kind,
+            machines=machines.values(),
+            rules=self.rules,
+            views=self.views,
+            commands=self.commands,
+            properties=self.properties,
+            peers=peers,
+        )
 
     def reads(self, ref: str, event: Event) -> bool:
         """Tell whether a log of this type can have an event for an entity of this reference, known or not."""

@@ -142,9 +142,6 @@ class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
     records: dict[str, msgspec.Raw]
 
 
-_RecordDecoder = "msgspec.json.Decoder[Any] | _OfSeveral"
-
-
 class _OfSeveral:
     """Reads the records of a machine with added states: their type knows the states of one enumeration only."""
 
@@ -157,6 +154,9 @@ class _OfSeveral:
         fields = msgspec.json.decode(data)
         state = self._states[fields.pop("state")]
         return replace(_converted(fields, self._record), state=state)
+
+
+_RecordDecoder = msgspec.json.Decoder[Any] | _OfSeveral
 
 
 def _record_decoder(machine: Machine[Any]) -> _RecordDecoder:

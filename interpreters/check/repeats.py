@@ -6,7 +6,7 @@ are repeated, and then one in twice as many.
 """
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
 
 from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Event, Reaction, Refusal, react
 from lifefold.interpreters.check.flaw import Flaw, Place
@@ -56,10 +56,10 @@ def _difference(came: Reaction | Refusal, again: Reaction | Refusal) -> str:
     return "; then ".join(fields[:DIFFERENCES_SHOWN]) or "two outcomes"
 
 
-def _fields(was: Entity[object], now: Entity[object] | None) -> list[tuple[str, object, object]]:
+def _fields(was: Entity[Any], now: Entity[Any] | None) -> list[tuple[str, object, object]]:
     if now is None or type(was.record) is not type(now.record):
         return [("record", was.record, None if now is None else now.record)]
-    names: tuple[str, ...] = was.record.__struct_fields__  # type: ignore[attr-defined]
+    names: tuple[str, ...] = was.record.__struct_fields__
     pairs = [(name, getattr(was.record, name), getattr(now.record, name)) for name in names]
     return [(name, one, other) for name, one, other in pairs if one != other]
 

@@ -22,7 +22,7 @@ class Move(NamedTuple):
 
 
 def moves(steps: Sequence[Happening]) -> tuple[Move, ...]:
-    """Return what moves in these steps, in order; what leaves an entity in its state is a move, too: taken, or refused."""
+    """Return what moves in these steps, in order. What leaves its entity where it is counts, taken or refused."""
     return tuple(move for number, each in enumerate(steps, 1) for move in _moves(number, each))
 
 

@@ -260,8 +260,8 @@ def _unending(machine: Machine[Any], slot: str) -> Machine[Any]:
     class Unending(Machine[Any]):
         __slots__ = ()
 
-        def _ends(self, before: State, now: State, event: type[Any]) -> tuple[Effect, ...]:
-            return tuple(each for each in super()._ends(before, now, event) if getattr(each, "slot", "") != slot)
+        def _ends(self, before: State, now: State, by: Row[Any]) -> tuple[Effect, ...]:
+            return tuple(each for each in super()._ends(before, now, by) if getattr(each, "slot", "") != slot)
 
     return Unending(**{part: getattr(machine, part) for part in signature(Machine).parameters})
 

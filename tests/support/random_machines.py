@@ -1,5 +1,6 @@
-"""Small machines at random, of all that a machine can have: guards, activities, timers that rows restart, postponed events,
-loops.
+"""Small machines at random, of all that a machine can have: guards, activities, timers, postponed events, loops.
+
+Some rows begin the timers again.
 
 They are well formed by construction: a ring of ``Go`` rows leads everywhere, and whatever may be said is taken.
 """

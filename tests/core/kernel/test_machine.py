@@ -111,7 +111,8 @@ def test_a_row_that_restarts_begins_the_timers_anew_that_go_on_beyond_it(reducer
 
 def test_a_row_that_restarts_says_so() -> None:
     """In messages."""
-    assert str(row(Light.RED, Turned, Light.RED, restart=True)) == "row(Red, Turned(by), Red, restart)"
+    again: Row[Any] = row(Light.RED, Turned, Light.RED, restart=True)
+    assert str(again) == "row(Red, Turned(by), Red, restart)"
 
 
 # Steps
