@@ -20,7 +20,9 @@ FOUND: Final = {
     "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and seats are",
     "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "letters are taken exactly as long",
     "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "an agent that has stopped has no work to be done",
-    "worker: report: `task.Failed(brief.epoch, reason)` is Released": "a claim is taken for what came of it",
+    "worker: report: `task.Failed(brief.epoch, reason, diagnosis)` is Orphaned": (
+        "no task has two owners, and every owner sits at its task"
+    ),
     "worker: _interrupt: `yield Dispatch('session', by)` is asked for twice": "interrupted once",
     "worker: next_round: `transition.entered is assignment.State.IDLE and completed` does not ask `completed`": (
         "an agent waits until its first place is made"
