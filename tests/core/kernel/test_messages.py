@@ -115,9 +115,11 @@ def test_a_message_that_its_entity_does_not_take_uses_up_its_number() -> None:
     of, aggregate = tower()
     reaction = taken(of, aggregate, message(1, Faded()))
     assert [each.kind for each in reaction.refusals] == ["illegal"]
+    assert reaction.refused is reaction.refusals[0]
     assert (reaction.transitions, reaction.aggregate.version) == ((), aggregate.version + 1)
     assert reaction.aggregate.entities == aggregate.entities
-    assert taken(of, reaction.aggregate, message(2, Pulled())).refusals == ()
+    taken_now = taken(of, reaction.aggregate, message(2, Pulled()))
+    assert (taken_now.refusals, taken_now.refused) == ((), None)
 
 
 UNREADABLE: dict[str, tuple[str, Event]] = {
