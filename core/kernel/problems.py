@@ -82,15 +82,19 @@ def _keys(machine: "Machine[Any]") -> Iterator[tuple[str, frozenset[State]]]:
 
 
 def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
-    known = {id(state) for state in machine.states}
     named: list[tuple[str, Iterable[State]]] = [(str(r), _named(r)) for r in machine.rows]
     named += [*_keys(machine), ("final", machine.final), ("detached", machine.detached)]
     for place, found in named:
-        for state in sorted(s for s in found if id(s) not in known):
+        for state in sorted(s for s in found if not _is_of(machine, s)):
             yield f"{place}: unknown state {state!r}; the states are {', '.join(machine.states)}"
     for name, count in Counter(str(state) for state in machine.states).items():
         if count > 1:
             yield f"added: {name!r} is the name of {count} states; accepted: names that no other state has"
+
+
+def _is_of(machine: "Machine[Any]", state: State) -> bool:
+    """Tell whether a state is this machine's own: those of two machines may be spelled the same."""
+    return any(state is each for each in machine.states)
 
 
 def _without_states(machine: "Machine[Any]") -> Iterator[str]:
