@@ -28,6 +28,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import asks_once, is_over_with, leads_where
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import ForceStopSession
 
 
@@ -62,11 +63,12 @@ class RunWanted(Event, frozen=True):
 
 
 class StopWanted(Event, frozen=True):
-    """Stop for good."""
+    """Stop for good. Without an ``abort_reason`` the worker is through: no work is left."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
+    abort_reason: AbortReason | None = AbortReason.USER_INTERRUPT
 
 
 class DrainWanted(Event, frozen=True):
@@ -84,6 +86,7 @@ class Drained(Event, frozen=True):
 class KillWanted(Event, frozen=True):
     """Stop for good, without any grace."""
 
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""

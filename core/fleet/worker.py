@@ -78,7 +78,7 @@ def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield from _interrupt(worker)
         yield from decline(worker)
     elif transition.entered is intent.State.STOP:
-        yield Dispatch("session", session.OperatorStop())
+        yield Dispatch("session", session.OperatorStop(getattr(transition.event, "abort_reason", None)))
 
 
 @rule(on=assignment.machine)
@@ -106,7 +106,8 @@ def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
     if isinstance(transition.event, assignment.Recalled):
         within_ms = transition.event.within_ms
-        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else session.UrgentMessage())
+        urgent = session.UrgentMessage(transition.event.abort_reason)
+        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else urgent)
 
 
 def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
@@ -144,9 +145,16 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
             yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
-            yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
+            yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _stopped_by(worker: Aggregate, transition: Transition) -> str:
+    """Say why a task is given back whose agent has stopped."""
+    fatal = isinstance(transition.event, session.FatalError)
+    why = transition.event.msg if fatal else worker.record("intent").reason
+    return f"its agent has stopped{f': {why}' if why else ''}"
 
 
 _GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, assignment.State.WORKING})

@@ -145,10 +145,16 @@ TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is 
 
 
 class UrgentMessage(Event, frozen=True):
-    """Somebody has something to say that cannot wait for the session to end."""
+    """Somebody has something to say that cannot wait for the session to end; ``abort_reason`` decides nothing here."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
-    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+
+    abort_reason: AbortReason = AbortReason.USER_INTERRUPT
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's word: the reason is for the journal."""
+        return cls.__name__
 
 
 class GraceExceeded(Event, frozen=True):
@@ -163,10 +169,19 @@ class BackoffElapsed(Event, frozen=True):
 
 
 class OperatorStop(Event, frozen=True):
-    """An operator wants this agent to stop for good."""
+    """This agent is to stop for good. Without an ``abort_reason`` that is no abnormal end: its work is done."""
 
-    transition_reason: ClassVar = TransitionReason.ABORTED
-    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+    abort_reason: AbortReason | None = AbortReason.USER_INTERRUPT
+
+    @property
+    def transition_reason(self) -> TransitionReason:
+        """Why the agent stops: it was aborted, or it is through."""
+        return TransitionReason.COMPLETED if self.abort_reason is None else TransitionReason.ABORTED
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's word: the reason is for the journal."""
+        return cls.__name__
 
 
 class FatalError(Event, frozen=True):
