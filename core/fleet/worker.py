@@ -152,8 +152,8 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
     """Say why a task is given back whose agent has stopped."""
-    fatal = isinstance(transition.event, session.FatalError)
-    why = transition.event.msg if fatal else worker.record("intent").reason
+    event = transition.event
+    why: str = event.msg if isinstance(event, session.FatalError) else worker.record("intent").reason
     return f"its agent has stopped{f': {why}' if why else ''}"
 
 
