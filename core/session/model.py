@@ -144,7 +144,7 @@ ERROR: Final = Pattern(SessionExited, "Error", lambda e: type(e.outcome) is Erro
 TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is Timeout)
 
 
-class UrgentMessage(Event, frozen=True):
+class UrgentMessage(Event, frozen=True, repr_omit_defaults=True):
     """Somebody has something to say that cannot wait for the session to end; ``abort_reason`` decides nothing here."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
@@ -168,7 +168,7 @@ class BackoffElapsed(Event, frozen=True):
     """The pause after an error is over."""
 
 
-class OperatorStop(Event, frozen=True):
+class OperatorStop(Event, frozen=True, repr_omit_defaults=True):
     """This agent is to stop for good. Without an ``abort_reason`` that is no abnormal end: its work is done."""
 
     abort_reason: AbortReason | None = AbortReason.USER_INTERRUPT

@@ -55,7 +55,7 @@ class StateError(Exception):
         Allowed targets: ['starting', 'stopped']
 
     ``Process 'x': `` stands before it if the process has an id. ``current`` is the state that the process is in,
-    ``target`` the one that was wanted, as the caller named it; None where it was to be removed.
+    ``target`` the one that was wanted, a ``ProcessState`` or else what the caller named; None where it was to be removed.
     """
 
     def __init__(self, message: str, current: ProcessState, target: str | None = None) -> None:
@@ -246,7 +246,7 @@ class ProcessLifecycle:
 
     def _error(self, wanted: str, why: str) -> StateError:
         message = f"{self._who()}Cannot transition from {self.state.value!r} to {wanted!r}.\n{why}"
-        return StateError(message, self.state, wanted)
+        return StateError(message, self.state, ProcessState(wanted) if wanted in {*ProcessState} else wanted)
 
     def _who(self) -> str:
         return f"Process {self.process_id!r}: " if self.process_id else ""

@@ -57,6 +57,7 @@ def test_a_refused_move_carries_the_state_and_the_target() -> None:
         lifecycle.move(process.ProcessState.RUNNING)
     error = caught.value
     assert (error.current, error.target) == (process.ProcessState.CREATED, "running")
+    assert error.target is process.ProcessState.RUNNING
     for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):  # noqa: S301 - pickled here
         assert (str(again), again.current, again.target) == (str(error), error.current, error.target)
 
