@@ -55,7 +55,7 @@ class StateError(Exception):
         Allowed targets: ['starting', 'stopped']
 
     ``Process 'x': `` stands before it if the process has an id. ``current`` is the state that the process is in,
-    ``target`` the one that was wanted, a ``ProcessState`` or else what the caller named; None where it was to be removed.
+    ``target`` the one that was wanted (what the caller named, if that is no state); None where it was to be removed.
     """
 
     def __init__(self, message: str, current: ProcessState, target: str | None = None) -> None:
