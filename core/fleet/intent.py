@@ -45,6 +45,7 @@ class State(AnyLifecycleState):
 class PauseWanted(Event, frozen=True):
     """Start nothing new and interrupt what runs, until people say otherwise."""
 
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
@@ -54,8 +55,10 @@ class ResumeWanted(Event, frozen=True):
     """Go on, whoever was paused."""
 
 
-class HoldWanted(Event, frozen=True):
-    """Start nothing new and interrupt what runs."""
+class HoldWanted(Event, frozen=True, repr_omit_defaults=True):
+    """Start nothing new and interrupt what runs: the runner goes away for a while, for this reason."""
+
+    abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL
 
 
 class RunWanted(Event, frozen=True):

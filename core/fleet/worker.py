@@ -74,11 +74,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=intent.machine)
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Pause and hold interrupt what runs, which is no error; stop stops."""
-    if transition.entered in intent.RESTS:
-        yield from _interrupt(worker)
+    event = transition.event
+    if transition.entered in intent.RESTS and isinstance(event, intent.PauseWanted | intent.HoldWanted):
+        yield from _interrupt(worker, session.UrgentMessage(event.abort_reason))
         yield from decline(worker)
     elif transition.entered is intent.State.STOP:
-        yield Dispatch("session", session.OperatorStop(getattr(transition.event, "abort_reason", None)))
+        yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
 
 
 @rule(on=assignment.machine)

@@ -25,6 +25,7 @@ from fleet_worker import (
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, departure, intent, mailbox, seat
 from lifefold.core.kernel import Event, Phase, journal
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import End
 
 # Hold and resume
@@ -41,6 +42,22 @@ def test_a_hold_interrupts_what_runs_and_starts_nothing_new() -> None:
     of.give("intent", intent.RunWanted())
     assert states(of) == ("Spawning", "Working")
     assert "Your last session was interrupted." in prompt_of(of)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (intent.PauseWanted("lunch"), "user_interrupt"),
+        (intent.HoldWanted(AbortReason.USER_INTERRUPT), "user_interrupt"),
+        (intent.HoldWanted(), "shutdown_signal"),
+    ],
+    ids=["paused", "interrupted", "terminated"],
+)
+def test_the_journal_has_the_reason_for_which_a_session_is_to_rest(event: Event, reason: str) -> None:
+    """An operator interrupts it; or its runner was told to end (document 004, SIGINT and SIGTERM)."""
+    of = running().give("intent", event)
+    (interrupted,) = [each for each in of.reaction.transitions if each.entered is session.State.INTERRUPTING]
+    assert journal(of.aggregate.name, interrupted).abort_reason == reason
 
 
 def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
