@@ -138,7 +138,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
-    failed = pulse.told_with(worker, session_profiles.said_to_fail(transition.event))
+    failed = pulse.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
