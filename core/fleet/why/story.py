@@ -266,6 +266,8 @@ OF_OWNER: Final[Mapping[type[Event], Words]] = {
     intent.HoldWanted: _says("held its agent"),
     intent.RunWanted: _says("let its agent go on"),
     intent.StopWanted: _says("stopped its agent for good"),
+    intent.DrainWanted: _says("had its agent finish what it has, and stop"),
+    intent.KillWanted: _says("killed its agent"),
 }
 """What each event of its owner means to a task in hand; of all others the board hears, or they mean nothing to it."""
 
