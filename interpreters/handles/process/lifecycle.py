@@ -39,13 +39,14 @@ from lifefold.interpreters.handles.process.history import (
     read_history,
     read_state,
 )
+from lifefold.interpreters.handles.refusals import Refusal
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTABLE: Final[dict[str | None, State | None]] = {None: None} | {state.value: state for state in State}
 """What may be expected, by its name: a state, or nothing."""
 
 
-class StateError(Exception):
+class StateError(Refusal):
     """A move that is not possible; nothing has changed.
 
     For a target that the table does not allow the text is what the document prints on two lines, as one string with a
@@ -62,10 +63,6 @@ class StateError(Exception):
         """Take what is to be told, and the two states."""
         super().__init__(message)
         self.current, self.target = current, target
-
-    def __reduce__(self) -> tuple[type[StateError], tuple[str, ProcessState, str | None]]:
-        """Let it be copied and pickled."""
-        return type(self), (str(self), self.current, self.target)
 
 
 class ProcessLifecycle:
