@@ -145,7 +145,7 @@ TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is 
 
 
 class UrgentMessage(Event, frozen=True, repr_omit_defaults=True):
-    """Somebody has something to say that cannot wait for the session to end; ``abort_reason`` decides nothing here."""
+    """A message cannot wait for the session to end; ``abort_reason`` decides nothing here."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
 

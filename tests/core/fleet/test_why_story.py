@@ -196,7 +196,7 @@ def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> N
 
 
 def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
-    """Whoever gave it: ``why`` is asked for what happened to a task because of it."""
+    """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
     assert set(intent.COMMANDS) <= set(story.OF_OWNER)
 
 
