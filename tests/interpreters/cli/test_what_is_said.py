@@ -77,7 +77,7 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(gr
 def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(
     ground: Ground, number: signal.Signals, reason: str
 ) -> None:
-    """The command is no longer than it has to be, and no operator is said to have sent a message. The journal says why."""
+    """The command is no longer than it has to be, and no message is said to have come. The journal says why."""
     ground.prepare("slow-1", repository=False, gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
         run.until("IN_PROGRESS")
