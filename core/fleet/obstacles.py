@@ -79,7 +79,7 @@ def obstacles(board: Aggregate, change: PlanChange) -> tuple[Obstacle, ...]:
 
 def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
     entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
-    if entity is not None and not (job.is_removed(entity.record) or entity.state is State.FAILED):
+    if entity is not None and (entity.state is State.CANCELLED or not entity.record.removed):
         why = f"was added, but the board has a task of that id, which is {entity.state}; give it another id"
         yield Obstacle(name, why, ACCEPT)
     elif entity is None and now.caps != Caps() and not _is_metered(board):
