@@ -82,8 +82,8 @@ def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             case AgentChange(was, now) if now is not None:
                 yield from _of_caps(budgets.of_agent(now.name), was, now, of.rules)
             case TaskChange(was, now) if now is not None:
-                ref = budgets.of_task(now.id)
-                yield from () if was is None and ref in board.entities else _of_caps(ref, was, now, of.rules)
+                before = was or change.terms_when_removed(board, now.id)
+                yield from _of_caps(budgets.of_task(now.id), before, now, of.rules)
             case _:
                 pass
 

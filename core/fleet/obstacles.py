@@ -19,7 +19,7 @@ import msgspec
 from lifefold.core import task
 from lifefold.core.budget.amounts import Caps, Resource
 from lifefold.core.fleet import budgets, job, seat
-from lifefold.core.fleet.change import PlanChange, last_in_force, ref_of
+from lifefold.core.fleet.change import PlanChange, last_in_force, ref_of, terms_when_removed
 from lifefold.core.fleet.difference import AgentChange, FleetChange, ServiceChange, TaskChange
 from lifefold.core.fleet.over import finished
 from lifefold.core.fleet.plan import AgentPlan, Budget, TaskPlan
@@ -79,10 +79,13 @@ def obstacles(board: Aggregate, change: PlanChange) -> tuple[Obstacle, ...]:
 
 def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
     entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
-    if entity is not None and (entity.state is State.CANCELLED or not entity.record.removed):
+    before = terms_when_removed(board, now.id)
+    if entity is not None and entity.record.removed and entity.state is not State.CANCELLED and before is not None:
+        yield from _of_task(board, before, now)
+    elif entity is not None:
         why = f"was added, but the board has a task of that id, which is {entity.state}; give it another id"
         yield Obstacle(name, why, ACCEPT)
-    elif entity is None and now.caps != Caps() and not _is_metered(board):
+    elif now.caps != Caps() and not _is_metered(board):
         yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
 
 
@@ -91,9 +94,19 @@ def _of_removed_task(board: Aggregate, was: TaskPlan) -> Iterator[Obstacle]:
     name, state = f"tasks.{was.id}", record.state
     if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
         yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
-    elif state is not State.CANCELLED and (state not in job.REMOVABLE or record.parts):
+    elif state is not State.CANCELLED and (state not in job.REMOVABLE or (record.parts and state is not State.FAILED)):
         whose = f" with {record.owner}" if record.owner else ""
-        yield Obstacle(name, f"was removed, but it is {state}{whose}; cancel it first", f"lifefold cancel {was.id}")
+        yield Obstacle(name, f"was removed, but it is {state}{whose}; {_first(record)}", _ending(record))
+
+
+def _first(record: job.Job) -> str:
+    """Say what has to become of a task first that is in the way."""
+    return "cancel it first" if record.state in job.CANCELLABLE else "wait until it is not; this says what comes next"
+
+
+def _ending(record: job.Job) -> str:
+    """Return the command that ends a task; what cannot be cancelled now is looked at."""
+    return f"lifefold {'cancel' if record.state in job.CANCELLABLE else 'why'} {record.id}"
 
 
 def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacle]:
@@ -143,18 +156,28 @@ def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
 
 
 def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
+    sat: seat.Seat = board.record(f"seat:{was.name}")
     if was.trust is not now.trust:
-        help_ = f"lifefold trust {was.name} --promote --reason TEXT"
-        yield Obstacle(f"{name}.trust", "how far an agent is trusted is said of it, and not planned again", help_)
+        yield _of_trust(name, sat, was, now)
     for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
         if getattr(was, field) != getattr(now, field):
             why = "is settled when an agent begins; put that back, or give the agent another name"
             yield Obstacle(f"{name}.{key}", why, ACCEPT)
-    sat: seat.Seat = board.record(f"seat:{was.name}")
     of = board.entities.get(f"task:{sat.task}")
     if of is not None and of.record.owner == was.name and of.record.role in {*was.roles} - {*now.roles}:
-        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; wait for it, or cancel it"
-        yield Obstacle(f"{name}.roles", why, f"lifefold cancel {sat.task}")
+        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; {_first(of.record)}"
+        yield Obstacle(f"{name}.roles", why, _ending(of.record))
+
+
+def _of_trust(name: str, sat: seat.Seat, was: AgentPlan, now: AgentPlan) -> Obstacle:
+    """Return that trust is not planned again, with the command by which a person moves it by one level."""
+    why = "is settled when an agent begins; put that back"
+    if sat.trust is None or sat.state is seat.State.GONE:
+        return Obstacle(f"{name}.trust", why, ACCEPT)
+    way = "promote" if now.trust > was.trust else "demote"
+    reason = f"the fleet file said {now.trust.word}"
+    more = f"; this {way}s it by one level, and the file may say what it said"
+    return Obstacle(f"{name}.trust", f"{why}{more}", f"lifefold trust {was.name} --{way} --reason '{reason}'")
 
 
 def _of_service(board: Aggregate, change: ServiceChange) -> Iterator[Obstacle]:
@@ -174,7 +197,10 @@ _SERVICE_KEYS: Final = {
     "takes_messages": "triggers",
 }
 
-_WAS_THERE: Final = "one of that name was in this fleet before, and has been told to leave; give it another name"
+_WAS_THERE: Final = (
+    "one of that name was in this fleet before, and has left or is leaving;"
+    " give it another name, as an [[agents]] of its own"
+)
 
 
 # The fleet

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.fleet.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
@@ -19,7 +19,7 @@ from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet.model import Agent, InterpreterEntry, Service
 from lifefold.interpreters.fleet.services import said_life
 from lifefold.interpreters.fleet.tasks import TaskKeys
-from lifefold.interpreters.fleet.values import as_table, shortened
+from lifefold.interpreters.fleet.values import LONGEST_SHOWN, as_table, shortened
 
 _DIGEST = "digest "
 
@@ -156,12 +156,27 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
 
 
 def _around(value: object, other: object) -> str:
-    """Write a value; of a long text that begins like the other, what comes from where they part."""
-    if not isinstance(value, str) or not isinstance(other, str):
+    """Write a value that differs from another one; of long ones that begin alike, what comes from where they part."""
+    mine, its = _whole(value), _whole(other)
+    if max(len(mine), len(its)) <= LONGEST_SHOWN:
         return _written(value)
-    common = next((i for i, (a, b) in enumerate(zip_longest(value, other)) if a != b), 0)
-    begin = max(0, common - 20)
-    return _written(f"…{value[begin:]}" if begin else value)
+    common = next((i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b), 0)
+    begin = max(0, common - _BEFORE_THE_DIFFERENCE)
+    part = mine[begin : begin + LONGEST_SHOWN]
+    shown = f"{'…' if begin else ''}{part}{'…' if begin + len(part) < len(mine) else ''}"
+    return f'"{shown}"' if isinstance(value, str) else shown
+
+
+_BEFORE_THE_DIFFERENCE: Final = 20
+"""How much is shown of what comes before the place where two long values part, in characters."""
+
+
+def _whole(value: object) -> str:
+    """Write a value as it is, on one line; a text without its quotes."""
+    if value is None:
+        return "absent"
+    text = json.dumps(value, ensure_ascii=False)
+    return text[1:-1] if isinstance(value, str) else text
 
 
 def _written(value: object) -> str:

@@ -15,7 +15,7 @@ import anyio
 
 from lifefold.core.fleet import board, change
 from lifefold.core.kernel import Aggregate, Created
-from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli import logs, outlet, posting
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.posting import Said
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load
@@ -145,6 +145,7 @@ def _is_confirmed() -> bool:
     """Ask on a terminal whether the change is accepted; elsewhere it is not."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
+    outlet.wait_until_written()  # the question is about what was shown
     try:
         return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, split, states
+from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, say, split, states
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts, Caps
 from lifefold.core.fleet import (
@@ -255,6 +255,15 @@ def test_a_task_that_was_split_keeps_its_place_and_its_parts() -> None:
     assert (of.record("task:T1").ordinal, of.state("task:T1"), of.record("task:T1").lacks) == (0, "BLOCKED", "T1+1")
 
 
+def test_a_split_task_that_has_failed_can_be_removed() -> None:
+    """Nothing of it is under way any more."""
+    old = plan(t("T1", most_subtasks=2), t("T2"))
+    of = split(ask(begun(old)), "T1", parts=1)
+    close(ask(of), "T1+1")
+    say(ask(of), "T1", task.Rejected)
+    assert states(accept(of, old, plan(t("T2"))), "T1") == ["FAILED"]
+
+
 def test_the_fleets_rules_reach_all_tasks_that_are_not_over() -> None:
     """Those that were added, and parts."""
     old, new = plan(t("T1"), t("T2")), plan(t("T1"), t("T2"), approval_ms=7, retry=RetryPolicy(backoff_base_ms=5))
@@ -429,6 +438,9 @@ def test_new_tasks_and_agents_have_their_own_budgets() -> None:
     }  # fmt: skip
     without = replace(new, tasks=(new.tasks[0],))
     accept(accept(of, new, without), without, new)
+    back = replace(new, tasks=(new.tasks[0], replace(new.tasks[1], caps=Caps(sessions=5))))
+    accept(accept(of, new, without), without, back)
+    assert of.record("purse:task/T2").lines[0].account.cap == 5
 
 
 # What cannot be
@@ -530,7 +542,37 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1")),
         lambda of: of,
         plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED, restart=Restart(max_restarts=9)),)),
-        [("agents.ann.trust", "lifefold trust ann --promote --reason TEXT"), ("agents.ann.restart", ACCEPT)],
+        [("agents.ann.trust", ACCEPT), ("agents.ann.restart", ACCEPT)],
+    ),
+    "more trust": (
+        plan(t("T1"), gates=GatePlan()),
+        lambda of: of,
+        plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED),), gates=GatePlan()),
+        [("agents.ann.trust", "lifefold trust ann --promote --reason 'the fleet file said trusted'")],
+    ),
+    "less trust": (
+        plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED),), gates=GatePlan()),
+        lambda of: of,
+        plan(t("T1"), gates=GatePlan()),
+        [("agents.ann.trust", "lifefold trust ann --demote --reason 'the fleet file said untrusted'")],
+    ),
+    "trust of one who is gone": (
+        plan(t("T1"), agents=(ANN, BOB), gates=GatePlan()),
+        lambda of: go(of, "bob"),
+        plan(t("T1"), agents=(ANN, replace(BOB, trust=AccessLevel.TRUSTED)), gates=GatePlan()),
+        [("agents.bob.trust", ACCEPT)],
+    ),
+    "a task whose session has died that is removed": (
+        plan(t("T1", verify=(("a",),), orphaned=task.OnDeath.VERIFY), t("T2")),
+        lambda of: say(ask(of), "T1", task.Started, task.Orphaned),
+        plan(t("T2")),
+        [("tasks.T1", "lifefold why T1")],
+    ),
+    "a removed task that would be limited now": (
+        plan(t("T1"), t("T2"), budget=SESSIONS),
+        lambda of: accept(of, plan(t("T1"), t("T2"), budget=SESSIONS), plan(t("T2"), budget=SESSIONS)),
+        plan(t("T1", caps=Caps(sessions=2)), t("T2"), budget=SESSIONS),
+        [("tasks.T1.budget", FRESH)],
     ),
     "the role of an agent at work": (
         plan(t("T1", role="r"), agents=(replace(ANN, roles=("r",)),)),

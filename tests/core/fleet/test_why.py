@@ -624,7 +624,8 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     ),
     "blocked for want of a role": (
         scene(make(State.BLOCKED, lacks="role:reviewer"), make(State.OPEN, "T0")),
-        "Nothing moves T1 on: nobody is left who may take it.",
+        "T1 goes on when the fleet file has an agent that may take it, and that change is accepted:"
+        " lifefold plan FLEET.toml.",
         [("cancel", "T1")],
     ),
     "blocked for want of money": (
