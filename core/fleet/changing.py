@@ -214,9 +214,9 @@ def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
 def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
     """Take tasks out of the plan that are not over."""
     for each in of.changes:
-        if isinstance(each, TaskChange) and each.now is None:
-            if board.record(f"task:{each.name}").state not in _OVER:
-                yield Dispatch(f"task:{each.name}", job.Removed(REMOVED))
+        is_gone = isinstance(each, TaskChange) and each.now is None
+        if is_gone and board.record(f"task:{each.name}").state not in _OVER:
+            yield Dispatch(f"task:{each.name}", job.Removed(REMOVED))
 
 
 def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[Wish]:

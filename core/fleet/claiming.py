@@ -60,7 +60,8 @@ def _claim(board: Aggregate, owner: str) -> task.Claimed:
 def is_unwanted(board: Aggregate, name: str) -> bool:
     """Tell whether a task is aborted, or a part, or a part of a part, of one that is cancelled: soon it is, too.
 
-    Or whether it is not in the plan any more, so that it is blocked next. Not if it is done: that is brought home all the same (E16).
+    Or whether it is not in the plan any more, so that it is blocked next. Not if it is done: that is brought home all
+    the same (E16).
     """
     record: Job = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN

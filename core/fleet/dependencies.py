@@ -99,9 +99,9 @@ def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
         asked = (each.role, each.level)
-        if each.state is task.State.BLOCKED and each.lacks.startswith((job.ROLE, job.LEVEL)):
-            if not is_unmanned(board, asked) or unmanned(board, asked)[0] != each.lacks:
-                yield Dispatch(f"task:{each.id}", job.DependencyBack(each.lacks))
+        is_lacking = each.state is task.State.BLOCKED and each.lacks.startswith((job.ROLE, job.LEVEL))
+        if is_lacking and not (is_unmanned(board, asked) and unmanned(board, asked)[0] == each.lacks):
+            yield Dispatch(f"task:{each.id}", job.DependencyBack(each.lacks))
 
 
 @rule(on=job.machine)

@@ -46,14 +46,18 @@ ACCEPT: Final = "lifefold run {fleet} --accept"
 """Accepts the change, after what the message says."""
 
 
-def obstacles(board: Aggregate, change: PlanChange) -> tuple[Obstacle, ...]:
-    """Return what is in the way of a change; nothing if all of it can be in force now."""
+def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = True) -> tuple[Obstacle, ...]:
+    """Return what is in the way of a change; nothing if all of it can be in force now.
+
+    ``is_anything_left``: another run of a fleet that is over would have something to do by the new plan. That decides
+    only which command helps.
+    """
     if last_in_force(board) != change.after:
         why = f"another change is in force since this one was made: {ref_of(last_in_force(board))}"
         return (Obstacle("the plan", why, "lifefold plan {fleet}"),)
     if finished(board):
-        why = "the fleet is over, and its log takes nothing more; what is not done can be done in a log of its own"
-        return (Obstacle("the plan", why, "lifefold run {fleet} --again"),)
+        why = "the fleet is over, and its log takes nothing more; the file can be done in another log"
+        return (Obstacle("the plan", why, "lifefold run {fleet} --again" if is_anything_left else FRESH),)
     found: list[Obstacle] = []
     for each in change.changes:
         match each:

@@ -41,8 +41,9 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     sat: seat.Seat = board.record(author)
     after = None if sat.trust is None else succeeded(sat.trust).level
     wanted = work_of(board).distrusted.values()
-    comes_to_it = after is not None and not sat.leaves
-    return comes_to_it and any(level <= after and sat.may_take(role) for role, level in wanted)
+    if after is None or sat.leaves:
+        return False
+    return any(level <= after and sat.may_take(role) for role, level in wanted)
 
 
 @rule(on=seat.machine)

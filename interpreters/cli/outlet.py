@@ -42,7 +42,7 @@ class Outlet(io.TextIOWrapper):
         return self._queue.idle
 
     def wait(self) -> None:
-        """Wait until the reader has taken everything, or is gone: for a question that is asked about what stands there."""
+        """Wait until the reader has taken everything, or is gone: before a question about what stands there."""
         self.flush()
         self._queue.wait()
 

@@ -225,8 +225,8 @@ class Job(Task, frozen=True):
     ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile,
     as the commit ``collected``.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
-    role, the level or the purse because of which it is blocked; ``removed``, that a plan change has taken it out. ``parts`` counts its subtasks, and it ``waits`` as long
-    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it, ``on_nothing`` if
+    role, the level or the purse because of which it is blocked; ``removed``: a plan change has taken it out. ``parts``
+    counts its subtasks, and it ``waits`` as long as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it, ``on_nothing`` if
     a session says that it is done, and has changed nothing. ``fate`` is what it has to do with aborts, if its fleet has
     any. ``key`` is what the tokens of its claims are derived from; without one they are empty. A person is waited for
     ``approval_ms``; 0 is for ever. Times in milliseconds.
@@ -265,7 +265,9 @@ class Job(Task, frozen=True):
         if self.state in {State.CLOSED, State.CANCELLED}:
             left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
             form = replace(super().normal_form(), fate=left)
-            return replace(form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False, removed=False)
+            return replace(
+                form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False, removed=False
+            )
         return replace(self, reason="")
 
     @property

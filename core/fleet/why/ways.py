@@ -156,7 +156,9 @@ def _over(scene: Scene) -> str:
 
 
 def _put_back(scene: Scene) -> str:
-    return f"{scene.name} goes on when the fleet file has it again, and that change is accepted: lifefold plan FLEET.toml"
+    return (
+        f"{scene.name} goes on when the fleet file has it again, and that change is accepted: lifefold plan FLEET.toml"
+    )
 
 
 def _failed(scene: Scene) -> str:

@@ -27,7 +27,7 @@ from lifefold.interpreters.body.private import is_open_to_others, make_private, 
 from lifefold.interpreters.cli import awaited, busy, displaced, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
-from lifefold.interpreters.cli.commands.planning import settle
+from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
@@ -60,6 +60,8 @@ def run(arguments: Namespace) -> int:
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
         inside.must_not_run(log)
+        if not arguments.db:
+            must_keep_its_name(fleet, log)
         displaced.must_not_begin_anew(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE

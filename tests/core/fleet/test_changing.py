@@ -340,9 +340,7 @@ def test_a_task_that_takes_more_trust_is_open_for_who_comes_with_it() -> None:
     old = plan(t("T1"), t("T2", role="pilot", trust=AccessLevel.ELEVATED), gates=GatePlan())
     of = begun(old)
     agents = (ANN, AgentPlan("cat", roles=("pilot",), trust=AccessLevel.TRUSTED))
-    new = plan(
-        *old.tasks, t("T3", role="pilot", trust=AccessLevel.TRUSTED), agents=agents, gates=GatePlan()
-    )
+    new = plan(*old.tasks, t("T3", role="pilot", trust=AccessLevel.TRUSTED), agents=agents, gates=GatePlan())
     accept(of, old, new)
     assert states(of, "T2", "T3") == ["BLOCKED", "OPEN"]
     assert of.record("task:T2").lacks == f"{job.LEVEL}elevated"
