@@ -146,13 +146,25 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
         for inner in sorted(olds.keys() | news.keys()):
             place = f"{key}.{inner}" if key else inner
             if inner not in news or inner not in olds:
-                yield f"{place}: {'was added' if inner in news else 'was removed'}"
+                yield from _came_or_went(place, olds.get(inner), news.get(inner), came=inner in news)
             else:
                 yield from _differences(place, olds[inner], news[inner])
     elif isinstance(new, str) and new.startswith(_DIGEST) and ".options." in key:
         yield f"{key}: has changed"
     else:
         yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"
+
+
+def _came_or_went(place: str, old: object, new: object, *, came: bool) -> Iterator[str]:
+    """Tell of something that was not there before, or is not any more: of a key what it is, of a table each key."""
+    kind, _, name = place.partition(".")
+    value = as_table(new if came else old)
+    if value is None:
+        yield f"{place}: was {_written(old)}, is {_written(new)}"
+    elif not value or (kind != "fleet" and "." not in name):
+        yield f"{place}: {'was added' if came else 'was removed'}"
+    else:
+        yield from _differences(place, {} if came else old, new if came else {})
 
 
 def _around(value: object, other: object) -> str:

@@ -221,6 +221,9 @@ _CHANGE: Final = f"and that change is accepted: lifefold plan {FLEET_FILE}"
 
 def _lack(of: Aggregate, each: job.Job) -> str:
     """Say what a task lacks, and how it is to be had."""
+    if each.removed and board.finished(of):
+        begin = f"lifefold run {FLEET_FILE} --again"
+        return f"it was {job.NOT_IN_THE_PLAN}, and nobody takes it in this log; when the file has it again: {begin}"
     if each.removed:
         return f"it was {job.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
     if each.lacks.startswith((job.ROLE, job.LEVEL)):

@@ -100,10 +100,11 @@ def _goes_on_as(fleet: Fleet, log: Path) -> str:
 
 
 def show(found: Proposed) -> None:
-    """Print what differs, and from when on each of it holds."""
+    """Print what differs, and from when on each of it holds, if it can be in force."""
     print(f"the fleet file was changed (change {found.number}):")
     for line in found.lines:
-        print(f"  {line}{f'  ({when})' if (when := since(line)) else ''}")
+        when = "" if found.obstacles else since(line)
+        print(f"  {line}{f'  ({when})' if when else ''}")
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
@@ -202,13 +203,18 @@ def since(line: str) -> str:
     key = rest.rpartition(".")[2] if "." in rest else ""
     if kind == "interpreters":
         return _NEXT_RUN
-    if kind == "agents" and not key:
-        return "it finishes what it has in hand, and leaves" if said == "was removed" else ""
+    if kind in _REMOVED and not key:
+        return _REMOVED[kind] if said == "was removed" else ""
     if ".env." in place:
         key = "env"
     return _SINCE.get((kind, key if kind != "fleet" else rest), "")
 
 
+_REMOVED: Final = {
+    "agents": "it finishes what it has in hand, and leaves",
+    "services": "it finishes what it has in hand, and leaves",
+    "tasks": "it is not done, and is not counted",
+}
 _NEXT_RUN: Final = "from the next run on"
 _SESSION: Final = "from its next session on"
 _SINCE: Final[Mapping[tuple[str, str], str]] = {

@@ -77,7 +77,7 @@ def test_a_file_means_the_same_in_another_folder(folder: Path) -> None:
             ["agents.coder-1.grace: was 5s, is 10s", "agents.coder-2.grace: was 5s, is 10s"],
         ),
         ("count = 2", "count = 3", ["agents.coder-3: was added"]),
-        ('repository = "."', "", ["fleet.repository: was removed"]),
+        ('repository = "."', "", ['fleet.repository: was ".", is absent']),
         ('name = "demo"', 'name = "other"', ["fleet.name: was demo, is other"]),
         ("hello.txt", "hello.md", ['tasks.T1.prompt: was "Write hello.txt", is "Write hello.md"']),
         (
