@@ -18,11 +18,12 @@ import msgspec
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Caps, Resource
-from lifefold.core.fleet import budgets, job, seat
+from lifefold.core.fleet import budgets, doors, job, seat
 from lifefold.core.fleet.change import PlanChange, last_in_force, ref_of, terms_when_removed
 from lifefold.core.fleet.difference import AgentChange, FleetChange, ServiceChange, TaskChange
-from lifefold.core.fleet.over import finished
+from lifefold.core.fleet.over import finished, waits_for_money
 from lifefold.core.fleet.plan import AgentPlan, Budget, TaskPlan
+from lifefold.core.fleet.work import tasks_of
 from lifefold.core.kernel import Aggregate
 from lifefold.core.task import State
 
@@ -64,7 +65,7 @@ def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = 
             case TaskChange(was=None, now=now) if now is not None:
                 found += _of_new_task(board, now)
             case TaskChange(was=was, now=None) if was is not None:
-                found += _of_removed_task(board, was)
+                found += _of_removed_task(board, was, change)
             case TaskChange(was=was, now=now) if was is not None and now is not None:
                 found += _of_task(board, was, now)
             case AgentChange():
@@ -93,14 +94,33 @@ def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
         yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
 
 
-def _of_removed_task(board: Aggregate, was: TaskPlan) -> Iterator[Obstacle]:
+def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: job.Job = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
     if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
         yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
     elif state is not State.CANCELLED and (state not in job.REMOVABLE or (record.parts and state is not State.FAILED)):
-        whose = f" with {record.owner}" if record.owner else ""
-        yield Obstacle(name, f"was removed, but it is {state}{whose}; {_first(record)}", _ending(record))
+        is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
+        if state in job.CANCELLABLE and _brings_tasks(of) and _is_the_last(board, was.id):
+            yield Obstacle(name, f"{is_so}; to cancel it now would end the fleet: {_LATER}", ACCEPT)
+        else:
+            yield Obstacle(name, f"{is_so}; {_first(record)}", _ending(record))
+
+
+_LATER: Final = "leave it in the file, accept the rest, cancel it, and remove it then"
+
+
+def _brings_tasks(of: PlanChange) -> bool:
+    return any(isinstance(each, TaskChange) and each.now is not None for each in of.changes)
+
+
+def _is_the_last(board: Aggregate, name: str) -> bool:
+    """Tell whether nothing is left to do without a task: all else that is left is a part of it, or waits for it."""
+    left = {each.id: each for each in tasks_of(board) if not task.settled(each)}
+    lost = {name}
+    while more := {each.id for each in left.values() if each.id not in lost and lost & {*each.depends_on, each.parent}}:
+        lost |= more
+    return left.keys() <= lost and not doors.are_open(board) and not waits_for_money(board)
 
 
 def _first(record: job.Job) -> str:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -112,9 +113,12 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
     if found.obstacles:
         with logs.peek(str(log)) as store:
             is_at_work = store.is_written()
-        said = (f"  {each}\n    {_instead(each.instead, fleet, log, is_at_work)}" for each in found.obstacles)
         refused = "this change cannot be in force as a whole, so nothing of it is:"
-        raise BadInput("\n".join((refused, *said)))
+        said = [refused]
+        for command, same in groupby(found.obstacles, key=lambda each: each.instead):
+            said += (f"  {each}" for each in same)
+            said.append(f"    {_instead(command, fleet, log, is_at_work)}")
+        raise BadInput("\n".join(said))
 
 
 def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
@@ -122,6 +126,8 @@ def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  #
     if is_at_work and command == obstacles.FRESH:
         back = f"when that is put back:  {_command('plan', fleet, log)}"
         return f"{back}\n    when the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
+    if is_at_work and command == obstacles.ACCEPT:
+        return f"{_command('plan', fleet, log)} --accept"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
     names_file = "{fleet}" in command
     usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve() if names_file else False

@@ -560,6 +560,18 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1"), agents=(ANN, replace(BOB, trust=AccessLevel.TRUSTED)), gates=GatePlan()),
         [("agents.bob.trust", ACCEPT)],
     ),
+    "a task at work that all others wait for, and another one for it": (
+        plan(t("T1"), t("T2", "T1"), t("T3", "T2")),
+        ask,
+        plan(t("T2", "T9"), t("T3", "T2"), t("T9")),
+        [("tasks.T1", ACCEPT)],
+    ),
+    "a task at work that is the last": (
+        plan(t("T1")),
+        ask,
+        plan(),
+        [("tasks.T1", "lifefold cancel T1")],
+    ),
     "a task whose session has died that is removed": (
         plan(t("T1", verify=(("a",),), orphaned=task.OnDeath.VERIFY), t("T2")),
         lambda of: say(ask(of), "T1", task.Started, task.Orphaned),
