@@ -157,7 +157,7 @@ def _over(scene: Scene) -> str:
 
 def _put_back(scene: Scene) -> str:
     return (
-        f"{scene.name} goes on when the fleet file has it again, and that change is accepted: lifefold plan FLEET.toml"
+        f"{scene.name} goes on when the fleet file has it again, and that change is accepted: `lifefold plan FLEET.toml`"
     )
 
 
@@ -175,7 +175,7 @@ def _blocked(scene: Scene) -> str:
         return _put_back(scene)
     if scene.job.lacks.startswith(job.ROLE):
         whom = "the fleet file has an agent that may take it, and that change is accepted"
-        return f"{scene.name} goes on when {whom}: lifefold plan FLEET.toml"
+        return f"{scene.name} goes on when {whom}: `lifefold plan FLEET.toml`"
     if scene.job.lacks.startswith(job.PURSE):
         return f"{scene.name} goes on when a person lets more be spent"
     if scene.job.lacks.startswith(job.LEVEL):

@@ -205,6 +205,11 @@ def _retry(of: Aggregate, each: job.Job) -> Verdict:
             return job.RetryGranted(), "is tried once more, at once"
         case State.BLOCKED:
             return task.Unblocked(), "goes on"
+        case State.CLOSED | State.CANCELLED if board.finished(of):
+            what = (
+                "its work is merged; more work" if each.state is State.CLOSED else "that is final; asked for again, it"
+            )
+            return f"{what} is another task of the fleet file, in another log: lifefold run {FLEET_FILE} --again"
         case _:
             return _INSTEAD_OF_RETRYING.get(each.state, _NOT_FAILED).format(each.id)
 

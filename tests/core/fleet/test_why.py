@@ -81,7 +81,7 @@ def said(of: why.Scene, told: why.Story | None = None) -> str:
 
 
 OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
-ACCEPTED = "and that change is accepted: lifefold plan FLEET.toml."
+ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
 SHORT = (purse.Line(Resource.MONEY, 10, Account(cap=5)), purse.Line(Resource.SESSIONS, 1, Account(cap=2)))
 PAUSED = intent.Intent(intent.State.PAUSE, "lunch")
 
