@@ -278,11 +278,9 @@ def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
         return True
     if found.now is None:
         return record.removed and task.settled(record)
-    if record.removed:
-        return False
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
     names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
-    return all(getattr(planned, name) == getattr(record, name) for name in names)
+    return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
 
 
 def has_whom_the_plan_has(board: Aggregate) -> bool:
@@ -301,15 +299,12 @@ def has_whom_the_plan_has(board: Aggregate) -> bool:
 
 
 def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange) -> bool:
-    match found:
-        case TaskChange(_, now):
-            return now is None or f"task:{now.id}" in board.entities
-        case ServiceChange(_, service_now):
-            return service_now is None or f"{duty.REF}:{found.name}" in board.entities
-        case AgentChange(_, agent_now):
-            sat = board.entities.get(f"seat:{found.name}")
-            left = sat is not None and (sat.record.leaves or sat.state is seat.State.GONE)
-            return sat is not None and (left if agent_now is None else not sat.record.leaves)
+    if not isinstance(found, AgentChange):
+        ref = f"{'task' if isinstance(found, TaskChange) else duty.REF}:{found.name}"
+        return found.now is None or ref in board.entities
+    sat = board.entities.get(f"seat:{found.name}")
+    left = sat is not None and (sat.record.leaves or sat.state is seat.State.GONE)
+    return sat is not None and (left if found.now is None else not sat.record.leaves)
 
 
 def is_not_claimed(board: Aggregate) -> bool:

@@ -39,11 +39,9 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     if not author or not work_of(board).distrusted:
         return False
     sat: seat.Seat = board.record(author)
-    after = None if sat.trust is None else succeeded(sat.trust).level
+    after = None if sat.trust is None or sat.leaves else succeeded(sat.trust).level
     wanted = work_of(board).distrusted.values()
-    if after is None or sat.leaves:
-        return False
-    return any(level <= after and sat.may_take(role) for role, level in wanted)
+    return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
 
 
 @rule(on=seat.machine)

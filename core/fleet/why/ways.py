@@ -156,9 +156,10 @@ def _over(scene: Scene) -> str:
 
 
 def _put_back(scene: Scene) -> str:
-    return (
-        f"{scene.name} goes on when the fleet file has it again, and that change is accepted: `lifefold plan FLEET.toml`"
-    )
+    return f"{scene.name} goes on when the fleet file has it again, {_ACCEPTED}"
+
+
+_ACCEPTED: Final = "and that change is accepted: `lifefold plan FLEET.toml`"
 
 
 def _failed(scene: Scene) -> str:
@@ -174,8 +175,7 @@ def _blocked(scene: Scene) -> str:
     if scene.job.removed:
         return _put_back(scene)
     if scene.job.lacks.startswith(job.ROLE):
-        whom = "the fleet file has an agent that may take it, and that change is accepted"
-        return f"{scene.name} goes on when {whom}: `lifefold plan FLEET.toml`"
+        return f"{scene.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
     if scene.job.lacks.startswith(job.PURSE):
         return f"{scene.name} goes on when a person lets more be spent"
     if scene.job.lacks.startswith(job.LEVEL):

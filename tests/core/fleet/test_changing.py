@@ -25,6 +25,7 @@ from lifefold.core.fleet import (
     job,
     opening,
     seat,
+    status,
     system,
 )
 from lifefold.core.fleet.board_promises import view_agrees
@@ -38,6 +39,7 @@ from lifefold.core.session import Limits
 from lifefold.core.session_profiles import LimitsChanged
 
 DRAIN: Final = intent.DrainWanted(changing.REMOVED)
+GO_HOME: Final = intent.StopWanted("no work is left")
 ANN, BOB = AgentPlan("ann"), AgentPlan("bob")
 
 
@@ -138,6 +140,15 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     assert change.removed(of.aggregate) == set()
 
 
+def test_what_is_removed_is_not_counted_and_says_so() -> None:
+    """Also what had failed: its failure is said, too."""
+    old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
+    of = accept(fail(ask(begun(old)), "T1"), old, new)
+    found = status.tasks({"board": of.aggregate})
+    assert [each.id for each in status.counted(found)] == ["T3"]
+    assert [each.reason for each in found if each.removed] == [f"broken; {changing.REMOVED}", changing.REMOVED]
+
+
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:
     """Its rest runs out, and changes nothing; back in the plan it has the retry that it had."""
     old, new = plan(t("T1", max_retries=1), t("T2")), plan(t("T2"))
@@ -189,7 +200,7 @@ def test_new_tasks_for_old_ones_end_no_fleet_in_between() -> None:
     assert told(of, "worker/ann") == []
     done = replace(old, tasks=(t("T1"), t("T2")))
     left = accept(close(ask(begun(done)), "T1"), done, old)
-    assert told(left, "worker/ann") == [("intent", intent.StopWanted("no work is left"))]
+    assert told(left, "worker/ann") == [("intent", GO_HOME)]
 
 
 def test_a_removed_task_of_a_plan_that_nobody_has_approved_is_not_done() -> None:
@@ -369,6 +380,15 @@ def test_an_agent_that_is_removed_is_given_nothing_by_the_same_change_and_later(
     assert idle.state("seat:bob") == "Waiting"
     accept(idle, late, replace(late, agents=(ANN,), tasks=(*late.tasks, t("T2"))))
     assert (states(idle, "T2"), assigned(idle)) == (["OPEN"], [])
+
+
+def test_a_fleet_does_not_wait_for_what_an_agent_that_leaves_has_earned() -> None:
+    """Nobody is given the task that takes its new level, so nothing is left."""
+    old = plan(t("T1"), t("T2", trust=AccessLevel.PROBATIONARY), gates=GatePlan())
+    of = ask(begun(old))
+    accept(of, old, replace(old, agents=(BOB,)))
+    close(of, "T1")
+    assert (states(of, "T2"), told(of, "worker/bob")) == (["BLOCKED"], [("intent", GO_HOME)])
 
 
 def test_what_only_a_removed_agent_could_do_is_blocked_at_once() -> None:
