@@ -129,5 +129,15 @@ def test_of_long_texts_the_place_is_told_where_they_part(folder: Path) -> None:
     assert line.endswith('second"')
 
 
+def test_of_long_values_of_any_kind_the_place_is_told_where_they_part(folder: Path) -> None:
+    """Commands that are longer than a line differ in what is shown of them."""
+    before, head = '["sh", ', '["sh", ' + '"-o", "a-long-option", ' * 6
+    one, two = (fleet(folder, (before, f'{head}"{end}", ')).meaning for end in ("first", "second"))
+    for line in describe_difference(one, two):
+        was, _, now = line.partition(", is ")
+        assert "first" in was
+        assert "second" in now
+
+
 def test_this_files_text_is_toml() -> None:
     assert tomllib.loads(FILE)["fleet"]["name"] == "demo"
