@@ -113,7 +113,7 @@ def test_before_a_question_all_that_was_printed_is_there(capfd: pytest.CaptureFi
     """Otherwise an operator would be asked about something that is not shown yet."""
     with outlet.opened():
         for number in range(500):
-            print(number)
+            sys.stdout.write(f"{number}\n")
         outlet.wait_until_written()
         assert capfd.readouterr().out.endswith("499\n")
     outlet.wait_until_written()  # nothing is to be waited for where nothing is behind an outlet
