@@ -48,18 +48,24 @@ NAME = "board"
 
 def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When every task is settled and no more will come, everybody may go; services end what they run first."""
-    if not nothing_is_left(board) or transition.before is None:
+    if not nothing_is_left(board) or transition.before is None or work_of(board).changing:
         return
     if dependencies.gathered(board, transition) is not None or (
         transition.machine == job.machine.name and trusting.frees(board, transition)
     ):  # something is blocked, but goes on at once
         return
+    if transition.machine == change.machine.name and transition.entered is not change.State.IN_FORCE:
+        return
     was: Any = transition.before.record
-    if transition.machine == doors.machine.name or not task.settled(was) or lacks_money(was):
+    if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
                 yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left", None))
         yield from duty.send_home(board, "no work is left")
+
+
+_ENDS_BY_ITSELF = frozenset({doors.machine.name, change.machine.name})
+"""Machines whose transitions may leave nothing to do without any task being settled by them."""
 
 
 @rule(on=seat.machine)
@@ -83,9 +89,12 @@ aggregate = AggregateType(
         change.machine,
     ),
     rules=(
-        *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine)),
+        *(rule(on=each)(claiming.match) for each in (job.machine, seat.machine, purse.machine, change.machine)),
         preemption.take_away,
-        *(rule(on=each)(preemption.make_room) for each in (job.machine, seat.machine, purse.machine, room.machine)),
+        *(
+            rule(on=each)(preemption.make_room)
+            for each in (job.machine, seat.machine, purse.machine, room.machine, change.machine)
+        ),
         budgets.reopen,
         budgets.reserve,
         budgets.settle,
@@ -99,6 +108,7 @@ aggregate = AggregateType(
         dependencies.gather,
         dependencies.look_again,
         dependencies.lose_role,
+        dependencies.gain_role,
         dependencies.block_waiting,
         dependencies.free_waiting,
         dependencies.cancel_parts,
@@ -116,7 +126,7 @@ aggregate = AggregateType(
         restarts.grant,
         restarts.spend,
         restarts.give_back,
-        *(rule(on=each)(send_home) for each in (job.machine, doors.machine)),
+        *(rule(on=each)(send_home) for each in (job.machine, doors.machine, change.machine)),
         close_down,
     ),
     views={"work": View(Work(), fold), pace.VIEW: View(pace.Pace(), pace.fold)},

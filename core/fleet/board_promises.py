@@ -119,7 +119,8 @@ def view_agrees(board: Aggregate) -> bool:
     seats = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
     return (
         _tasks_agree(work, tasks)
-        and sorted(work.waiting) == sorted(each.ref for each in seats if each.state is seat.State.WAITING)
+        and sorted(work.waiting) == sorted(each.ref for each in seats if _waits(each))
+        and not work.changing
         and work.unsettled == sum(not task.settled(each) for each in tasks)
         and work.present == sum(each.state is not seat.State.GONE for each in seats)
         and set(work.dry) == _dry(board)
@@ -128,6 +129,10 @@ def view_agrees(board: Aggregate) -> bool:
         and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
         and preemption.view_agrees(board)
     )
+
+
+def _waits(sat: Entity[seat.Seat]) -> bool:
+    return sat.state is seat.State.WAITING and not sat.record.leaves
 
 
 def _dry(board: Aggregate) -> set[str]:

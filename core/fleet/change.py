@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never
 
 from lifefold.core.fleet.difference import Change, TaskChange, changed
-from lifefold.core.fleet.plan import Plan
+from lifefold.core.fleet.plan import Plan, TaskPlan
 from lifefold.core.kernel import (
     Aggregate,
     Event,
@@ -126,6 +126,16 @@ def removed(board: Aggregate) -> frozenset[str]:
         if each.state is State.IN_FORCE:
             gone |= {found.name: found.now is None for found in each.changes if isinstance(found, TaskChange)}
     return frozenset(name for name, is_gone in gone.items() if is_gone)
+
+
+def terms_when_removed(board: Aggregate, name: str) -> TaskPlan | None:
+    """Return what the plan said last of a task that a change has taken out of it; None if none has."""
+    found = None
+    for _, each in changes_of(board):
+        if each.state is State.IN_FORCE:
+            taken_out = (of for of in each.changes if isinstance(of, TaskChange) and of.name == name and of.now is None)
+            found = next((of.was for of in taken_out), found)
+    return found
 
 
 def says_why(step: Transition) -> bool:

@@ -5,7 +5,10 @@ force: tasks and agents that are new are created, tasks have their new terms, wo
 who was removed is told to drain. What follows from that for others is decided by the rules that decide it always.
 Messages to workers are numbered like all others, so that a crash neither loses nor doubles any part of a change.
 
-New things come first and removals last: a fleet must not find itself without work in between.
+A change is in force when all of it is done. Until then no task is given out, no agent is asked to make room, and no
+agent is sent home (``work.Work.changing``). So a task that is removed is not claimed because the same change raises a
+budget, and a fleet that is given new tasks for old ones does not end in between. Who takes what is decided afterwards,
+by the board as it is then; in which order the parts of a change are done makes no difference to that.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,6 +45,7 @@ from lifefold.core.kernel import (
     Record,
     Transition,
     always,
+    always_step,
     replace,
     rule,
 )
@@ -50,7 +54,7 @@ from lifefold.effects import Tell
 
 Wish: TypeAlias = Create | Dispatch | Tell
 
-REMOVED: Final = "removed from the fleet file"
+REMOVED: Final = job.NOT_IN_THE_PLAN
 """Why an agent drains, or a task is not done, that the plan has no more."""
 
 
@@ -64,9 +68,9 @@ def enforce(board: Aggregate, transition: Transition) -> Iterator[Wish]:
     if found:
         yield Dispatch(transition.entity, change.ChangeRefused(tuple(map(str, found))))
         return
-    yield Dispatch(transition.entity, change.ChangeEnforced())
     for follow in _IN_ORDER:
         yield from follow(board, accepted)
+    yield Dispatch(transition.entity, change.ChangeEnforced())
 
 
 def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
@@ -78,8 +82,8 @@ def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             case AgentChange(was, now) if now is not None:
                 yield from _of_caps(budgets.of_agent(now.name), was, now, of.rules)
             case TaskChange(was, now) if now is not None:
-                ref = budgets.of_task(now.id)
-                yield from () if was is None and ref in board.entities else _of_caps(ref, was, now, of.rules)
+                before = was or change.terms_when_removed(board, now.id)
+                yield from _of_caps(budgets.of_task(now.id), before, now, of.rules)
             case _:
                 pass
 
@@ -157,7 +161,7 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             retries, what = _retries(found), _what(found)
         elif record.id in moved and not record.parts:
             to = replace(to, ordinal=moved[record.id])
-        if to != record or retries is not None or job.is_removed(record):
+        if to != record or retries is not None or record.removed:
             yield from _told(record, job.Replanned(to, retries, what or "its place"))
 
 
@@ -207,23 +211,21 @@ def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             yield Create(f"task:{each.name}", job_of(each.now, each.place, of.rules))
 
 
-def _unblock(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
-    """What was blocked for want of a role, or of trust, goes on if somebody new may have it."""
-    gained = any(isinstance(each, AgentChange) and each.now is not None for each in of.changes)
-    for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)) if gained else ():
-        if each.state is task.State.BLOCKED and each.lacks.startswith((job.ROLE, job.LEVEL)):
-            yield Dispatch(f"task:{each.id}", job.DependencyBack(each.lacks))
+def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Take tasks out of the plan that are not over."""
+    for each in of.changes:
+        is_gone = isinstance(each, TaskChange) and each.now is None
+        if is_gone and board.record(f"task:{each.name}").state not in _OVER:
+            yield Dispatch(f"task:{each.name}", job.Removed(REMOVED))
 
 
-def _remove(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
-    """Take tasks out of the plan, and let agents and services go when they have finished what they have in hand."""
+def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let agents and services go when they have finished what they have in hand; they are given nothing more."""
     for each in of.changes:
         match each:
-            case TaskChange(was, None) if was is not None:
-                if not task.settled(board.record(f"task:{was.id}")) or _is_blocked(board, was):
-                    yield Dispatch(f"task:{was.id}", job.Removed(REMOVED))
             case AgentChange(was, None) if was is not None:
                 if board.entities[f"seat:{was.name}"].state is not seat.State.GONE:
+                    yield Dispatch(f"seat:{was.name}", seat.Dismissed())
                     yield Tell(f"{worker.KIND}/{was.name}", "intent", intent.DrainWanted(REMOVED))
             case ServiceChange(was, None) if was is not None:
                 if board.entities[f"{duty.REF}:{was.name}"].state is duty.State.ON:
@@ -232,19 +234,15 @@ def _remove(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
                 pass
 
 
-def _is_blocked(board: Aggregate, was: TaskPlan) -> bool:
-    return board.entities[f"task:{was.id}"].state is task.State.BLOCKED
-
-
 _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[Wish]], ...]] = (
     _raise_caps,
-    _add_tasks,
     _bring_agents,
+    _dismiss,
     _replan,
-    _unblock,
-    _remove,
+    _add_tasks,
+    _remove_tasks,
 )
-"""What a change comes to, in the order in which it is done."""
+"""What a change comes to, in the order in which it is done: a task is looked at by the agents that there are then."""
 
 
 @rule(on=job.machine)
@@ -279,12 +277,49 @@ def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
     if record.state in _OVER:
         return True
     if found.now is None:
-        return task.settled(record)
+        return record.removed and task.settled(record)
     planned = _by_the_plan(record, found.now, record.ordinal, rules)
     names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
-    return all(getattr(planned, name) == getattr(record, name) for name in names)
+    return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
+
+
+def has_whom_the_plan_has(board: Aggregate) -> bool:
+    """An agent or a service that the plan in force has is there, or was; one that was removed is to leave, or is gone.
+
+    And so it is with tasks: what the plan in force has is on the board.
+    """
+    last = {
+        (type(each), each.name): each
+        for _, of in change.changes_of(board)
+        if of.state is change.State.IN_FORCE
+        for each in of.changes
+        if isinstance(each, TaskChange | AgentChange | ServiceChange)
+    }
+    return all(_is_there(board, each) for each in last.values())
+
+
+def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange) -> bool:
+    if not isinstance(found, AgentChange):
+        ref = f"{'task' if isinstance(found, TaskChange) else duty.REF}:{found.name}"
+        return found.now is None or ref in board.entities
+    sat = board.entities.get(f"seat:{found.name}")
+    left = sat is not None and (sat.record.leaves or sat.state is seat.State.GONE)
+    return sat is not None and (left if found.now is None else not sat.record.leaves)
+
+
+def is_not_claimed(board: Aggregate) -> bool:
+    """What is not in the plan any more is settled: no agent has it in hand, and none is given it."""
+    return all(task.settled(each) for each in tasks_of(board) if each.removed)
+
+
+def gives_nothing_to_who_leaves(step: Transition) -> bool:
+    """Who was removed from the plan is given no task."""
+    return not isinstance(step.event, seat.Seated) or step.before is None or not step.before.record.leaves
 
 
 PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    always("a task has the terms of the plan in force, and what was removed is not given out", has_the_terms_in_force),
+    always("a task has the terms of the plan in force", has_the_terms_in_force),
+    always("the tasks, agents and services of the plan in force are those of the board", has_whom_the_plan_has),
+    always("a task that was removed from the plan is not worked at", is_not_claimed),
+    always_step("an agent that was removed from the plan is given no task", gives_nothing_to_who_leaves),
 )

@@ -23,9 +23,10 @@ def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """The next ready task goes to the next seat that may take it, whatever has just made that possible.
 
     That is one pair: the next is found when this one sits at its task, and what it may spend is set aside. So this rule
-    is the first of all, and what it finds is so when it is done.
+    is the first of all, and what it finds is so when it is done. While a plan change comes into force nothing is given
+    out: who takes what is decided by all of it.
     """
-    if isinstance(transition.event, task.Claimed | purse.Reserve):
+    if isinstance(transition.event, task.Claimed | purse.Reserve) or work_of(board).changing:
         return
     pair = next_pair(board)
     if pair is not None:
@@ -60,11 +61,12 @@ def _claim(board: Aggregate, owner: str) -> task.Claimed:
 def is_unwanted(board: Aggregate, name: str) -> bool:
     """Tell whether a task is aborted, or a part, or a part of a part, of one that is cancelled: soon it is, too.
 
-    Not if it is done: that is brought home all the same (E16).
+    Or whether it is not in the plan any more, so that it is blocked next. Not if it is done: that is brought home all
+    the same (E16).
     """
     record: Job = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
-    if is_open and record.is_doomed:
+    if is_open and (record.is_doomed or record.removed):
         return True
     while is_open and record.parent:
         record = board.record(f"task:{record.parent}")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from lifefold.core import task
 from lifefold.core.fleet import budgets, job, seat
 from lifefold.core.fleet.job import Job
-from lifefold.core.fleet.work import Asked, abilities, is_lost, somebody_may, work_of
+from lifefold.core.fleet.work import Asked, abilities, is_lost, somebody_may, tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Entity, Transition, rule
 from lifefold.core.policy.access import AccessLevel
 
@@ -51,11 +51,13 @@ def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
 def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A task that begins to wait is blocked at once if something that it waits for will not be done (E8, E19).
 
-    One that is open and has parts waits for them first (E10).
+    One that is open and has parts waits for them first (E10). One that is not in the plan any more is blocked by that.
     """
     record: Job = transition.after.record
     if transition.entered is task.State.OPEN and record.waits:
         yield Dispatch(transition.entity, task.Decomposed(0))
+    elif transition.entered is task.State.OPEN and record.removed:
+        yield Dispatch(transition.entity, job.DependencyLost(job.PLAN, job.NOT_IN_THE_PLAN))
     elif transition.entered in _WAITS:
         needed = record.parts_of_it() if transition.after.state is _PARTS else record.depends_on
         lost = [each for each in _records(board, needed) if is_lost(each)]
@@ -71,18 +73,35 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=seat.machine)
 def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When the last worker is gone, demoted, or without its role, who could take them, the tasks are blocked."""
+    """When the last worker leaves, is gone, demoted, or without its role, who could take them, tasks are blocked."""
     if transition.before is None:
         return
     before: seat.Seat = transition.before.record
     now: seat.Seat = transition.after.record
-    if transition.entered is seat.State.GONE or now.level < before.level or not {*before.roles} <= {*now.roles}:
+    less = now.level < before.level or now.leaves > before.leaves or not {*before.roles} <= {*now.roles}
+    if transition.entered is seat.State.GONE or less:
         every = {(role, level) for role, _ in abilities(before) for level in AccessLevel}
         lost = {asked for asked in every if is_unmanned(board, asked)}
         offers = work_of(board).offered.items() if lost else ()
         for name, each in sorted(offers, key=lambda offered: offered[0]):
             if each.asked in lost:
                 yield _without(board, f"task:{name}", each.asked)
+
+
+@rule(on=seat.machine)
+def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What was blocked for want of a role, or of trust, goes on when a plan change brings somebody who may take it.
+
+    Only a plan change brings roles. Whoever comes to a level by its work is seen elsewhere (``trusting``).
+    """
+    before = () if transition.before is None else abilities(transition.before.record)
+    if not work_of(board).changing or {*abilities(transition.after.record)} <= {*before}:
+        return
+    for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
+        asked = (each.role, each.level)
+        is_lacking = each.state is task.State.BLOCKED and each.lacks.startswith((job.ROLE, job.LEVEL))
+        if is_lacking and not (is_unmanned(board, asked) and unmanned(board, asked)[0] == each.lacks):
+            yield Dispatch(f"task:{each.id}", job.DependencyBack(each.lacks))
 
 
 @rule(on=job.machine)

@@ -18,11 +18,12 @@ import msgspec
 
 from lifefold.core import task
 from lifefold.core.budget.amounts import Caps, Resource
-from lifefold.core.fleet import budgets, job, seat
-from lifefold.core.fleet.change import PlanChange, last_in_force, ref_of
+from lifefold.core.fleet import budgets, doors, job, seat
+from lifefold.core.fleet.change import PlanChange, last_in_force, ref_of, terms_when_removed
 from lifefold.core.fleet.difference import AgentChange, FleetChange, ServiceChange, TaskChange
-from lifefold.core.fleet.over import finished
+from lifefold.core.fleet.over import finished, waits_for_money
 from lifefold.core.fleet.plan import AgentPlan, Budget, TaskPlan
+from lifefold.core.fleet.work import tasks_of
 from lifefold.core.kernel import Aggregate
 from lifefold.core.task import State
 
@@ -46,21 +47,25 @@ ACCEPT: Final = "lifefold run {fleet} --accept"
 """Accepts the change, after what the message says."""
 
 
-def obstacles(board: Aggregate, change: PlanChange) -> tuple[Obstacle, ...]:
-    """Return what is in the way of a change; nothing if all of it can be in force now."""
+def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = True) -> tuple[Obstacle, ...]:
+    """Return what is in the way of a change; nothing if all of it can be in force now.
+
+    ``is_anything_left``: another run of a fleet that is over would have something to do by the new plan. That decides
+    only which command helps.
+    """
     if last_in_force(board) != change.after:
         why = f"another change is in force since this one was made: {ref_of(last_in_force(board))}"
         return (Obstacle("the plan", why, "lifefold plan {fleet}"),)
     if finished(board):
-        why = "the fleet is over, and its log takes nothing more; what is not done can be done in a log of its own"
-        return (Obstacle("the plan", why, "lifefold run {fleet} --again"),)
+        why = "the fleet is over, and its log takes nothing more; the file can be done in another log"
+        return (Obstacle("the plan", why, "lifefold run {fleet} --again" if is_anything_left else FRESH),)
     found: list[Obstacle] = []
     for each in change.changes:
         match each:
             case TaskChange(was=None, now=now) if now is not None:
                 found += _of_new_task(board, now)
             case TaskChange(was=was, now=None) if was is not None:
-                found += _of_removed_task(board, was)
+                found += _of_removed_task(board, was, change)
             case TaskChange(was=was, now=now) if was is not None and now is not None:
                 found += _of_task(board, was, now)
             case AgentChange():
@@ -79,21 +84,53 @@ def obstacles(board: Aggregate, change: PlanChange) -> tuple[Obstacle, ...]:
 
 def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
     entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
-    if entity is not None and not (job.is_removed(entity.record) or entity.state is State.FAILED):
+    before = terms_when_removed(board, now.id)
+    if entity is not None and entity.record.removed and entity.state is not State.CANCELLED and before is not None:
+        yield from _of_task(board, before, now)
+    elif entity is not None:
         why = f"was added, but the board has a task of that id, which is {entity.state}; give it another id"
         yield Obstacle(name, why, ACCEPT)
-    elif entity is None and now.caps != Caps() and not _is_metered(board):
+    elif now.caps != Caps() and not _is_metered(board):
         yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
 
 
-def _of_removed_task(board: Aggregate, was: TaskPlan) -> Iterator[Obstacle]:
+def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
     record: job.Job = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
     if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
         yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
-    elif state is not State.CANCELLED and (state not in job.REMOVABLE or record.parts):
-        whose = f" with {record.owner}" if record.owner else ""
-        yield Obstacle(name, f"was removed, but it is {state}{whose}; cancel it first", f"lifefold cancel {was.id}")
+    elif state is not State.CANCELLED and (state not in job.REMOVABLE or (record.parts and state is not State.FAILED)):
+        is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
+        if state in job.CANCELLABLE and _brings_tasks(of) and _is_the_last(board, was.id):
+            yield Obstacle(name, f"{is_so}; to cancel it now would end the fleet: {_LATER}", ACCEPT)
+        else:
+            yield Obstacle(name, f"{is_so}; {_first(record)}", _ending(record))
+
+
+_LATER: Final = "leave it in the file, accept the rest, cancel it, and remove it then"
+
+
+def _brings_tasks(of: PlanChange) -> bool:
+    return any(isinstance(each, TaskChange) and each.now is not None for each in of.changes)
+
+
+def _is_the_last(board: Aggregate, name: str) -> bool:
+    """Tell whether nothing is left to do without a task: all else that is left is a part of it, or waits for it."""
+    left = {each.id: each for each in tasks_of(board) if not task.settled(each)}
+    lost = {name}
+    while more := {each.id for each in left.values() if each.id not in lost and lost & {*each.depends_on, each.parent}}:
+        lost |= more
+    return left.keys() <= lost and not doors.are_open(board) and not waits_for_money(board)
+
+
+def _first(record: job.Job) -> str:
+    """Say what has to become of a task first that is in the way."""
+    return "cancel it first" if record.state in job.CANCELLABLE else "wait until it is not; this says what comes next"
+
+
+def _ending(record: job.Job) -> str:
+    """Return the command that ends a task; what cannot be cancelled now is looked at."""
+    return f"lifefold {'cancel' if record.state in job.CANCELLABLE else 'why'} {record.id}"
 
 
 def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacle]:
@@ -143,18 +180,28 @@ def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
 
 
 def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
+    sat: seat.Seat = board.record(f"seat:{was.name}")
     if was.trust is not now.trust:
-        help_ = f"lifefold trust {was.name} --promote --reason TEXT"
-        yield Obstacle(f"{name}.trust", "how far an agent is trusted is said of it, and not planned again", help_)
+        yield _of_trust(name, sat, was, now)
     for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
         if getattr(was, field) != getattr(now, field):
             why = "is settled when an agent begins; put that back, or give the agent another name"
             yield Obstacle(f"{name}.{key}", why, ACCEPT)
-    sat: seat.Seat = board.record(f"seat:{was.name}")
     of = board.entities.get(f"task:{sat.task}")
     if of is not None and of.record.owner == was.name and of.record.role in {*was.roles} - {*now.roles}:
-        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; wait for it, or cancel it"
-        yield Obstacle(f"{name}.roles", why, f"lifefold cancel {sat.task}")
+        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; {_first(of.record)}"
+        yield Obstacle(f"{name}.roles", why, _ending(of.record))
+
+
+def _of_trust(name: str, sat: seat.Seat, was: AgentPlan, now: AgentPlan) -> Obstacle:
+    """Return that trust is not planned again, with the command by which a person moves it by one level."""
+    why = "is settled when an agent begins; put that back"
+    if sat.trust is None or sat.state is seat.State.GONE:
+        return Obstacle(f"{name}.trust", why, ACCEPT)
+    way = "promote" if now.trust > was.trust else "demote"
+    reason = f"the fleet file said {now.trust.word}"
+    more = f"; this {way}s it by one level, and the file may say what it said"
+    return Obstacle(f"{name}.trust", f"{why}{more}", f"lifefold trust {was.name} --{way} --reason '{reason}'")
 
 
 def _of_service(board: Aggregate, change: ServiceChange) -> Iterator[Obstacle]:
@@ -174,7 +221,10 @@ _SERVICE_KEYS: Final = {
     "takes_messages": "triggers",
 }
 
-_WAS_THERE: Final = "one of that name was in this fleet before, and has been told to leave; give it another name"
+_WAS_THERE: Final = (
+    "one of that name was in this fleet before, and has left or is leaving;"
+    " give it another name, as an [[agents]] of its own"
+)
 
 
 # The fleet

@@ -62,8 +62,9 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     Nobody is as long as somebody is about to be given a task. The next is asked when this one has lost its task, and
     before that is settled who waits although it was asked: what its room is for it may not take any more.
     """
-    if work_of(board).is_preempting and not isinstance(
-        transition.event, task.Claimed | purse.Reserve | room.RoomWanted
+    work = work_of(board)
+    if work.is_preempting and not (
+        work.changing or isinstance(transition.event, task.Claimed | purse.Reserve | room.RoomWanted)
     ):
         asked = None if claiming.next_pair(board) else _given_up(board) or next_asked(board)
         if asked is not None:
@@ -165,7 +166,8 @@ def _asked(board: Aggregate, place: Place, asked: Asked) -> Dispatch | None:
 def _may_take(board: Aggregate, worker: str, place: Place, asked: Asked) -> bool:
     """Tell whether somebody who is at work might take this task instead."""
     sat: seat.Seat = board.record(f"seat:{worker}")
-    return sat.state is seat.State.WORKING and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
+    is_there = sat.state is seat.State.WORKING and not sat.leaves
+    return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
 
 # The promises

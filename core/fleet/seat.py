@@ -116,11 +116,15 @@ class Reassigned(Event, frozen=True):
         return cls(("coder",)), cls()
 
 
+class Dismissed(Event, frozen=True):
+    """The plan has the agent no more: it finishes what it has in hand, and is given nothing more."""
+
+
 class Seat(Record, frozen=True):
     """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
 
     ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything. ``adaptive``:
-    how long its sessions may take is said by how long others took (E33).
+    how long its sessions may take is said by how long others took (E33). ``leaves``: a plan change has removed it.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -131,6 +135,7 @@ class Seat(Record, frozen=True):
     roles: tuple[str, ...] = ()
     trust: Trust | None = None
     adaptive: bool = False
+    leaves: bool = False
 
     @property
     def level(self) -> AccessLevel:
@@ -167,6 +172,11 @@ def reassign(s: Seat, e: Reassigned) -> Step[Seat, Never]:
     return Step(replace(s, roles=e.roles, adaptive=e.adaptive))
 
 
+def dismiss(s: Seat, _e: Dismissed) -> Step[Seat, Never]:
+    """Remember that it leaves."""
+    return Step(replace(s, leaves=True))
+
+
 def earn(s: Seat, _e: Succeeded) -> Step[Seat, Never]:
     """Record a success."""
     return Step(replace(s, trust=succeeded(s.trust or Trust())))
@@ -195,7 +205,7 @@ def knows_the_task(step: Transition) -> bool:
             return s.task == task
         case WorkerGone(reason=reason):
             return (s.task, s.reason) == ("", reason)
-        case Succeeded() | Judged() | Reassigned():
+        case Succeeded() | Judged() | Reassigned() | Dismissed():
             return step.before is not None and s.task == step.before.record.task
         case RestartWanted() | RestartDone():
             return step.before is None or s == step.before.record
@@ -209,6 +219,12 @@ def has_the_roles_of_the_plan(step: Transition) -> bool:
     if isinstance(step.event, Reassigned):
         return (s.roles, s.adaptive) == (step.event.roles, step.event.adaptive)
     return step.before is None or (s.roles, s.adaptive) == (step.before.record.roles, step.before.record.adaptive)
+
+
+def leaves_for_good(step: Transition) -> bool:
+    """An agent leaves when the plan has it no more, and is not taken back."""
+    left = step.before is not None and step.before.record.leaves
+    return step.before is None or step.after.record.leaves is (left or isinstance(step.event, Dismissed))
 
 
 def moves_by_the_formula(step: Transition) -> bool:
@@ -232,8 +248,8 @@ def moves_by_the_formula(step: Transition) -> bool:
 
 
 def stays_where_it_is(step: Transition) -> bool:
-    """What is said of an agent's trust, of its restarts, or of its roles changes nothing of where it is."""
-    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone | Reassigned)
+    """What is said of an agent's trust, of its restarts, or of its plan changes nothing of where it is."""
+    is_said = isinstance(step.event, Succeeded | Judged | RestartWanted | RestartDone | Reassigned | Dismissed)
     return step.before is None or not is_said or step.after.state is step.before.state
 
 
@@ -245,9 +261,10 @@ _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
     always_step("an agent has the roles that the plan gave it last", has_the_roles_of_the_plan),
-    takes("other roles are heard while an agent is there", {PRESENT: (Reassigned,)}),
+    takes("what the plan says of an agent is heard while it is there", {PRESENT: (Reassigned, Dismissed)}),
+    always_step("an agent leaves when the plan has it no more, and is not taken back", leaves_for_good),
     always_step("an agent's level moves by its formula only", moves_by_the_formula),
-    always_step("nobody goes anywhere by what is said of its trust, its restarts, or its roles", stays_where_it_is),
+    always_step("nobody goes anywhere by what is said of its trust, its restarts, or its plan", stays_where_it_is),
     leads_where(
         "whoever wants work waits, whoever has a task works, and whoever wants none, or goes, is not there for any",
         {
@@ -282,6 +299,7 @@ machine = Machine(
         row(_AT_REST_OR_WORK, RestartDone, STAY),
         row(PRESENT, WorkerGone, State.GONE, leave),
         row(PRESENT, Reassigned, STAY, reassign),
+        row(PRESENT, Dismissed, STAY, dismiss),
         row(PRESENT, Succeeded, STAY, earn, when=has_trust),
         row(PRESENT, Promoted, STAY, promote, when=has_trust),
         row(PRESENT, Demoted, STAY, demote, when=has_trust),

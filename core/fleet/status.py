@@ -18,6 +18,7 @@ from lifefold.core.fleet import (
     assignment,
     board,
     budgets,
+    change,
     departure,
     doors,
     inbox,
@@ -104,7 +105,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     ``timer`` is what time brings next: a retry, or the end of patience with people or with subtasks. ``parent`` is the
     task that it is a part of, ``lacks`` the one because of which it is blocked. ``level`` is how far an agent must be
     trusted to take it, empty if not at all; ``merges`` the same, to have it merged unseen; ``asks``, that a person has
-    to agree.
+    to agree. ``removed``: a plan change has taken it out, so that it is not counted.
     """
 
     id: str
@@ -127,6 +128,7 @@ class TaskStatus(msgspec.Struct, frozen=True):
     level: str
     merges: str
     asks: bool
+    removed: bool = False
 
 
 def agent_status(of: Aggregate) -> AgentStatus:
@@ -251,7 +253,9 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
 def _reason_of(of: Job) -> str:
     """Return why a task is in its state. What an earlier attempt failed by is no reason of verified work."""
     is_given_back = of.state is task.State.DONE and not of.owner
-    return of.reason if is_given_back or of.state in _REASONED else ""
+    reason = of.reason if is_given_back or of.state in _REASONED else ""
+    is_to_be_added = of.removed and reason != job.NOT_IN_THE_PLAN
+    return "; ".join(filter(None, (reason, job.NOT_IN_THE_PLAN))) if is_to_be_added else reason
 
 
 _REASONED = frozenset(
@@ -280,8 +284,16 @@ def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
 
 def tasks(aggregates: Mapping[str, Aggregate]) -> tuple[TaskStatus, ...]:
     """Return the status of every task, in the order of the plan; parts stand with what they are parts of."""
-    entities = [each for ref, each in aggregates[board.NAME].entities.items() if ref.startswith("task:")]
-    return tuple(task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
+    desk = aggregates[board.NAME]
+    gone = change.removed(desk)
+    entities = [each for ref, each in desk.entities.items() if ref.startswith("task:")]
+    found = (task_status(each) for each in sorted(entities, key=lambda each: (each.record.ordinal, each.record.id)))
+    return tuple(replace(each, removed=True) if each.id in gone else each for each in found)
+
+
+def counted(every: Sequence[TaskStatus]) -> tuple[TaskStatus, ...]:
+    """Return the tasks that are counted: those that the plan has. What a change has taken out of it is not."""
+    return tuple(each for each in every if not each.removed)
 
 
 def without_change(every: Sequence[TaskStatus]) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     if not author or not work_of(board).distrusted:
         return False
     sat: seat.Seat = board.record(author)
-    after = None if sat.trust is None else succeeded(sat.trust).level
+    after = None if sat.trust is None or sat.leaves else succeeded(sat.trust).level
     wanted = work_of(board).distrusted.values()
     return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
 

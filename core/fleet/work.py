@@ -44,10 +44,13 @@ class Work(msgspec.Struct, frozen=True):
     ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
     task, the dependencies that are not closed and the rivals that are ``at_work``; ``dependents`` and ``rivals`` say
     who hinders whom. ``owners`` has by path the tasks that change it, ``below`` those that change what is in it.
-    ``present`` counts those who are not gone, ``able`` how many of them have each role, or none, at each level.
+    ``present`` counts those who are not gone, ``able`` how many of them that stay have each role, or none, at
+    each level.
     ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
     by task all its parts and theirs, and ``dry`` the tasks whose purse has no share left: neither they nor their parts
     are ready.
+
+    ``changing``: a plan change is coming into force, so that nothing is given out and nobody is sent home meanwhile.
 
     Only of a fleet that preempts: ``at`` has by priority the tasks that somebody is to work at, in the order in which
     they were claimed, and ``makes_room`` by worker for which task it was asked to make room.
@@ -69,6 +72,7 @@ class Work(msgspec.Struct, frozen=True):
     distrusted: PMap[str, Asked] = pmap()
     parts: PMap[str, PVector[str]] = pmap()
     dry: PSet[str] = pset()
+    changing: bool = False
     is_preempting: bool = False
     at: PMap[int, tuple[str, ...]] = pmap()
     makes_room: PMap[str, str] = pmap()
@@ -85,13 +89,16 @@ def fold(work: Work, transition: Transition) -> Work:
         return _fold_purse(work, transition)
     if transition.machine == room.machine.name:
         return _fold_room(work, transition)
+    if transition.machine == "change":  # the module of plan changes is built on plans, which are built on this one
+        return replace(work, changing=transition.after.state == "Accepted")
     return _fold_task(work, transition) if transition.machine == "task" else work
 
 
 def _fold_seat(work: Work, transition: Transition) -> Work:
     ref, entered = transition.entity, transition.entered
-    waiting = work.waiting if entered is None else _without(work.waiting, ref)
-    if entered is seat.State.WAITING:
+    leaves = transition.after.record.leaves
+    waiting = work.waiting if entered is None and not leaves else _without(work.waiting, ref)
+    if entered is seat.State.WAITING and not leaves:
         waiting = (*waiting, ref)
     arrived = 1 if transition.before is None else 0
     gone = 1 if entered is seat.State.GONE else 0
@@ -103,13 +110,13 @@ def _fold_seat(work: Work, transition: Transition) -> Work:
 
 
 def abilities(of: seat.Seat) -> tuple[Asked, ...]:
-    """Return every role that a worker has, and none, with its level; nothing of one who is gone."""
-    roles = () if of.state is seat.State.GONE else dict.fromkeys(("", *of.roles))
+    """Return every role that a worker has, and none, with its level; nothing of one who is gone, or leaves."""
+    roles = () if of.leaves or of.state is seat.State.GONE else dict.fromkeys(("", *of.roles))
     return tuple((role, of.level) for role in roles)
 
 
 def somebody_may(work: Work, role: str, level: AccessLevel) -> bool:
-    """Tell whether anybody who is not gone has this role, or any if it is empty, and is trusted so far."""
+    """Tell whether anybody who stays has this role, or any if it is empty, and is trusted so far."""
     return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
 
 

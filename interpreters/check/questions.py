@@ -227,7 +227,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-changing": Question(
         opening=openings.changing(),
-        bounds=_usual(commands=1),
+        bounds=_usual(commands=2),
         crashes=_NO_INPUT,
         of="fleet",
     ),

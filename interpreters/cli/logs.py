@@ -85,6 +85,27 @@ def option(log: Path) -> str:
     return "" if is_found else f" --db {shlex.quote(str(log))}"
 
 
+FLEET_FILE: Final = "FLEET.toml"
+"""What stands for the fleet file in what is said, where that is not known."""
+
+LOG: Final = "\0"
+"""Stands for the option by which a command finds the log, in a command that is named in what is said."""
+
+
+def typed(said: str, store: SqliteStore) -> str:
+    """Return what is said with its commands as they are typed here: with the fleet file, and the log if need be."""
+    return said.replace(LOG, option(store.path)).replace(FLEET_FILE, _fleet_file(store))
+
+
+def _fleet_file(store: SqliteStore) -> str:
+    """Return the fleet file that began a log, as a command names it, with the log if that is not the usual one."""
+    source = store.meta("source")
+    if not source or not Path(source).is_file():
+        return FLEET_FILE
+    is_usual = default_log(Path(source), store.meta("fleet") or "").resolve() == store.path.resolve()
+    return shlex.quote(source) + ("" if is_usual else f" --db {shlex.quote(str(store.path))}")
+
+
 def peek(db: str | None) -> SqliteStore:
     """Open the log that is meant, for reading. Raises ``BadInput``."""
     try:

@@ -41,6 +41,11 @@ class Outlet(io.TextIOWrapper):
         """Whether the reader has taken everything, so that what is printed next is not old when it is read."""
         return self._queue.idle
 
+    def wait(self) -> None:
+        """Wait until the reader has taken everything, or is gone: before a question about what stands there."""
+        self.flush()
+        self._queue.wait()
+
     def finish(self, within_s: float = FINISH_S) -> bool:
         """Write what is left, unless the reader takes nothing for so long; return whether that was done."""
         self.flush()
@@ -74,13 +79,17 @@ class _Queue(io.BufferedIOBase):
             if len(self._waiting) > self._limit:
                 self._waiting.popleft()
                 self._dropped += 1
-            self._changed.notify()
+            self._changed.notify_all()
         return len(text)
+
+    def wait(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._gone or not (self._waiting or self._busy))
 
     def finish(self, within_s: float) -> bool:
         with self._changed:
             self._ending = True
-            self._changed.notify()
+            self._changed.notify_all()
         left = -1
         while self._thread.is_alive() and left != len(self._waiting):
             left = len(self._waiting)
@@ -95,11 +104,13 @@ class _Queue(io.BufferedIOBase):
                 with self._changed:
                     self._gone = True
                     self._waiting.clear()
+                    self._changed.notify_all()
 
     def _next(self) -> bytes | None:
         """Wait for the next text, with a word about what is missing before it; None when all is written."""
         with self._changed:
             self._busy = False
+            self._changed.notify_all()
             self._changed.wait_for(lambda: self._waiting or self._ending)
             if not self._waiting:
                 return None
@@ -115,6 +126,13 @@ class _Queue(io.BufferedIOBase):
 
     def isatty(self) -> bool:
         return os.isatty(self._fd)
+
+
+def wait_until_written() -> None:
+    """Wait until all that was printed stands where its reader sees it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Outlet):
+            stream.wait()
 
 
 def _missing(dropped: int) -> bytes:

@@ -87,7 +87,7 @@ class Picture:
         entries = sum(each.version for each in there.values())
         if self._known is None or self._known.entries != entries:
             agents = sorted(status.agents(there), key=lambda agent: by_number(agent.name))
-            tasks = status.tasks(there)
+            tasks = status.counted(status.tasks(there))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
             self._known = _Known(entries, tasks, agents, status.waiting(there))

@@ -10,6 +10,7 @@ Who said it is the login name of whoever runs the command; what proves it is tha
 
 import os
 import pwd
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -85,13 +86,13 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
         if any(answer.startswith(REFUSED) for answer in answers.values()):
             # Somebody was quicker: now it is plain why.
             answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
-        path = store.path
-    refused = 0
-    for each in judged:
-        answer = each.why if isinstance(each, Refused) else answers[each.name]
-        refused += not answer.startswith((ACCEPTED, _LEFT))
-        words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
-        print(plain(f"{each.name}: {' '.join(words.split())}".encode()))
+        refused = 0
+        for each in judged:
+            answer = each.why if isinstance(each, Refused) else answers[each.name]
+            refused += not answer.startswith((ACCEPTED, _LEFT))
+            words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
+            print(plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode()))
+        path = shlex.quote(str(store.path))
     if refused == len(judged):
         raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows how things stand")
     return 0
@@ -100,7 +101,8 @@ def _say(db: str | None, judge: Judge, hint: str) -> int:
 def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
     aggregates = logs.fold(store).aggregates
     if board.NAME not in aggregates:
-        raise BadInput(f"{store.path}: nobody is there yet to be told anything; begin with lifefold run FLEET.toml")
+        begin = logs.typed(f"begin with lifefold run {logs.FLEET_FILE}", store)
+        raise BadInput(f"{store.path}: nobody is there yet to be told anything; {begin}")
     return aggregates
 
 

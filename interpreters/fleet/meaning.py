@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 from lifefold.core.fleet import TaskPlan
 from lifefold.interpreters.fleet.agents import ADAPTIVE_MS, AgentKeys, RestartKeys
@@ -19,7 +19,7 @@ from lifefold.interpreters.fleet.keys import Key, said, said_but_defaults
 from lifefold.interpreters.fleet.model import Agent, InterpreterEntry, Service
 from lifefold.interpreters.fleet.services import said_life
 from lifefold.interpreters.fleet.tasks import TaskKeys
-from lifefold.interpreters.fleet.values import as_table, shortened
+from lifefold.interpreters.fleet.values import LONGEST_SHOWN, as_table, shortened
 
 _DIGEST = "digest "
 
@@ -146,7 +146,7 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
         for inner in sorted(olds.keys() | news.keys()):
             place = f"{key}.{inner}" if key else inner
             if inner not in news or inner not in olds:
-                yield f"{place}: {'was added' if inner in news else 'was removed'}"
+                yield from _came_or_went(place, olds.get(inner), news.get(inner), came=inner in news)
             else:
                 yield from _differences(place, olds[inner], news[inner])
     elif isinstance(new, str) and new.startswith(_DIGEST) and ".options." in key:
@@ -155,13 +155,40 @@ def _differences(key: str, old: object, new: object) -> Iterator[str]:
         yield f"{key}: was {_around(old, new)}, is {_around(new, old)}"
 
 
+def _came_or_went(place: str, old: object, new: object, *, came: bool) -> Iterator[str]:
+    """Tell of something that was not there before, or is not any more: of a key what it is, of a table each key."""
+    kind, _, name = place.partition(".")
+    value = as_table(new if came else old)
+    if value is None:
+        yield f"{place}: was {_written(old)}, is {_written(new)}"
+    elif not value or (kind != "fleet" and "." not in name):
+        yield f"{place}: {'was added' if came else 'was removed'}"
+    else:
+        yield from _differences(place, {} if came else old, new if came else {})
+
+
 def _around(value: object, other: object) -> str:
-    """Write a value; of a long text that begins like the other, what comes from where they part."""
-    if not isinstance(value, str) or not isinstance(other, str):
+    """Write a value that differs from another one; of long ones that begin alike, what comes from where they part."""
+    mine, its = _whole(value), _whole(other)
+    if max(len(mine), len(its)) <= LONGEST_SHOWN:
         return _written(value)
-    common = next((i for i, (a, b) in enumerate(zip_longest(value, other)) if a != b), 0)
-    begin = max(0, common - 20)
-    return _written(f"…{value[begin:]}" if begin else value)
+    common = next((i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b), 0)
+    begin = max(0, common - _BEFORE_THE_DIFFERENCE)
+    part = mine[begin : begin + LONGEST_SHOWN]
+    shown = f"{'…' if begin else ''}{part}{'…' if begin + len(part) < len(mine) else ''}"
+    return f'"{shown}"' if isinstance(value, str) else shown
+
+
+_BEFORE_THE_DIFFERENCE: Final = 20
+"""How much is shown of what comes before the place where two long values part, in characters."""
+
+
+def _whole(value: object) -> str:
+    """Write a value as it is, on one line; a text without its quotes."""
+    if value is None:
+        return "absent"
+    text = json.dumps(value, ensure_ascii=False)
+    return text[1:-1] if isinstance(value, str) else text
 
 
 def _written(value: object) -> str:

@@ -2,9 +2,10 @@
 
 import datetime as dt
 import json
-from typing import cast
+from typing import Final, cast
 
-_LONGEST_SHOWN = 60
+LONGEST_SHOWN: Final = 60
+"""How much of a long value is shown, in characters."""
 _KINDS: dict[type, str] = {
     bool: "a boolean",
     int: "an integer",
@@ -38,7 +39,7 @@ def shown(value: object) -> str:
 
 def shortened(text: str) -> str:
     """Return a text in quotes, cut off if it is long."""
-    return json.dumps(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…", ensure_ascii=False)
+    return json.dumps(text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…", ensure_ascii=False)
 
 
 def _plain(value: object) -> str:

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from lifefold.core.fleet import Plan, change, obstacles
 from lifefold.core.fleet.difference import difference, rules_of
-from lifefold.core.fleet.remainder import remainder
+from lifefold.core.fleet.remainder import Ended, remainder
+from lifefold.core.fleet.remainder import ended as ended_with
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.fleet import Agent, Fleet, Service, describe_difference
 from lifefold.interpreters.run.log_owner import CLAIM_KEY, before_of
@@ -51,7 +52,13 @@ def proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | No
     number = 1 + max((number for number, _ in change.changes_of(desk)), default=0)
     found = (*_of_the_file(meaning, fleet.meaning), *_of_earlier_runs(meaning, fleet.meaning, ended.closed))
     lines = describe_difference(meaning, fleet.meaning)
-    return Proposed(lines, number, accepted, (*found, *obstacles.obstacles(desk, accepted)))
+    in_the_way = obstacles.obstacles(desk, accepted, is_anything_left=bool(_left(new, desk, ended).tasks))
+    return Proposed(lines, number, accepted, (*found, *in_the_way))
+
+
+def _left(plan: Plan, desk: Aggregate, before: Ended) -> Plan:
+    """Return what of a plan another run of the fleet would have to do."""
+    return remainder(plan, ended_with(desk, before))
 
 
 def _of_the_file(old: str, new: str) -> Iterable[obstacles.Obstacle]:

@@ -299,9 +299,8 @@ class Runner:
         """Return how things stand."""
         if self._cut_short or not board.finished(self.aggregates[board.NAME]):
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
-        gone = change.removed(self.aggregates[board.NAME])
-        wanted = (each for each in status.tasks(self.aggregates) if each.id not in gone)
-        closed = all(each.state == task.State.CLOSED for each in wanted)
+        planned = status.counted(status.tasks(self.aggregates))
+        closed = all(each.state == task.State.CLOSED for each in planned)
         served = not any(each.record.failed for _, each in duty.duties(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 

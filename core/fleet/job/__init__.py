@@ -22,6 +22,7 @@ What one task has to do with another is the board's business; here is what becom
 from lifefold.core.fleet.job.model import (
     LEVEL,
     MOST_SUBTASKS,
+    NOT_IN_THE_PLAN,
     PLAN,
     PURSE,
     ROLE,
@@ -52,7 +53,6 @@ from lifefold.core.fleet.job.replanning import (
     Removed,
     Replanned,
     comes_back,
-    is_removed,
 )
 from lifefold.core.fleet.job.rules import CANCELLABLE, is_over
 from lifefold.core.fleet.job.table import machine
@@ -63,6 +63,7 @@ __all__ = [
     "KEYS",
     "LEVEL",
     "MOST_SUBTASKS",
+    "NOT_IN_THE_PLAN",
     "PLAN",
     "PROMISES",
     "PURSE",
@@ -90,6 +91,5 @@ __all__ = [
     "ToolAborted",
     "comes_back",
     "is_over",
-    "is_removed",
     "machine",
 ]

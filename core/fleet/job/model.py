@@ -27,6 +27,9 @@ PURSE: Final = "purse:"
 PLAN: Final = "plan:"
 """The same, if it is its place in the plan: a change has taken it out."""
 
+NOT_IN_THE_PLAN: Final = "removed from the fleet file"
+"""Why a task is not done that lacks that."""
+
 SUBTASKS_MS: Final = 1_800_000
 """For how long subtasks are waited for (E9)."""
 
@@ -222,11 +225,11 @@ class Job(Task, frozen=True):
     ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile,
     as the commit ``collected``.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
-    role, the level or the purse because of which it is blocked. ``parts`` counts its subtasks, and it ``waits`` as long
-    as they are not all closed. ``orphaned`` is what becomes of it if a session dies that works at it, ``on_nothing`` if
-    a session says that it is done, and has changed nothing. ``fate`` is what it has to do with aborts, if its fleet has
-    any. ``key`` is what the tokens of its claims are derived from; without one they are empty. A person is waited for
-    ``approval_ms``; 0 is for ever. Times in milliseconds.
+    role, the level or the purse because of which it is blocked; ``removed``: a plan change has taken it out. ``parts``
+    counts its subtasks, and it ``waits`` as long as they are not all closed. ``orphaned`` is what becomes of it if a
+    session dies that works at it, ``on_nothing`` if a session says that it is done, and has changed nothing. ``fate``
+    is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;
+    without one they are empty. A person is waited for ``approval_ms``; 0 is for ever. Times in milliseconds.
     """
 
     serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
@@ -255,13 +258,16 @@ class Job(Task, frozen=True):
     on_nothing: OnNothing = OnNothing.FAIL
     fate: Fate | None = None
     key: str = ""
+    removed: bool = False
 
     def normal_form(self) -> Self:
         """Return it without the reason, which is for people, and without what nobody will ask for once it is over."""
         if self.state in {State.CLOSED, State.CANCELLED}:
             left = self.fate and Fate(self.fate.policy, doomed=self.fate.doomed)
             form = replace(super().normal_form(), fate=left)
-            return replace(form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False)
+            return replace(
+                form, stage=Stage.WORK, result=0, collected="", limit=0, lacks="", waits=False, removed=False
+            )
         return replace(self, reason="")
 
     @property

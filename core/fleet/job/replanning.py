@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Never
 from lifefold.core import task
 from lifefold.core.fleet.job.model import PLAN, Job
 from lifefold.core.kernel import STAY, Event, Property, Row, Step, Transition, always_step, replace, row
+from lifefold.core.policy.retry import retry_limit
 from lifefold.core.task import Retried, State
 
 TERMS: Final = (
@@ -95,11 +96,13 @@ class Removed(Event, frozen=True):
 def replanned(t: Job, e: Replanned) -> Job:
     """Return a task with its new terms. A failure that cannot pass keeps the limit that it has set."""
     most = t.max_retries if e.retries is None else max(t.retries, e.retries)
-    limit = most if t.limit == t.max_retries or is_removed(t) else min(t.limit, most)
+    limit = most if t.limit == t.max_retries else min(t.limit, most)
+    if t.removed:  # it was given up: how often it may be tried again is what its failure says of that
+        limit = retry_limit(most, t.trouble, e.to.retry)
     asks = t.asks if e.to.always_asks is t.always_asks else e.to.always_asks
     terms = {name: getattr(e.to, name) for name in TERMS}
     lacks = "" if t.state is State.FAILED else t.lacks
-    return replace(t, **terms, asks=asks, max_retries=most, limit=limit, lacks=lacks)
+    return replace(t, **terms, asks=asks, max_retries=most, limit=limit, lacks=lacks, removed=False)
 
 
 def replan(t: Job, e: Replanned) -> Step[Job, Never]:
@@ -109,22 +112,22 @@ def replan(t: Job, e: Replanned) -> Step[Job, Never]:
 
 def remove(t: Job, e: Removed) -> Step[Job, Never]:
     """Keep that it is not in the plan, and why."""
-    return Step(replace(t, lacks=PLAN, reason=e.reason))
+    return Step(replace(t, lacks=PLAN, reason=e.reason, removed=True))
+
+
+def mark(t: Job, _e: Removed) -> Step[Job, Never]:
+    """Keep that it is not in the plan; why it has failed is what is said of it."""
+    return Step(replace(t, lacks=PLAN, removed=True))
 
 
 def give_up(t: Job, e: Removed) -> Step[Job, Never]:
     """Keep that it is not in the plan; it is not tried again."""
-    return Step(replace(t, lacks=PLAN, reason=e.reason, limit=t.retries))
+    return Step(replace(t, lacks=PLAN, reason=e.reason, limit=t.retries, removed=True))
 
 
 def comes_back(was: Job, now: Job) -> bool:
     """Tell whether a task that had failed for good has a retry left by its new terms."""
     return not task.retries_left(was, Retried()) and task.retries_left(now, Retried())
-
-
-def is_removed(t: Job) -> bool:
-    """Tell whether a task was taken out of the plan."""
-    return t.lacks == PLAN
 
 
 def is_to_be_tried_again(t: Job, _e: Removed) -> bool:
@@ -154,6 +157,7 @@ ROWS: Final[tuple[Row[Any], ...]] = (
     row(State.PLANNED, Removed, State.CANCELLED, remove),
     row((State.OPEN, State.BLOCKED), Removed, State.BLOCKED, remove),
     row(State.FAILED, Removed, STAY, give_up, when=is_to_be_tried_again),
+    row(State.FAILED, Removed, STAY, mark),
 )
 
 

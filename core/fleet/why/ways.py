@@ -93,7 +93,7 @@ def _open(scene: Scene) -> str:
 def _left(scene: Scene) -> list[str]:
     """Return who may take a task, and has not gone home."""
     seats = scene.seats.items()
-    able = (name for name, each in seats if each.may_take(scene.job.role, scene.job.level))
+    able = (name for name, each in seats if each.may_take(scene.job.role, scene.job.level) and not each.leaves)
     return [name for name in able if scene.seats[name].state is not seat.State.GONE]
 
 
@@ -155,15 +155,26 @@ def _over(scene: Scene) -> str:
     return f"Nothing: {scene.name} is {scene.job.state}, and stays so"
 
 
+def _put_back(scene: Scene) -> str:
+    return f"{scene.name} goes on when the fleet file has it again, {_ACCEPTED}"
+
+
+_ACCEPTED: Final = "and that change is accepted: `lifefold plan FLEET.toml`"
+
+
 def _failed(scene: Scene) -> str:
+    if scene.job.removed:
+        return _put_back(scene)
     if task.settled(scene.job):
         return f"{scene.name} is tried again only when a person says so"
     return f"{scene.name} is tried again by itself, {in_time(scene.deadline_ms - scene.now_ms)}"
 
 
 def _blocked(scene: Scene) -> str:
+    if scene.job.removed:
+        return _put_back(scene)
     if scene.job.lacks.startswith(job.ROLE):
-        return f"Nothing moves {scene.name} on: nobody is left who may take it"
+        return f"{scene.name} goes on when the fleet file has an agent that may take it, {_ACCEPTED}"
     if scene.job.lacks.startswith(job.PURSE):
         return f"{scene.name} goes on when a person lets more be spent"
     if scene.job.lacks.startswith(job.LEVEL):
@@ -259,7 +270,8 @@ def _talk(scene: Scene) -> Iterator[Way]:
 
 
 def _grant(scene: Scene) -> Iterator[Way]:
-    yield Way("retry", scene.name, "it is tried once more, at once")
+    if not scene.job.removed:
+        yield Way("retry", scene.name, "it is tried once more, at once")
 
 
 def _unblock(scene: Scene) -> Iterator[Way]:
@@ -270,7 +282,7 @@ def _unblock(scene: Scene) -> Iterator[Way]:
         for name, each in scene.seats.items():
             if each.may_take(scene.job.role) and each.state is not seat.State.GONE:
                 yield Way("trust", name, f"it is promoted by one level, from {each.level.word}")
-    elif not scene.job.lacks.startswith(job.ROLE):
+    elif not scene.job.removed and not scene.job.lacks.startswith(job.ROLE):
         yield Way("retry", scene.name, "what it needs is there: it goes on where it was")
 
 

@@ -96,7 +96,7 @@ def _look(store: SqliteStore) -> _Seen:
 
 def _status_json(seen: _Seen) -> dict[str, Any]:
     counts: dict[str, int] = {}
-    for task in seen.tasks:
+    for task in projection.counted(seen.tasks):
         counts[task.state] = counts.get(task.state, 0) + 1
     spending = seen.account.spending
     agents = [
@@ -116,6 +116,7 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "change": {"number": seen.changed[0], "since_ms": seen.changed[1]},
         "agents": agents,
         "tasks": counts,
+        "removed": [task.id for task in seen.tasks if task.removed],
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
         "unmerged": {task: places for task in _open(seen) if (places := seen.leavings.of(task))},
         "doubts": seen.leavings.doubts(_open(seen)),
@@ -132,12 +133,14 @@ def _open(seen: _Seen) -> list[str]:
 
 def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     """Yield what a person reads: how far it is, what waits for a word, the agents."""
-    closed = sum(1 for task in seen.tasks if task.state == State.CLOSED)
-    others = [f"{count} {state}" for state, count in by_state(seen.tasks) if state != State.CLOSED]
+    tasks = projection.counted(seen.tasks)
+    closed = sum(1 for task in tasks if task.state == State.CLOSED)
+    others = [f"{count} {state}" for state, count in by_state(tasks) if state != State.CLOSED]
+    others += [f"{len(seen.tasks) - len(tasks)} removed"] if len(seen.tasks) > len(tasks) else []
     spending = seen.account.spending
     total = spent(spending.total)
     runner = "a runner is at work" if seen.runs else "it is over" if seen.is_over else "no runner"
-    far = ", ".join((f"{closed} of {len(seen.tasks)} tasks closed", *others))
+    far = ", ".join((f"{closed} of {len(tasks)} tasks closed", *others))
     yield f"fleet {seen.store.meta('fleet')}: {runner}; {far}{f'; spent {total}' if total else ''}"
     now_ms = time.time_ns() // 1_000_000
     number, since_ms = seen.changed

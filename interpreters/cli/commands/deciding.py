@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from lifefold.core import approval, task
-from lifefold.core.fleet import board, job, proposal
+from lifefold.core.fleet import board, budgets, job, proposal, seat
 from lifefold.core.fleet.work import tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Event
 from lifefold.core.task import Stage, State
 from lifefold.interpreters.cli import posting
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.logs import FLEET_FILE, LOG
 from lifefold.interpreters.cli.names import must_be_there
 from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
 
@@ -109,7 +110,7 @@ def nobody_left(of: Aggregate) -> str:
     return f"{what}; {_BEGIN_ANEW}"
 
 
-_BEGIN_ANEW: Final = "nobody takes it in this log; lifefold run FLEET.toml --again does what was not done"
+_BEGIN_ANEW: Final = f"nobody takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
 
 
 def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
@@ -124,7 +125,7 @@ def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
         case State.DONE if each.stage is Stage.MERGE:
             return "it is approved already, and is merged next"
         case _:
-            return f"{_NOT_ASKED.get(each.state, _NOT_YET)}; approving completes nothing"
+            return f"{_not_asked(each)}; approving completes nothing"
 
 
 def _rejection(each: job.Job, reason: str) -> Verdict:
@@ -137,16 +138,22 @@ def _rejection(each: job.Job, reason: str) -> Verdict:
         case State.DONE if each.stage is Stage.MERGE:
             return "it was approved, and is being merged; git revert undoes that"
         case state if state in job.CANCELLABLE:
-            return f"{_NOT_YET}; lifefold cancel {each.id} ends it"
+            return f"{_NOT_YET}; lifefold cancel {each.id}{LOG} ends it"
         case _:
-            return _NOT_ASKED.get(each.state, _NOT_YET)
+            return _not_asked(each)
+
+
+def _not_asked(each: job.Job) -> str:
+    """Say why a task waits for nobody's word."""
+    if each.state is State.FAILED and not each.removed:
+        return f"it waits for nobody's word; lifefold retry {each.id}{LOG} has it tried once more"
+    return _NOT_ASKED.get(each.state, _NOT_YET)
 
 
 _NOT_YET: Final = "nothing of it waits for a person's word now"
 _NOT_ASKED: Final[Mapping[State, str]] = {
     State.CLOSED: "its work is merged",
     State.CANCELLED: "nobody wants it any more, and that is final",
-    State.FAILED: "it waits for nobody's word; lifefold retry has it tried once more",
 }
 
 
@@ -160,9 +167,11 @@ def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
 
 
 INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
-    State.PLANNED: lambda each: f"nobody has approved it yet; lifefold reject {each.id} --reason TEXT says no to it",
+    State.PLANNED: lambda each: (
+        f'nobody has approved it yet; lifefold reject {each.id} --reason "..."{LOG} says no to it'
+    ),
     State.PENDING_APPROVAL: lambda each: (
-        f"its work waits for your word; lifefold reject {each.id} --reason TEXT says no to it"
+        f'its work waits for your word; lifefold reject {each.id} --reason "..."{LOG} says no to it'
     ),
     State.DONE: lambda _: (
         "its work is done, and is being verified or merged; when it is CLOSED, git revert undoes the merge"
@@ -196,28 +205,57 @@ def _retry(of: Aggregate, each: job.Job) -> Verdict:
             return job.RetryGranted(), "is tried once more, at once"
         case State.BLOCKED:
             return task.Unblocked(), "goes on"
+        case State.CLOSED | State.CANCELLED if board.finished(of):
+            what = (
+                "its work is merged; more work" if each.state is State.CLOSED else "that is final; asked for again, it"
+            )
+            return f"{what} is another task of the fleet file, in another log: lifefold run {FLEET_FILE} --again"
         case _:
             return _INSTEAD_OF_RETRYING.get(each.state, _NOT_FAILED).format(each.id)
 
 
-_BY_TRUST: Final = "it goes on when somebody is trusted so far: lifefold trust AGENT --promote --reason TEXT"
-_NOT_FAILED: Final = "it has not failed; lifefold why {} says what moves it on"
+_NOT_FAILED: Final = f"it has not failed; lifefold why {{}}{LOG} says what moves it on"
 _INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
-    State.CLOSED: "its work is merged; more work is another task: lifefold task add",
-    State.CANCELLED: "that is final; ask for it again as another task: lifefold task add",
-    State.PLANNED: "it waits for your word; lifefold approve {}",
-    State.PENDING_APPROVAL: "it waits for your word; lifefold approve {}",
+    State.CLOSED: f'its work is merged; more work is another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
+    State.CANCELLED: f'that is final; it can be another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
+    State.PLANNED: f"it waits for your word; lifefold approve {{}}{LOG}",
+    State.PENDING_APPROVAL: f"it waits for your word; lifefold approve {{}}{LOG}",
 }
+_CHANGE: Final = f"and that change is accepted: lifefold plan {FLEET_FILE}"
 
 
 def _lack(of: Aggregate, each: job.Job) -> str:
-    """Say what a blocked task lacks, and how it is to be had."""
+    """Say what a task lacks, and how it is to be had."""
+    if each.removed and board.finished(of):
+        begin = f"lifefold run {FLEET_FILE} --again"
+        return f"it was {job.NOT_IN_THE_PLAN}, and nobody takes it in this log; when the file has it again: {begin}"
+    if each.removed:
+        return f"it was {job.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
     if each.lacks.startswith((job.ROLE, job.LEVEL)):
-        by_trust = each.lacks.startswith(job.LEVEL) and not nobody_left(of)
-        return f"it {each.reason}; {_BY_TRUST if by_trust else _BEGIN_ANEW}"
+        return f"it {each.reason}; {_how_somebody_may(of, each)}"
     if each.lacks.startswith(job.PURSE):
-        return f"{each.reason}; lifefold budget says how it stands, and lets more be spent"
+        return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)
+
+
+def _how_somebody_may(of: Aggregate, each: job.Job) -> str:
+    """Say how there comes to be somebody who may take a task that nobody may take."""
+    if nobody_left(of):
+        return _BEGIN_ANEW
+    if each.lacks.startswith(job.LEVEL):
+        seats = {ref.removeprefix("seat:"): found.record for ref, found in of.entities.items() if ref in _seats(of)}
+        able = [name for name, sat in seats.items() if sat.may_take(each.role)]
+        if able:
+            nearest = max(sorted(able), key=lambda name: seats[name].level)
+            command = f'lifefold trust {nearest} --promote --reason "..."{LOG}'
+            return f"it goes on when somebody is trusted so far; this promotes by one level: {command}"
+    return f"it goes on when the file has an agent that may take it, {_CHANGE}"
+
+
+def _seats(of: Aggregate) -> set[str]:
+    """Return the seats of those who stay."""
+    seats = ((ref, each) for ref, each in of.entities.items() if ref.startswith("seat:"))
+    return {ref for ref, each in seats if each.state in seat.PRESENT and not each.record.leaves}
 
 
 def _root(of: Aggregate, each: job.Job) -> str:
@@ -227,9 +265,11 @@ def _root(of: Aggregate, each: job.Job) -> str:
         seen.append(each.lacked_task)
         each = of.record(_ref(each.lacked_task))
     by = f"because of {' because of '.join(seen[1:])}, which is {each.state}"
+    if each.lacks and not each.lacked_task:
+        return f"{by}: {_lack(of, each)}"
     if each.state in {State.FAILED, State.BLOCKED}:
-        return f"{by}; retry that one, and this goes on by itself: lifefold retry {each.id}"
-    return f"{by}, for good; cancel this one: lifefold cancel {seen[0]}"
+        return f"{by}; retry that one, and this goes on by itself: lifefold retry {each.id}{LOG}"
+    return f"{by}, for good; cancel this one: lifefold cancel {seen[0]}{LOG}"
 
 
 def _ref(name: str) -> str:

@@ -47,14 +47,15 @@ def why(arguments: Namespace) -> None:
             story = _told(story, decision)
         if f"{service.KIND}/{arguments.task}" in ledger.aggregates and f"task:{arguments.task}" not in _tasks(ledger):
             in_the_way = tuple(_in_the_way(store, ledger, {arguments.task}))
-            _explain_service(ledger, arguments, in_the_way, runs=store.is_written())
+            _explain_service(store, ledger, arguments, in_the_way)
             return
-        _must_be_there(ledger, arguments.task)
+        _must_be_there(store, ledger, arguments.task)
         said = projection.explain(projection.look(ledger.aggregates, story.task, time.time_ns() // 1_000_000), story)
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
         leavings = Leavings(store)
+        said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
     if arguments.json:
@@ -69,11 +70,15 @@ def why(arguments: Namespace) -> None:
         print(plain(line.encode()))
 
 
+_NO_RUNNER: Final = f"No runner is at work, so nothing happens by itself: `lifefold run {logs.FLEET_FILE}` goes on."
+
+
 def _tasks(ledger: Ledger) -> Container[str]:
     return ledger.aggregates[board.NAME].entities
 
 
-def _explain_service(ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str], *, runs: bool) -> None:
+def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, in_the_way: Sequence[str]) -> None:
+    runs = store.is_written()
     now_ms = time.time_ns() // 1_000_000
     said = projection.explain_service(ledger.aggregates[f"{service.KIND}/{arguments.task}"], now_ms)
     if arguments.json:
@@ -84,10 +89,10 @@ def _explain_service(ledger: Ledger, arguments: Namespace, in_the_way: Sequence[
     for line in in_the_way:
         print(line)
     if not runs:
-        print("No runner is at work, so nothing happens by itself: `lifefold run FLEET.toml` goes on.")
+        print(logs.typed(_NO_RUNNER, store))
     if said.waits:
         print(plain(f"What waits to be run: {said.waits}".encode()))
-    print(plain(f"What moves it on: {said.onward}".encode()))
+    print(plain(f"What moves it on: {logs.typed(said.onward, store)}".encode()))
 
 
 def _told(story: projection.Story, decision: Decision) -> projection.Story:
@@ -99,11 +104,11 @@ def _told(story: projection.Story, decision: Decision) -> projection.Story:
     return story
 
 
-def _must_be_there(ledger: Ledger, task: str) -> None:
+def _must_be_there(store: SqliteStore, ledger: Ledger, task: str) -> None:
     """Raise ``BadInput`` with names that are like it if there is no such task; an agent is shown elsewhere."""
     if f"{worker.KIND}/{task}" in ledger.aggregates and f"task:{task}" not in _tasks(ledger):
-        more = f"lifefold status shows how it stands, lifefold log --agent {task} what has happened to it"
-        raise BadInput(f"{task} is an agent, not a task; {more}")
+        what, more = f"{task} is an agent, not a task", f"lifefold log --agent {task}{logs.LOG} what has happened to it"
+        raise BadInput(logs.typed(f"{what}; lifefold status{logs.LOG} shows how it stands, {more}", store))
     must_be_there("task", [task], [each.id for each in status.tasks(ledger.aggregates)] if ledger.aggregates else [])
 
 
@@ -112,7 +117,7 @@ def _doubts(store: SqliteStore, ledger: Ledger, said: projection.Explanation, *,
     concerned = {each.task for each in said.causes}
     moves = any(not each.settled and each.id in concerned for each in status.tasks(ledger.aggregates))
     if moves and not runs and not board.finished(ledger.aggregates[board.NAME]):
-        yield "No runner is at work, so nothing happens by itself: `lifefold run FLEET.toml` goes on."
+        yield logs.typed(_NO_RUNNER, store)
     name = f"{worker.KIND}/{said.owner}"
     if name in ledger.aggregates:
         agent = status.agent_status(ledger.aggregates[name])

@@ -8,20 +8,23 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
 import anyio
 
-from lifefold.core.fleet import board, change
+from lifefold.core.fleet import board, change, obstacles
+from lifefold.core.fleet.remainder import is_over
 from lifefold.core.kernel import Aggregate, Created
-from lifefold.interpreters.cli import logs, posting
+from lifefold.interpreters.cli import logs, outlet, posting
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.posting import Said
+from lifefold.interpreters.cli.words import this_command
 from lifefold.interpreters.fleet import Fleet, FleetFileError, load
 from lifefold.interpreters.run.plan_changes import Proposed, proposed
 from lifefold.interpreters.run.targets import unloadable
-from lifefold.interpreters.store import SqliteStore
+from lifefold.interpreters.store import SqliteStore, StoreError
 
 
 def plan(arguments: Namespace) -> int:
@@ -31,8 +34,11 @@ def plan(arguments: Namespace) -> int:
     except FleetFileError as error:
         raise BadInput(str(error)) from error
     log = logs.named(arguments.db) if arguments.db else logs.default_log(fleet.source, fleet.name)
+    if not arguments.db:
+        must_keep_its_name(fleet, log)
     if not log.exists():
-        print(f"there is no log {log} yet: nothing is in force, and lifefold run begins with the file as it is")
+        begins = f"{_command('run', fleet, log)} begins with the file as it is"
+        print(f"there is no log {log} yet: nothing is in force, and {begins}")
         return 0
     found = look(fleet, log)
     if found is None:
@@ -52,7 +58,7 @@ def look(fleet: Fleet, log: Path) -> Proposed | None:
     with logs.peek(str(log)) as store:
         owner = store.meta("fleet")
         if owner != fleet.name:
-            fresh = f"lifefold run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
+            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(_fresh(log)))}"
             raise BadInput(f"{log}: is the log of the fleet {owner!r}, not of {fleet.name!r}; for a new log: {fresh}")
         desk = logs.fold(store).aggregates.get(board.NAME)
         return None if desk is None else _proposed(fleet, store, desk)
@@ -65,27 +71,68 @@ def _proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | N
         raise BadInput(str(error)) from error
 
 
+def must_keep_its_name(fleet: Fleet, log: Path) -> None:
+    """Raise ``BadInput`` if a new log would be begun because the fleet in this file was given another name.
+
+    The log of a fleet has its name. A fleet that is not over would be left as it is, and all of it be done again.
+    """
+    beside = sorted(log.parent.glob("*.db")) if not log.exists() and log.parent.name == logs.FOLDER else []
+    for other in beside:
+        was = _goes_on_as(fleet, other)
+        if was:
+            fresh = f"{this_command()} run {shlex.quote(str(fleet.source))} --db {shlex.quote(str(log))}"
+            raise BadInput(
+                f"fleet.name: was {was}, is {fleet.name}: a fleet keeps its name as long as it is not over, and {other}"
+                f" is the log of this one; put that back, and go on:\n    {this_command()} run"
+                f" {shlex.quote(str(fleet.source))}\n  or leave that one as it is, and do all of the file in a log of"
+                f" another fleet:\n    {fresh}"
+            )
+
+
+def _goes_on_as(fleet: Fleet, log: Path) -> str:
+    """Return the name of a fleet of this file that is not over and has this log; empty if it is none."""
+    try:
+        with SqliteStore.peek(log) as store:
+            name = store.meta("fleet") or ""
+            is_its = store.meta("source") == str(fleet.source) and name != fleet.name
+            return name if is_its and not is_over(logs.fold(store).aggregates) else ""
+    except (BadInput, StoreError):  # it is no log, or none that can be read: that is told when it is asked for
+        return ""
+
+
 def show(found: Proposed) -> None:
-    """Print what differs, and from when on each of it holds."""
+    """Print what differs, and from when on each of it holds, if it can be in force."""
     print(f"the fleet file was changed (change {found.number}):")
     for line in found.lines:
-        print(f"  {line}{f'  ({when})' if (when := since(line)) else ''}")
+        when = "" if found.obstacles else since(line)
+        print(f"  {line}{f'  ({when})' if when else ''}")
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
     """Raise ``BadInput`` with everything that is in the way of a change, each with a command that helps."""
     if found.obstacles:
-        said = (f"  {each}\n    {_instead(each.instead, fleet, log)}" for each in found.obstacles)
+        with logs.peek(str(log)) as store:
+            is_at_work = store.is_written()
         refused = "this change cannot be in force as a whole, so nothing of it is:"
-        raise BadInput("\n".join((refused, *said)))
+        said = [refused]
+        for command, same in groupby(found.obstacles, key=lambda each: each.instead):
+            said += (f"  {each}" for each in same)
+            said.append(f"    {_instead(command, fleet, log, is_at_work)}")
+        raise BadInput("\n".join(said))
 
 
-def _instead(command: str, fleet: Fleet, log: Path) -> str:
-    """Return a command that helps, for this fleet file and this log."""
+def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
+    """Return a command that helps, for this fleet file and this log; while a runner is at work, one for then."""
+    if is_at_work and command == obstacles.FRESH:
+        back = f"when that is put back:  {_command('plan', fleet, log)}"
+        return f"{back}\n    when the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
+    if is_at_work and command == obstacles.ACCEPT:
+        return f"{_command('plan', fleet, log)} --accept"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
     names_file = "{fleet}" in command
     usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve() if names_file else False
-    return typed if "--db" in typed or usual else f"{typed} --db {shlex.quote(str(log))}"
+    typed = typed.replace("lifefold", this_command(), 1)
+    return typed if "--db" in typed or usual else f"{typed}{logs.option(log)}"
 
 
 def _fresh(log: Path) -> Path:
@@ -97,7 +144,7 @@ def _fresh(log: Path) -> Path:
 def _command(word: str, fleet: Fleet, log: Path) -> str:
     usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve()
     elsewhere = "" if usual else f" --db {shlex.quote(str(log))}"
-    return f"lifefold {word} {shlex.quote(str(fleet.source))}{elsewhere}"
+    return f"{this_command()} {word} {shlex.quote(str(fleet.source))}{elsewhere}"
 
 
 def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
@@ -145,6 +192,7 @@ def _is_confirmed() -> bool:
     """Ask on a terminal whether the change is accepted; elsewhere it is not."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
+    outlet.wait_until_written()  # the question is about what was shown
     try:
         return input("accept this change? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
@@ -161,13 +209,18 @@ def since(line: str) -> str:
     key = rest.rpartition(".")[2] if "." in rest else ""
     if kind == "interpreters":
         return _NEXT_RUN
-    if kind == "agents" and not key:
-        return "it finishes what it has in hand, and leaves" if said == "was removed" else ""
+    if kind in _REMOVED and not key:
+        return _REMOVED[kind] if said == "was removed" else ""
     if ".env." in place:
         key = "env"
     return _SINCE.get((kind, key if kind != "fleet" else rest), "")
 
 
+_REMOVED: Final = {
+    "agents": "it finishes what it has in hand, and leaves",
+    "services": "it finishes what it has in hand, and leaves",
+    "tasks": "it is not done, and is not counted",
+}
 _NEXT_RUN: Final = "from the next run on"
 _SESSION: Final = "from its next session on"
 _SINCE: Final[Mapping[tuple[str, str], str]] = {

@@ -18,7 +18,7 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet import board, change, status
+from lifefold.core.fleet import board, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.core.fleet.why.phrases import brief, enumerated
 from lifefold.core.policy.reasons import AbortReason
@@ -28,7 +28,7 @@ from lifefold.interpreters.body.private import is_open_to_others, make_private, 
 from lifefold.interpreters.cli import awaited, busy, displaced, inside, letters, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
-from lifefold.interpreters.cli.commands.planning import settle
+from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
@@ -61,6 +61,8 @@ def run(arguments: Namespace) -> int:
                 f"--db {log}: {log.absolute().parent} is no folder; accepted: a file in a folder that is there"
             )
         inside.must_not_run(log)
+        if not arguments.db:
+            must_keep_its_name(fleet, log)
         displaced.must_not_begin_anew(log, _this_run(fleet, log))
         busy.wait_until_readable(log)
         before = NONE_BEFORE
@@ -239,16 +241,17 @@ _LEAVING = (
 
 
 def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> None:
-    gone = change.removed(runner.aggregates[board.NAME])
-    tasks = [task for task in status.tasks(runner.aggregates) if task.id not in gone]
+    every = status.tasks(runner.aggregates)
+    tasks = status.counted(every)
     closed = sum(1 for task in tasks if task.state == "CLOSED")
     total = spent(account.spending.total)
-    print(f"\n{closed} of {len(tasks)} tasks closed; {f'spent {total}; ' if total else ''}the log is {log}")
+    removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
+    print(f"\n{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}")
     with SqliteStore.peek(log) as store:
         leavings, before = Leavings(store), before_of(store).ended
-    left = [task for task in tasks if task.state != "CLOSED"]
-    for task in left:
-        print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
+    for task in every:
+        if task.state != "CLOSED":
+            print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
     if runner.fleet.repository is not None and (idle := status.without_change(tasks)):
         print(f"  {brief(enumerated(idle))}: CLOSED, and nothing was changed")
     for line in (*_of_agents(runner, verdict), *awaited.fallen(account.stopped_by)):
@@ -257,7 +260,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         if message != account.stopped_by.get(name):
             print(f"  {name}: {message}")
     waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
-    for line in (*leavings.lines([task.id for task in left]), *waiting):
+    for line in (*leavings.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
     if runner.refused:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
-from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, split, states
+from board_hand import ask, assigned, brief, close, fail, finish, go, park, rest, say, split, states
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts, Caps
 from lifefold.core.fleet import (
@@ -24,12 +24,14 @@ from lifefold.core.fleet import (
     intent,
     job,
     opening,
+    seat,
+    status,
     system,
 )
 from lifefold.core.fleet.board_promises import view_agrees
 from lifefold.core.fleet.difference import difference, rules_of
 from lifefold.core.fleet.obstacles import obstacles
-from lifefold.core.kernel import Created, Envelope, Opened, Reaction, react, replace
+from lifefold.core.kernel import Created, Envelope, Event, Opened, Reaction, react, replace
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.core.policy.retry import RetryPolicy
@@ -37,6 +39,7 @@ from lifefold.core.session import Limits
 from lifefold.core.session_profiles import LimitsChanged
 
 DRAIN: Final = intent.DrainWanted(changing.REMOVED)
+GO_HOME: Final = intent.StopWanted("no work is left")
 ANN, BOB = AgentPlan("ann"), AgentPlan("bob")
 
 
@@ -73,6 +76,8 @@ def accept(of: Hand, old: Plan, new: Plan) -> Hand:
     assert of.state(change.ref_of(number)) == "InForce", of.record(change.ref_of(number)).reasons
     assert view_agrees(of.aggregate)
     assert changing.has_the_terms_in_force(of.aggregate)
+    assert changing.has_whom_the_plan_has(of.aggregate)
+    assert changing.is_not_claimed(of.aggregate)
     assert difference(change.in_force(old, of.aggregate), new) == ()
     return of
 
@@ -135,6 +140,15 @@ def test_a_task_that_is_removed_is_not_done_and_may_come_back() -> None:
     assert change.removed(of.aggregate) == set()
 
 
+def test_what_is_removed_is_not_counted_and_says_so() -> None:
+    """Also what had failed: its failure is said, too."""
+    old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
+    of = accept(fail(ask(begun(old)), "T1"), old, new)
+    found = status.tasks({"board": of.aggregate})
+    assert [each.id for each in status.counted(found)] == ["T3"]
+    assert [each.reason for each in found if each.removed] == [f"broken; {changing.REMOVED}", changing.REMOVED]
+
+
 def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None:
     """Its rest runs out, and changes nothing; back in the plan it has the retry that it had."""
     old, new = plan(t("T1", max_retries=1), t("T2")), plan(t("T2"))
@@ -142,6 +156,51 @@ def test_a_removed_task_that_rests_is_not_tried_again_until_it_is_back() -> None
     assert states(rest(of, "T1"), "T1") == ["FAILED"]
     accept(of, new, old)
     assert (of.state("task:T1"), of.record("task:T1").retries) == ("OPEN", 1)
+
+
+def test_a_task_that_failed_for_good_and_was_removed_is_not_retried_and_comes_back_as_it_was() -> None:
+    """Its place in the plan is what it lacks. Back in the plan it has the retries that the plan gives it."""
+    old, new = plan(t("T1"), t("T2")), plan(t("T2"))
+    of = accept(fail(ask(begun(old)), "T1"), old, new)
+    assert (of.state("task:T1"), of.record("task:T1").lacks) == ("FAILED", job.PLAN)
+    accept(of, new, old)
+    assert (of.state("task:T1"), of.record("task:T1").lacks) == ("FAILED", "")
+    accept(of, old, plan(t("T1", max_retries=1), t("T2")))
+    assert states(of, "T1") == ["OPEN"]
+
+
+@pytest.mark.parametrize("word", [task.Unblocked(), job.RetryGranted()], ids=["unblocked", "retried"])
+def test_no_word_puts_a_removed_task_to_work(word: Event) -> None:
+    """Whether it was not begun, or has failed: what it lacks is its place in the plan, and it is not claimed."""
+    old, new = plan(t("T1"), t("T2"), t("T3")), plan(t("T3"))
+    of = accept(fail(ask(begun(old)), "T1"), old, new)
+    ask(of).give("task:T2" if isinstance(word, task.Unblocked) else "task:T1", word)
+    assert set(states(of, "T1", "T2")) <= {"BLOCKED", "FAILED"}
+    assert {of.record(f"task:{name}").lacks for name in ("T1", "T2")} == {job.PLAN}
+    assert changing.is_not_claimed(of.aggregate)
+    assert assigned(close(of, "T3")) == []
+
+
+def test_a_removed_task_is_not_done_because_the_same_change_lets_more_be_spent() -> None:
+    """Nobody is given anything before all of the change is in force; then the others are."""
+    old = plan(t("T1"), t("T2"), t("T3"), budget=Budget(Caps(sessions=1)), agents=(ANN, BOB))
+    of = close(ask(begun(old)), "T1").hear("worker/ann", "seat:ann", seat.WorkWanted(Amounts(sessions=1)))
+    assert states(of, "T2", "T3") == ["BLOCKED", "BLOCKED"]
+    new = replace(old, tasks=(old.tasks[0], old.tasks[2]), budget=Budget(Caps(sessions=9)))
+    accept(of, old, new)
+    assert (states(of, "T2", "T3"), of.record("task:T2").lacks) == (["BLOCKED", "CLAIMED"], job.PLAN)
+    accept(of, new, replace(old, budget=new.budget))
+    assert states(ask(of, "bob"), "T2") == ["CLAIMED"]
+
+
+def test_new_tasks_for_old_ones_end_no_fleet_in_between() -> None:
+    """A change that leaves nothing to do ends it, when all of it is in force."""
+    old, new = plan(t("T1")), plan(t("T2"))
+    of = accept(begun(old), old, new)
+    assert told(of, "worker/ann") == []
+    done = replace(old, tasks=(t("T1"), t("T2")))
+    left = accept(close(ask(begun(done)), "T1"), done, old)
+    assert told(left, "worker/ann") == [("intent", GO_HOME)]
 
 
 def test_a_removed_task_of_a_plan_that_nobody_has_approved_is_not_done() -> None:
@@ -207,6 +266,15 @@ def test_a_task_that_was_split_keeps_its_place_and_its_parts() -> None:
     assert (of.record("task:T1").ordinal, of.state("task:T1"), of.record("task:T1").lacks) == (0, "BLOCKED", "T1+1")
 
 
+def test_a_split_task_that_has_failed_can_be_removed() -> None:
+    """Nothing of it is under way any more."""
+    old = plan(t("T1", most_subtasks=2), t("T2"))
+    of = split(ask(begun(old)), "T1", parts=1)
+    close(ask(of), "T1+1")
+    say(ask(of), "T1", task.Rejected)
+    assert states(accept(of, old, plan(t("T2"))), "T1") == ["FAILED"]
+
+
 def test_the_fleets_rules_reach_all_tasks_that_are_not_over() -> None:
     """Those that were added, and parts."""
     old, new = plan(t("T1"), t("T2")), plan(t("T1"), t("T2"), approval_ms=7, retry=RetryPolicy(backoff_base_ms=5))
@@ -255,6 +323,40 @@ def test_a_new_agent_frees_what_was_blocked_for_want_of_its_role() -> None:
     assert states(accept(of, old, new), "T1", "T2") == ["OPEN", "BLOCKED"]
 
 
+CAT = AgentPlan("cat", roles=("pilot",))
+NEW_WORK: Final = {
+    "a new agent": ((ANN,), (ANN, CAT)),
+    "another agent in its place": ((ANN, AgentPlan("dan", roles=("pilot",))), (ANN, CAT)),
+    "an agent that has the role from now on": ((ANN, AgentPlan("cat")), (ANN, CAT)),
+    "an agent that takes it over from another one": (
+        (AgentPlan("ann", roles=("pilot",)), AgentPlan("cat")),
+        (ANN, CAT),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEW_WORK)
+def test_a_new_task_is_open_for_who_comes_with_the_same_change(name: str) -> None:
+    """The order within one change makes no difference; what was there and asks for the role is open, too."""
+    before, after = NEW_WORK[name]
+    old = plan(t("T1"), t("T2", role="pilot"), agents=before)
+    new = plan(t("T1"), t("T2", role="pilot"), t("T3", role="pilot"), agents=after)
+    of = accept(ask(begun(old), "ann"), old, new)
+    assert states(of, "T1", "T2", "T3") == ["CLAIMED", "OPEN", "OPEN"]
+    assert assigned(ask(of, "cat")) == [("worker/cat", "T2")]
+
+
+def test_a_task_that_takes_more_trust_is_open_for_who_comes_with_it() -> None:
+    """And one that lacked a role as well is blocked by what it lacks then."""
+    old = plan(t("T1"), t("T2", role="pilot", trust=AccessLevel.ELEVATED), gates=GatePlan())
+    of = begun(old)
+    agents = (ANN, AgentPlan("cat", roles=("pilot",), trust=AccessLevel.TRUSTED))
+    new = plan(*old.tasks, t("T3", role="pilot", trust=AccessLevel.TRUSTED), agents=agents, gates=GatePlan())
+    accept(of, old, new)
+    assert states(of, "T2", "T3") == ["BLOCKED", "OPEN"]
+    assert of.record("task:T2").lacks == f"{job.LEVEL}elevated"
+
+
 def test_an_agent_that_is_removed_drains() -> None:
     """It finishes what it has in hand; one that is gone already is told nothing."""
     old = plan(t("T1"), agents=(ANN, BOB))
@@ -262,6 +364,39 @@ def test_an_agent_that_is_removed_drains() -> None:
     assert told(of, "worker/bob") == [("intent", DRAIN)]
     gone = accept(go(begun(old), "bob"), old, plan(t("T1")))
     assert told(gone, "worker/bob") == []
+
+
+def test_an_agent_that_is_removed_is_given_nothing_by_the_same_change_and_later() -> None:
+    """Neither what waits, nor what is new; nor when it asks for work before it has heard that it is to leave."""
+    old = plan(t("T1"), t("T2"), agents=(ANN, BOB))
+    of = ask(begun(old), "bob")
+    assert of.record("task:T1").owner == "bob"
+    accept(of, old, plan(t("T1"), t("T2"), t("T3")))
+    assert assigned(close(of, "T1")) == []
+    assert assigned(ask(of, "bob")) == []
+    assert assigned(ask(of, "ann")) == [("worker/ann", "T2")]
+    late = plan(t("T0", files=("a",)), t("T1", files=("a",)), agents=(ANN, BOB))
+    idle = ask(ask(begun(late), "ann"), "bob")
+    assert idle.state("seat:bob") == "Waiting"
+    accept(idle, late, replace(late, agents=(ANN,), tasks=(*late.tasks, t("T2"))))
+    assert (states(idle, "T2"), assigned(idle)) == (["OPEN"], [])
+
+
+def test_a_fleet_does_not_wait_for_what_an_agent_that_leaves_has_earned() -> None:
+    """Nobody is given the task that takes its new level, so nothing is left."""
+    old = plan(t("T1"), t("T2", trust=AccessLevel.PROBATIONARY), gates=GatePlan())
+    of = ask(begun(old))
+    accept(of, old, replace(old, agents=(BOB,)))
+    close(of, "T1")
+    assert (states(of, "T2"), told(of, "worker/bob")) == (["BLOCKED"], [("intent", GO_HOME)])
+
+
+def test_what_only_a_removed_agent_could_do_is_blocked_at_once() -> None:
+    """Nobody is left who has its role; what the agent is at goes on."""
+    old = plan(t("T1", role="pilot"), t("T2", role="pilot"), agents=(ANN, AgentPlan("cat", roles=("pilot",))))
+    of = ask(begun(old), "cat")
+    accept(of, old, replace(old, agents=(ANN,)))
+    assert states(of, "T1", "T2") == ["CLAIMED", "BLOCKED"]
 
 
 def test_agents_hear_of_their_new_limits_and_roles() -> None:
@@ -321,6 +456,9 @@ def test_new_tasks_and_agents_have_their_own_budgets() -> None:
     }  # fmt: skip
     without = replace(new, tasks=(new.tasks[0],))
     accept(accept(of, new, without), without, new)
+    back = replace(new, tasks=(new.tasks[0], replace(new.tasks[1], caps=Caps(sessions=5))))
+    accept(accept(of, new, without), without, back)
+    assert of.record("purse:task/T2").lines[0].account.cap == 5
 
 
 # What cannot be
@@ -422,7 +560,49 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         plan(t("T1")),
         lambda of: of,
         plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED, restart=Restart(max_restarts=9)),)),
-        [("agents.ann.trust", "lifefold trust ann --promote --reason TEXT"), ("agents.ann.restart", ACCEPT)],
+        [("agents.ann.trust", ACCEPT), ("agents.ann.restart", ACCEPT)],
+    ),
+    "more trust": (
+        plan(t("T1"), gates=GatePlan()),
+        lambda of: of,
+        plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED),), gates=GatePlan()),
+        [("agents.ann.trust", "lifefold trust ann --promote --reason 'the fleet file said trusted'")],
+    ),
+    "less trust": (
+        plan(t("T1"), agents=(replace(ANN, trust=AccessLevel.TRUSTED),), gates=GatePlan()),
+        lambda of: of,
+        plan(t("T1"), gates=GatePlan()),
+        [("agents.ann.trust", "lifefold trust ann --demote --reason 'the fleet file said untrusted'")],
+    ),
+    "trust of one who is gone": (
+        plan(t("T1"), agents=(ANN, BOB), gates=GatePlan()),
+        lambda of: go(of, "bob"),
+        plan(t("T1"), agents=(ANN, replace(BOB, trust=AccessLevel.TRUSTED)), gates=GatePlan()),
+        [("agents.bob.trust", ACCEPT)],
+    ),
+    "a task at work that all others wait for, and another one for it": (
+        plan(t("T1"), t("T2", "T1"), t("T3", "T2")),
+        ask,
+        plan(t("T2", "T9"), t("T3", "T2"), t("T9")),
+        [("tasks.T1", ACCEPT)],
+    ),
+    "a task at work that is the last": (
+        plan(t("T1")),
+        ask,
+        plan(),
+        [("tasks.T1", "lifefold cancel T1")],
+    ),
+    "a task whose session has died that is removed": (
+        plan(t("T1", verify=(("a",),), orphaned=task.OnDeath.VERIFY), t("T2")),
+        lambda of: say(ask(of), "T1", task.Started, task.Orphaned),
+        plan(t("T2")),
+        [("tasks.T1", "lifefold why T1")],
+    ),
+    "a removed task that would be limited now": (
+        plan(t("T1"), t("T2"), budget=SESSIONS),
+        lambda of: accept(of, plan(t("T1"), t("T2"), budget=SESSIONS), plan(t("T2"), budget=SESSIONS)),
+        plan(t("T1", caps=Caps(sessions=2)), t("T2"), budget=SESSIONS),
+        [("tasks.T1.budget", FRESH)],
     ),
     "the role of an agent at work": (
         plan(t("T1", role="r"), agents=(replace(ANN, roles=("r",)),)),
@@ -453,6 +633,18 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
         lambda of: of,
         plan(t("T1"), approve_plan=True, gates=GatePlan(), restarts=Intensity(), orphaned=task.OnDeath.REQUEUE),
         [(f"fleet.{key}", FRESH) for key in ("approve_plan", "gates", "orphaned", "restart")],
+    ),
+    "a task that was cancelled": (
+        plan(t("T1", asks=True), t("T2")),
+        lambda of: of.give("task:T1", task.Cancelled("no")),
+        plan(t("T1"), t("T2")),
+        [("tasks.T1", FRESH)],
+    ),
+    "a task that was removed before the plan was approved": (
+        plan(t("T1"), t("T2"), approve_plan=True),
+        lambda of: accept(of, plan(t("T1"), t("T2"), approve_plan=True), plan(t("T2"), approve_plan=True)),
+        plan(t("T1"), t("T2"), approve_plan=True),
+        [("tasks.T1", ACCEPT)],
     ),
     "a fleet that is over": (
         plan(t("T1")),

@@ -41,6 +41,9 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Away    Reassigned -> Away
         Waiting Reassigned -> Waiting
         Working Reassigned -> Working
+        Away    Dismissed -> Away
+        Waiting Dismissed -> Waiting
+        Working Dismissed -> Working
         """,
     ),
     "intent": (

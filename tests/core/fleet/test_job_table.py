@@ -141,7 +141,7 @@ def test_the_documents_rows_are_all_there_and_lead_where_they_did() -> None:
     document = [(row.source_label, row.event, row.target, row.when) for row in task.machine.rows]
     ours = [(row.source_label, row.event, row.target, row.when) for row in job.machine.rows]
     assert ours[: len(document)] == document
-    assert len(ours) == len(document) + 24
+    assert len(ours) == len(document) + 25
     assert job.machine.final == task.machine.final
     assert job.machine.detached == frozenset()
 

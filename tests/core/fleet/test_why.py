@@ -82,6 +82,7 @@ def said(of: why.Scene, told: why.Story | None = None) -> str:
 
 
 OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
+ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
 SHORT = (purse.Line(Resource.MONEY, 10, Account(cap=5)), purse.Line(Resource.SESSIONS, 1, Account(cap=2)))
 PAUSED = intent.Intent(intent.State.PAUSE, "lunch")
 
@@ -636,8 +637,18 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     ),
     "blocked for want of a role": (
         scene(make(State.BLOCKED, lacks="role:reviewer"), make(State.OPEN, "T0")),
-        "Nothing moves T1 on: nobody is left who may take it.",
+        f"T1 goes on when the fleet file has an agent that may take it, {ACCEPTED}",
         [("cancel", "T1")],
+    ),
+    "blocked, because it was removed from the plan": (
+        scene(make(State.BLOCKED, lacks=job.PLAN, removed=True), make(State.OPEN, "T0")),
+        f"T1 goes on when the fleet file has it again, {ACCEPTED}",
+        [("cancel", "T1")],
+    ),
+    "failed, and removed from the plan": (
+        scene(make(State.FAILED, retries=3, lacks=job.PLAN, removed=True), make(State.OPEN, "T0")),
+        f"T1 goes on when the fleet file has it again, {ACCEPTED}",
+        [],
     ),
     "blocked for want of money": (
         scene(make(State.BLOCKED, lacks=f"{job.PURSE}agent/ann"), make(State.OPEN, "T0")),

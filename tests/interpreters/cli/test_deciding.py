@@ -162,7 +162,7 @@ def test_cancelling_says_what_is_blocked_by_it(log: Path, tell: Told) -> None:
 
 
 INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
-    "asking": ("PENDING_APPROVAL", (task.Completed(1), job.Parked(1)), "lifefold reject asking --reason TEXT"),
+    "asking": ("PENDING_APPROVAL", (task.Completed(1), job.Parked(1)), "lifefold reject asking --reason"),
     "done": ("DONE", (task.Completed(1),), "when it is CLOSED, git revert undoes the merge"),
     "merged": ("CLOSED", (task.Completed(1), task.Verified(1, "c0ffee")), "git revert -m 1 c0ffee undoes that"),
     "plain": ("CLOSED", (task.Completed(1), task.Verified(1)), "its work is done"),
@@ -240,13 +240,16 @@ def test_a_task_that_is_blocked_by_no_other_one_goes_on(log: Path, tell: Told) -
     assert tell.state("T1") == "OPEN"
 
 
-def test_what_is_over_is_not_retried(log: Path, tell: Told) -> None:
+def test_what_is_over_is_not_retried(log: Path, tell: Told, capsys: pytest.CaptureFixture[str]) -> None:
     """Each with what can be done instead."""
     of = FleetLog(log, T1, T2, TaskPlan("T3", "x")).claimed("T1")
     of.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
     of.happens("board", "task:T2", task.Cancelled())
     printed = tell("retry T1 T2", 2)
-    assert printed.count("lifefold task add") == 2
+    assert printed.count("lifefold task add --id") == 2
+    over = FleetLog(log.with_name("over.db"), T1).claimed("T1")
+    over.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
+    assert "lifefold run FLEET.toml --again" in Told(over.path, capsys)("retry T1", 2)
 
 
 def test_when_everybody_has_gone_home_nothing_is_promised_that_nobody_will_do(log: Path, tell: Told) -> None:

@@ -107,3 +107,13 @@ def test_output_and_errors_go_through_outlets_for_a_while(capfd: pytest.CaptureF
     assert (sys.stdout, sys.stderr) == streams
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("before\nwithin\nafter\n", "error\n")
+
+
+def test_before_a_question_all_that_was_printed_is_there(capfd: pytest.CaptureFixture[str]) -> None:
+    """Otherwise an operator would be asked about something that is not shown yet."""
+    with outlet.opened():
+        for number in range(500):
+            sys.stdout.write(f"{number}\n")
+        outlet.wait_until_written()
+        assert capfd.readouterr().out.endswith("499\n")
+    outlet.wait_until_written()  # nothing is to be waited for where nothing is behind an outlet

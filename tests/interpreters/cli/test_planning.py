@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -51,8 +52,10 @@ def _right(ground: Ground, task: str) -> None:
 
 def _named(said: str) -> list[list[str]]:
     """Return the commands that a refusal names, as a shell reads them, without the program's name."""
-    lines = [line[line.index("lifefold ") :] for line in said.splitlines() if "lifefold " in line]
-    return [shlex.split(line)[1:] for line in lines if line.startswith("lifefold ") and "lifefold:" not in line]
+    return [shlex.split(found[1]) for line in said.splitlines() if (found := _COMMAND.search(line))]
+
+
+_COMMAND: Final = re.compile(r"(?:lifefold|lifefold\.interpreters\.cli) (\w[^`]*)(?:`\.)?$")
 
 
 def test_a_wrong_command_is_corrected_while_the_fleet_runs_and_nothing_is_lost(ground: Ground) -> None:
@@ -127,7 +130,8 @@ def test_on_a_terminal_a_change_is_asked_about(ground: Ground, answer: str, code
             seen += more
         assert run_.wait(HANG_S) == code, seen
     os.close(mine)
-    assert b"accept this change? [y/N]" in seen
+    shown, _, _ = seen.partition(b"accept this change? [y/N]")
+    assert b"tasks.plain-1.prompt: was" in shown, seen
     changed = ground.call("plan", str(ground.fleet)).stdout
     assert ("nothing has changed" in changed) is (code == 0)
 
@@ -223,8 +227,78 @@ def test_a_fleet_of_another_name_has_a_log_of_its_own(ground: Ground) -> None:
     _change(ground, 'name = "ground"', 'name = "other"')
     refused = ground.call("run", str(ground.fleet), "--db", str(ground.log), "--no-live", code=2)
     assert "is the log of the fleet 'ground', not of 'other'" in refused.stderr
-    (command,) = _named(refused.stderr.replace("for a new log: ", "\n"))
+    (command,) = _named(refused.stderr)
     assert "tasks closed" in ground.call(*command, "--no-live").stdout
+
+
+def test_a_fleet_keeps_its_name_as_long_as_it_is_not_over(ground: Ground) -> None:
+    """Neither plan nor run begins another log by itself; both commands that they name do what they say."""
+    _left(ground)
+    before = ground.json("tasks")
+    text = ground.fleet.read_text()
+    _change(ground, 'name = "ground"', 'name = "other"')
+    refused = ground.call("run", str(ground.fleet), "--no-live", code=2)
+    assert "fleet.name: was ground, is other" in refused.stderr
+    assert "fleet.name: was ground, is other" in ground.call("plan", str(ground.fleet), code=2).stderr
+    assert not ground.log.with_name("other.db").exists()
+    assert ground.json("tasks") == before
+    back, another = _named(refused.stderr)
+    assert "3 of 3 tasks closed" in ground.call(*another, "--no-live").stdout
+    ground.fleet.write_text(text)
+    assert "3 of 3 tasks closed" in ground.call(*back, "--no-live").stdout
+
+
+def test_a_name_is_free_when_the_fleet_is_over(ground: Ground) -> None:
+    """Nothing is left behind then, and the next fleet of the file begins in a log of its own."""
+    ground.prepare("plain-1").run()
+    _change(ground, 'name = "ground"', 'name = "other"')
+    ground.log.with_name("junk.db").write_text("no log at all")
+    assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--no-live").stdout
+
+
+def test_what_was_removed_is_counted_and_explained_alike_everywhere(ground: Ground) -> None:
+    """The summary of run, status, its JSON, why, and what retry answers; the command that is named puts it back."""
+    _left(ground)
+    text = ground.fleet.read_text()
+    _remove(ground, "plain-3")
+    accepted = ground.call("plan", str(ground.fleet), "--accept").stdout
+    assert "tasks.plain-3: was removed  (it is not done, and is not counted)" in accepted
+    assert "1 of 2 tasks closed, 1 IN_PROGRESS, 1 removed" in ground.call("status").stdout
+    assert ground.json("status")["removed"] == ["plain-3"]
+    assert sum(ground.json("status")["tasks"].values()) == 2
+    why = ground.call("why", "plain-3").stdout
+    assert "goes on when the fleet file has it again" in why
+    assert "retry" not in why
+    refused = ground.call("retry", "plain-3", code=2).stdout
+    ground.fleet.write_text(text)
+    assert _named(why)[0] == _named(refused)[0]
+    (command, *_) = _named(refused)
+    assert "tasks.plain-3: was added" in ground.call(*command).stdout
+    _remove(ground, "plain-3")
+    assert "2 of 2 tasks closed; 1 removed;" in ground.call("run", str(ground.fleet), "--no-live").stdout
+    assert "2 of 2 tasks closed, 1 removed" in ground.call("status").stdout
+    again = ground.call("retry", "plain-3", code=2).stdout
+    ground.fleet.write_text(text)
+    assert "1 of 1 tasks closed" in ground.call(*_named(again)[0], "--no-live").stdout
+
+
+def test_a_refusal_beside_a_runner_names_commands_that_work_beside_a_runner(ground: Ground) -> None:
+    """A new log is begun when the runner has left; what was put back is accepted while it is at work."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            run.until("task plain-1", "CLOSED")
+            text = ground.fleet.read_text()
+            _change(ground, '"plain-1.txt"]', '"plain-1.txt", "-a", "x"]')
+            back, fresh = _named(ground.call("plan", str(ground.fleet), code=2).stderr)
+            ground.fleet.write_text(text)
+            assert "nothing has changed" in ground.call(*back).stdout
+            _change(ground, 'grace = "300ms"', 'grace = "300ms"\nstall_timeout = "9m"')
+            (command,) = _named(ground.call("run", str(ground.fleet), code=2).stderr)
+            ground.fleet.write_text(text)
+            assert "nothing has changed" in ground.call(*command).stdout
+        assert "2 of 2 tasks closed" in run.rest()
+    assert "2 of 2 tasks closed" in ground.call(*fresh, "--no-live").stdout
 
 
 def test_a_plan_without_a_log_has_nothing_in_force(ground: Ground) -> None:

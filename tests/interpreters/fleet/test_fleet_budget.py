@@ -131,8 +131,8 @@ def test_a_budget_belongs_to_what_a_log_was_begun_with(tmp_path: Path) -> None:
     assert "budget" not in none.meaning
     one = read(tmp_path, fleet="budget = { sessions = 3 }", agent="budget.sessions = 2")
     assert describe_difference(none.meaning, one.meaning) == (
-        "agents.coder.budget: was added",
-        "fleet.budget: was added",
+        "agents.coder.budget.sessions: was absent, is 2",
+        "fleet.budget.sessions: was absent, is 3",
     )
     two = read(tmp_path, fleet="budget = { sessions = 4 }", agent="budget.sessions = 2")
     assert describe_difference(one.meaning, two.meaning) == ("fleet.budget.sessions: was 3, is 4",)

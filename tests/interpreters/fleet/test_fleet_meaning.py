@@ -77,7 +77,7 @@ def test_a_file_means_the_same_in_another_folder(folder: Path) -> None:
             ["agents.coder-1.grace: was 5s, is 10s", "agents.coder-2.grace: was 5s, is 10s"],
         ),
         ("count = 2", "count = 3", ["agents.coder-3: was added"]),
-        ('repository = "."', "", ["fleet.repository: was removed"]),
+        ('repository = "."', "", ['fleet.repository: was ".", is absent']),
         ('name = "demo"', 'name = "other"', ["fleet.name: was demo, is other"]),
         ("hello.txt", "hello.md", ['tasks.T1.prompt: was "Write hello.txt", is "Write hello.md"']),
         (
@@ -127,6 +127,16 @@ def test_of_long_texts_the_place_is_told_where_they_part(folder: Path) -> None:
     (line,) = describe_difference(one, two)
     assert 'first", is "…' in line
     assert line.endswith('second"')
+
+
+def test_of_long_values_of_any_kind_the_place_is_told_where_they_part(folder: Path) -> None:
+    """Commands that are longer than a line differ in what is shown of them."""
+    before, head = '["sh", ', '["sh", ' + '"-o", "a-long-option", ' * 6
+    one, two = (fleet(folder, (before, f'{head}"{end}", ')).meaning for end in ("first", "second"))
+    for line in describe_difference(one, two):
+        was, _, now = line.partition(", is ")
+        assert "first" in was
+        assert "second" in now
 
 
 def test_this_files_text_is_toml() -> None:

@@ -95,7 +95,7 @@ def test_what_is_written_as_its_default_changes_no_meaning(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("fleet", "task", "difference"),
-    [(VERIFY, "", "fleet.orphaned: was added"), ("", VERIFY, "tasks.T1.orphaned: was added")],
+    [(VERIFY, "", "fleet.orphaned: was absent, is verify"), ("", VERIFY, "tasks.T1.orphaned: was absent, is verify")],
 )
 def test_a_difference_is_told_in_the_files_words(tmp_path: Path, fleet: str, task: str, difference: str) -> None:
     """It belongs to what a log was begun with."""

@@ -65,4 +65,4 @@ def test_a_file_that_says_nothing_of_it_means_what_it_meant(tmp_path: Path) -> N
     nothing, empty, long = (loaded(tmp_path, each).meaning for each in ("", EMPTY, f'{EMPTY}\ndeadline = "1m"'))
     assert "preemption" not in nothing
     assert describe_difference(nothing, empty) == ("fleet.preemption: was added",)
-    assert describe_difference(empty, long) == ("fleet.preemption.deadline: was added",)
+    assert describe_difference(empty, long) == ("fleet.preemption.deadline: was absent, is 1m",)

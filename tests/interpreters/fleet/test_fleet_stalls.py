@@ -86,6 +86,6 @@ def test_the_meaning_of_a_file_without_it_is_as_it_was(tmp_path: Path) -> None:
     before, after = loaded(tmp_path).meaning, loaded(tmp_path, 'stall_timeout = "2m"').meaning
     assert "stall" not in before
     assert describe_difference(before, after) == (
-        "agents.a.stall_timeout: was added",
-        "agents.a.stall_warn: was added",
+        "agents.a.stall_timeout: was absent, is 2m",
+        "agents.a.stall_warn: was absent, is 1m",
     )

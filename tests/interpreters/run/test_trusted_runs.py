@@ -119,7 +119,7 @@ def test_a_task_that_is_added_takes_the_trust_that_it_says_and_that_the_fleet_as
         more = ground.call("task", "add", "--id", "plain-3", "--prompt", "Write it", "--trust", "elevated")
         assert "it is BLOCKED, because it takes an agent that is elevated, and there is none" in more.stdout
         retried = ground.call("retry", "plain-3", code=2).stdout
-        assert "lifefold trust AGENT --promote" in retried
+        assert "lifefold trust agent --promote" in retried
         fleet.until("plain-2", "CLOSED")
         assert "untrusted" in ground.call("trust", "agent", "--violation", *REASON).stdout
         assert "untrusted already" in ground.call("trust", "agent", "--demote", *REASON, code=2).stdout

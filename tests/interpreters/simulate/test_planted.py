@@ -24,6 +24,7 @@ NOT_SEEN = {
     "give_back": "the same",
     "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
     "look_anew": "the same",
+    "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
 }
 """Rules without which the fleet keeps what it promises."""
 
