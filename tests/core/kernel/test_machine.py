@@ -173,6 +173,14 @@ def test_a_machine_says_what_it_is_in_a_line() -> None:
     assert repr(lamp(*RULES)) == "<Machine 'lamp': 3 states, 3 rows, starts in Red>"
 
 
+@pytest.mark.parametrize(("name", "words"), [("reduce", "``Failure(IllegalTransition)``"), ("step", "the bare answer")])
+def test_a_reducer_says_what_it_returns(name: str, words: str) -> None:
+    """So ``help(machine.reduce)`` does, and a traceback has the name that was called."""
+    reducer = getattr(lamp(*RULES), name)
+    assert (reducer.__name__, reducer.__qualname__) == (name, f"Machine.{name}")
+    assert words in reducer.__doc__
+
+
 def test_a_timer_is_replaced_together_with_its_row() -> None:
     """All of it is checked once: neither the old timer without a row nor the new one is ever there alone."""
     timed = lamp(*RULES, row(Light.RED, Dimmed, Light.GREEN), during={Light.RED: after(5, Dimmed)})
