@@ -19,6 +19,7 @@ from lifefold.core.kernel import (
     Event,
     Machine,
     Opened,
+    Property,
     Record,
     State,
     System,
@@ -258,7 +259,7 @@ class Cup(Record, frozen=True):
     state: Tea = Tea.HOT
 
 
-COOLS: Final = leads_to("it cools", lambda cup: cup.state is Tea.HOT, lambda cup: cup.state is Tea.COLD)
+COOLS: Final[Property[Any]] = leads_to("it cools", lambda cup: cup.state is Tea.HOT, lambda cup: cup.state is Tea.COLD)
 
 
 def mug(*, restart: bool) -> Machine[Cup]:
@@ -318,7 +319,9 @@ def test_restarting_one_timer_puts_off_no_other_one(entity: str, events: list[ty
     def state(aggregate: Aggregate) -> State:
         return aggregate.entities[entity].state
 
-    cools = leads_to(f"the {entity} cools", lambda it: state(it) is Tea.HOT, lambda it: state(it) is Tea.COLD)
+    cools: Property[Aggregate] = leads_to(
+        f"the {entity} cools", lambda it: state(it) is Tea.HOT, lambda it: state(it) is Tea.COLD
+    )
     machines = (mug(restart=True), cup(restart=False))
     system = System("table", AggregateType("table", machines=machines, properties=(cools,)))
     opening = [("table", Envelope("", Opened({"mug": Cup(), "cup": Cup()}), 0))]
