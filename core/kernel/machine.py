@@ -206,7 +206,7 @@ class Machine(Generic[R]):
         """Return the rows without these pairs; one from ``ANY`` holds in ``added`` states, too."""
         kept: list[Row[R]] = []
         for r in self.rows:
-            where = self.sources(r).union(added if r.everywhere else ())
+            where = self.sources(r).union(added if r.everywhere or r.sources is None else ())
             left = where.difference(*(pair for pair, event in gone if event is r.event))
             if left == where and r.sources is None:
                 kept.append(r)

@@ -15,6 +15,7 @@ from lifefold.core.kernel import (
     AggregateType,
     Created,
     Dispatch,
+    Elapsed,
     Envelope,
     Event,
     Machine,
@@ -32,7 +33,7 @@ from lifefold.core.kernel import (
     strongly,
     weakly,
 )
-from lifefold.interpreters.check import Report, check
+from lifefold.interpreters.check import Bounds, Report, check
 from lifefold.interpreters.check.liveness import Assumption, Lasso, Steps, never
 from lifefold.interpreters.retrace import Retrace
 
@@ -305,6 +306,29 @@ def broken_round(report: Report) -> list[type[Event]] | None:
 def test_a_timer_that_is_restarted_for_ever_need_not_elapse(machine: Any, events: list[type[Event]]) -> None:
     """The round has the row that restarts it, also where that row changes nothing else."""
     assert broken_round(check(machine(restart=True))) == events
+
+
+@pytest.mark.parametrize("machine", [mug, cup])
+def test_a_timer_that_can_be_restarted_only_so_often_elapses(machine: Any) -> None:
+    """Who may stir twice cannot put it off for ever."""
+    assert broken_round(check(machine(restart=True), bounds=Bounds(commands=2))) is None
+
+
+def test_a_timer_that_another_one_restarts_need_not_elapse() -> None:
+    """The other one goes on by itself, so nobody has to say anything."""
+    machine = Machine(
+        "mug",
+        Cup(),
+        rows=(row(Tea.HOT, Stirred, Tea.HOT, restart=True), row(Tea.HOT, Cooled, Tea.COLD)),
+        final={Tea.COLD},
+        detached={Tea.MILKY},
+        during={Tea.HOT: (after(60_000, Cooled), after(1_000, Stirred))},
+        properties=(COOLS,),
+    )
+    system = System("mugs", AggregateType("mug", machines=(machine,), commands={"mug": ()}))
+    found = broken_round(check(system, opening=[("mug", Envelope("mug", Created(Cup()), 0))]))
+    assert found is not None
+    assert set(found) == {Elapsed}
 
 
 @pytest.mark.parametrize("machine", [mug, cup])
