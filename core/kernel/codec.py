@@ -153,9 +153,9 @@ class _OfSeveral:
         self._names = machine.record.__struct_fields__
         self._states = {str(state): state for state in machine.states}
         (state,) = (field for field in msgspec.structs.fields(machine.record) if field.name == "state")
-        usual = () if state.default is msgspec.NODEFAULT else (str(state.default),)
-        field = ("state", Literal[tuple(self._states)], *usual)
-        self._decoder = _decoder(msgspec.defstruct(machine.record.__name__, [field], bases=(machine.record,)))
+        kind: Any = Literal[tuple(self._states)]
+        usual = ("state", kind) if state.default is msgspec.NODEFAULT else ("state", kind, str(state.default))
+        self._decoder = _decoder(msgspec.defstruct(machine.record.__name__, [usual], bases=(machine.record,)))
 
     def decode(self, data: bytes) -> Any:
         """Return the record. Raises ``msgspec.DecodeError``."""

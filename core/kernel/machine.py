@@ -244,7 +244,9 @@ class Machine(Generic[R]):
         return self._but(served=self.served.union(slots))
 
     def _but(self, **changes: Any) -> "Machine[R]":
-        return Machine(**({name: getattr(self, name) for name in _PARTS} | self._declared | changes))
+        kept: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
+        parts: dict[str, Any] = {**kept, **self._declared, **changes}
+        return Machine(**parts)
 
     def over(self, source: Source) -> frozenset[State]:
         """Return the states that a source means in this machine."""
