@@ -151,8 +151,8 @@ class AggregateType:
         """Return this type with a profile of one of its machines, known by its name, in that one's place.
 
         Its records are made and read by rules, so its record, its first state and what rules serve are as before.
-        People may say what is new in it, besides what they could say before: the rules do not know it, so it is
-        nobody else's. What a timer or an activity stands for is not among it.
+        Operators may say what is new in it, besides what they could say before: the rules do not know it, so it is
+        theirs. What a timer or an activity stands for is not among it.
 
         Raises ``ValueError`` if they are not as before, or if there is no machine of this name.
         """

@@ -437,8 +437,8 @@ def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
     assert steps(taken(other.type_of("tower"), aggregate, PULL)) == [("bell:0", "Pulled")]
 
 
-def test_people_may_say_what_is_new_in_the_machine_that_takes_a_place() -> None:
-    """Nobody else knows it. What a timer stands for is not among it, nor what the machine does not take any more."""
+def test_operators_may_say_what_is_new_in_the_machine_that_takes_a_place() -> None:
+    """The rules do not know it. What a timer stands for is not among it, nor what the machine does not take any more."""
     tolled = bell.replacing(
         row(Sound.QUIET, Tolled, Sound.RINGING),
         row(Sound.RINGING, Hushed, Sound.QUIET),

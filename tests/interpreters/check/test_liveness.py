@@ -249,7 +249,7 @@ class Cooled(Event, frozen=True):
 
 
 class Stirred(Event, frozen=True):
-    """Somebody stirs."""
+    """An operator stirs."""
 
 
 class Sugared(Event, frozen=True):
@@ -310,12 +310,12 @@ def test_a_timer_that_is_restarted_for_ever_need_not_elapse(machine: Any, events
 
 @pytest.mark.parametrize("machine", [mug, cup])
 def test_a_timer_that_can_be_restarted_only_so_often_elapses(machine: Any) -> None:
-    """Who may stir twice cannot put it off for ever."""
+    """An operator that may stir twice cannot put it off for ever."""
     assert broken_round(check(machine(restart=True), bounds=Bounds(commands=2))) is None
 
 
 def test_a_timer_that_another_one_restarts_need_not_elapse() -> None:
-    """The other one goes on by itself, so nobody has to say anything."""
+    """The other one goes on by itself, so no operator has to say anything."""
     machine = Machine(
         "mug",
         Cup(),
