@@ -438,7 +438,7 @@ def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
 
 
 def test_operators_may_say_what_is_new_in_the_machine_that_takes_a_place() -> None:
-    """The rules do not know it. What a timer stands for is not among it, nor what the machine does not take any more."""
+    """The rules do not know it. What a timer stands for is not among it, nor is what the machine no longer takes."""
     tolled = bell.replacing(
         row(Sound.QUIET, Tolled, Sound.RINGING),
         row(Sound.RINGING, Hushed, Sound.QUIET),
