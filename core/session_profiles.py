@@ -264,8 +264,22 @@ class LimitsChanged(Event, frozen=True):
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["LimitsChanged", ...]:
-        """Return the limits that there are: others decide nothing here that these do not."""
-        return (cls(record.limits),)
+        """Return the limits that there are, and some that differ in all: a rule that forgets one is to be found out."""
+        return cls(record.limits), cls(_OTHER_LIMITS)
+
+
+_OTHER_LIMITS: Final = Limits(
+    max_consecutive_errors=1,
+    max_total_errors=2,
+    backoff_base_ms=3,
+    backoff_cap_ms=4,
+    jitter=0.5,
+    grace_ms=5,
+    session_timeout_ms=7,
+    reset_errors_on="success",
+    total_errors_window_ms=8,
+)
+"""Limits that no other example has, and that few errors reach."""
 
 
 def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:

@@ -112,8 +112,8 @@ class Reassigned(Event, frozen=True):
 
     @classmethod
     def examples(cls) -> tuple["Reassigned", ...]:
-        """Return a role, and none."""
-        return cls(("coder",)), cls()
+        """Return a role and none, so that neither part of it says what the other one is."""
+        return cls(("coder",), adaptive=True), cls(adaptive=True), cls(("coder",)), cls()
 
 
 class Dismissed(Event, frozen=True):

@@ -27,7 +27,7 @@ from lifefold.core.kernel.entity import (
     advance,
     create,
 )
-from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of
+from lifefold.core.kernel.environment import Cause, Possible, alone, late, possible, possible_of, restarted
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import Machine, Span, anywhere
@@ -63,6 +63,6 @@ __all__ = [
     "Reaction", "Record", "Recovered", "Refusal", "Row", "Rule", "Running", "Scene", "Span", "State", "Step", "System",
     "Temper", "Transition", "UnreadableEntry", "View", "advance", "after", "alone", "always", "always_step", "anywhere",
     "create", "decide", "describe", "digest", "does", "encode", "eventually", "journal", "late", "leads_to", "near",
-    "possible", "possible_of", "react", "replace", "row", "rule", "seeing", "sometimes", "strongly", "subject_of",
-    "takes", "weakly",
+    "possible", "possible_of", "react", "replace", "restarted", "row", "rule", "seeing", "sometimes", "strongly",
+    "subject_of", "takes", "weakly",
 ]  # fmt: skip

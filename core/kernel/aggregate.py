@@ -145,13 +145,16 @@ class AggregateType:
 
     def among(self, peers: Mapping[str, "AggregateType"]) -> "AggregateType":
         """Return this type as one of these, to which alone it can send messages."""
-        return self._of(self.machines, peers)
+        return self._of(self.machines, self.commands, peers)
 
     def with_machine(self, machine: Machine[Any]) -> "AggregateType":
         """Return this type with a profile of one of its machines, known by its name, in that one's place.
 
         Its records are made and read by rules, so its record, its first state and what rules serve are as before.
-        Raises ``ValueError`` if they are not, or if there is no machine of this name.
+        Operators may say what is new in it, besides what they could say before: the rules do not know it, so it is
+        theirs. What a timer or an activity stands for is not among it.
+
+        Raises ``ValueError`` if they are not as before, or if there is no machine of this name.
         """
         old = self.machines.get(machine.name)
         if old is None:
@@ -166,15 +169,25 @@ class AggregateType:
             if was != now:
                 message = f"{self.kind}: the {part} of machine {machine.name!r}: {now}; accepted: {was}"
                 raise ValueError(message)
-        return self._of({**self.machines, machine.name: machine}, None)
+        commands = {**self.commands}
+        if machine.name in commands:
+            kept = [event for event in commands[machine.name] if event in machine.events or event not in old.events]
+            new = [event for event in machine.commands if event not in {*old.events, *kept, *machine.yielded}]
+            commands[machine.name] = (*kept, *new)
+        return self._of({**self.machines, machine.name: machine}, commands, None)
 
-    def _of(self, machines: Mapping[str, Machine[Any]], peers: "Mapping[str, AggregateType] | None") -> "AggregateType":
+    def _of(
+        self,
+        machines: Mapping[str, Machine[Any]],
+        commands: Mapping[str, tuple[type[Event], ...]],
+        peers: "Mapping[str, AggregateType] | None",
+    ) -> "AggregateType":
         return AggregateType(
             self.kind,
             machines=machines.values(),
             rules=self.rules,
             views=self.views,
-            commands=self.commands,
+            commands=commands,
             properties=self.properties,
             peers=peers,
         )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from types import GenericAlias
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
@@ -23,7 +23,7 @@ from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opene
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
-from lifefold.core.kernel.record import Event, replace
+from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Does
 
 DIGEST_BYTES = 16
@@ -143,17 +143,25 @@ class _OpenedWire(msgspec.Struct, frozen=True, tag="Opened"):
 
 
 class _OfSeveral:
-    """Reads the records of a machine with added states: their type knows the states of one enumeration only."""
+    """Reads the records of a machine with added states: their type knows the states of one enumeration only.
+
+    They are read as a type that differs in this field alone, so that they are written, and refused, as all others are.
+    """
 
     def __init__(self, machine: Machine[Any]) -> None:
         self._record = machine.record
+        self._names = machine.record.__struct_fields__
         self._states = {str(state): state for state in machine.states}
+        (state,) = (field for field in msgspec.structs.fields(machine.record) if field.name == "state")
+        kind: Any = Literal[tuple(self._states)]
+        usual = ("state", kind) if state.default is msgspec.NODEFAULT else ("state", kind, str(state.default))
+        self._decoder = _decoder(msgspec.defstruct(machine.record.__name__, [usual], bases=(machine.record,)))
 
     def decode(self, data: bytes) -> Any:
-        """Return the record. Raises ``msgspec.DecodeError``, or ``KeyError`` for a state that there is not."""
-        fields = msgspec.json.decode(data)
-        state = self._states[fields.pop("state")]
-        return replace(_converted(fields, self._record), state=state)
+        """Return the record. Raises ``msgspec.DecodeError``."""
+        read = self._decoder.decode(data)
+        fields = {name: getattr(read, name) for name in self._names}
+        return self._record(**fields | {"state": self._states[read.state]})
 
 
 _RecordDecoder = msgspec.json.Decoder[Any] | _OfSeveral

@@ -57,6 +57,11 @@ _WORDS: Mapping[str, object] = {
     "start_timer": start_timer,
 }
 _INDENT = "    "
+_SAID = {
+    False: """Take the transition as ``reduce`` does, with the bare answer: a ``Step``, or an ``IllegalTransition``.""",
+    True: """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed.""",
+}
+"""What the reducers say of themselves, by whether what they return is contained."""
 _BARE = ("return Step(became, {effects})",)
 _CONTAINED = ("return Success(Step(became, {effects}))",)
 
@@ -79,6 +84,8 @@ def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
             take = written(record.state, type(event))
         return take(record, event)
 
+    reducer.__name__, reducer.__doc__ = "reduce" if contained else "step", _SAID[contained]
+    reducer.__qualname__ = f"Machine.{reducer.__name__}"
     return reducer
 
 

@@ -14,6 +14,7 @@ import msgspec
 from lifefold.core.kernel.aggregate import Aggregate, AggregateType, System
 from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Envelope, Phase, Recovered, Running
 from lifefold.core.kernel.machine import Machine
+from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
 from lifefold.core.kernel.row import Does
 
@@ -79,6 +80,19 @@ def _of_part(machine: Machine[Any], entity: Entity[Any], part: Running, at_ms: i
     elif part.phase is Phase.LIVE:
         for event in _reports(machine, slot, entity.record):
             yield Possible(Cause.REPORT, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
+
+
+def restarted(before: Aggregate, reaction: Reaction) -> Iterator[tuple[str, str]]:
+    """Yield the timers that went on and are begun again by a reaction: each with its entity and its slot.
+
+    That a timer elapses cannot be put off for ever, but for this: a start of it takes the place of the one before.
+    """
+    for ref in reaction.changed:
+        known, now = before.entities.get(ref), reaction.aggregate.entities[ref]
+        for part in () if known is None else known.running:
+            again = now.find(part.slot) if part.activity is None else None
+            if again is not None and again.generation != part.generation:
+                yield ref, part.slot
 
 
 def late(machine: Machine[Any], entity: Entity[Any], now_ms: int) -> Iterator[Envelope]:

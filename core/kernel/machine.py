@@ -22,7 +22,7 @@ from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_ti
 from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.property import Property, invariants_of, unseeing
 from lifefold.core.kernel.record import Event, Record, State, replace
-from lifefold.core.kernel.row import ANY, After, Does, During, Row, Source, states
+from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from lifefold.core.kernel.entity import Entity
 
 R = TypeVar("R", bound=Record)
-P = TypeVar("P")
 
 Invariant = Callable[[R], bool]
 
@@ -54,9 +53,9 @@ class Machine(Generic[R]):
     """
 
     __slots__ = (
-        "_allowed", "_arms", "_waiting", "about", "added", "clocked", "commands", "detached", "during", "events",
-        "final", "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce", "reports",
-        "rests", "rows", "served", "spans", "states", "step", "yielded",
+        "_allowed", "_arms", "_declared", "_waiting", "about", "added", "clocked", "commands", "detached", "during",
+        "events", "final", "initial", "invariants", "last", "name", "postpone", "properties", "record", "reduce",
+        "reports", "rests", "rows", "served", "spans", "states", "step", "yielded",
     )  # fmt: skip
 
     reduce: Callable[[R, Event], Result[Step[R, Effect], IllegalTransition]]
@@ -88,12 +87,13 @@ class Machine(Generic[R]):
         self.initial: Final = initial
         self.record: Final[type[R]] = type(initial)
         self.added: Final = tuple(added)
-        self.states: Final[tuple[State, ...]] = (*cast("type[State]", type(initial.state)), *self.added)
         self.rows: Final = tuple(rows)
+        self.states: Final[tuple[State, ...]] = (*self._enumeration(), *self.added)
         self.final: Final = frozenset(final)
         self.detached: Final = frozenset(detached)
-        self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped(during or {})
-        self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped(postpone or {})
+        self._declared: Final = {"during": _declared(during or {}), "postpone": _declared(postpone or {})}
+        self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped("during")
+        self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped("postpone")
         self.invariants: Final = invariants_of(name, invariants)
         self.properties: Final[tuple[Property[Any], ...]] = tuple(p.about(self) for p in unseeing(name, properties))
         self.rests: Final = rests
@@ -165,8 +165,7 @@ class Machine(Generic[R]):
         name: str | None = None,
     ) -> "Machine[R]":
         """Return a profile of this machine with these rows ahead of its own, and other activities for some states."""
-        changed: Mapping[frozenset[State], tuple[During[R], ...]] = self._grouped(during or {})
-        return self._but(rows=(*rows, *self.rows), during={**self.during, **changed}, name=name or self.name)
+        return self._but(rows=(*rows, *self.rows), during=self._going_on(during), name=name or self.name)
 
     def without_rows(self, *pairs: tuple[Source, type[Event]], name: str | None = None) -> "Machine[R]":
         """Return a profile of this machine that does not take these events in these states.
@@ -190,27 +189,40 @@ class Machine(Generic[R]):
         """Return a profile in which these rows stand for all that there was for their states and events.
 
         ``without`` are pairs of states and an event that are not taken any more, ``during`` what goes on in some states
-        instead, ``added`` states of another enumeration, which these rows lead to. All of it is checked once, together:
-        so a timer can be replaced with the row that it leads to.
+        instead, ``added`` states of another enumeration, which these rows lead to. What is declared for ``ANY`` means
+        the added states, too. All of it is checked once, together: so a timer can be replaced with the row that it
+        leads to.
         """
-        pairs = [*((self.sources(each), each.event) for each in rows), *((self.over(at), it) for at, it in without)]
         more = tuple(added)
-        kept = self._rows_without(pairs, more)
-        goes_on = {**self.during, **self._grouped(during or {})}
+        every = self.over(ANY).union(more)
+        named = [*((r.sources, r.event) for r in rows), *((states(at), event) for at, event in without)]
+        kept = self._rows_without([(every if at is None else at, event) for at, event in named], more)
+        goes_on = self._going_on(during)
         return self._but(rows=(*rows, *kept), during=goes_on, added=(*self.added, *more), name=name or self.name)
 
     def _rows_without(
         self, gone: list[tuple[frozenset[State], type[Event]]], added: tuple[State, ...] = ()
     ) -> list[Row[R]]:
-        """Return the rows without these pairs; one from ``ANY`` that loses some holds in ``added`` states, too."""
+        """Return the rows without these pairs; one from ``ANY`` holds in ``added`` states, too."""
         kept: list[Row[R]] = []
         for r in self.rows:
-            left = self._left(r, gone)
-            if left == self.sources(r):
+            where = self.sources(r).union(added if r.everywhere or r.sources is None else ())
+            left = where.difference(*(pair for pair, event in gone if event is r.event))
+            if left == where and r.sources is None:
                 kept.append(r)
-            elif left or (r.sources is None and added):
-                kept.append(replace(r, sources=left.union(added if r.sources is None else ())))
+            elif left:
+                kept.append(replace(r, sources=left))
         return kept
+
+    def _going_on(self, during: Mapping[Source, During[R] | tuple[During[R], ...]] | None) -> "_Declared":
+        """Return what goes on in a profile: what is declared of the same states as before takes that one's place."""
+        changed = _declared(during or {})
+        names = {self.over(source): source for source in changed}
+        kept: _Declared = {}
+        for source, parts in self._declared["during"].items():
+            name = names.get(self.over(source), source)
+            kept.setdefault(name, changed.get(name, parts))
+        return {**kept, **changed}
 
     def without_properties(self, *names: str) -> "Machine[R]":
         """Return this machine without the properties of these names: what it does is another matter than before.
@@ -232,7 +244,9 @@ class Machine(Generic[R]):
         return self._but(served=self.served.union(slots))
 
     def _but(self, **changes: Any) -> "Machine[R]":
-        return Machine(**({name: getattr(self, name) for name in _PARTS} | changes))
+        kept: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
+        parts: dict[str, Any] = {**kept, **self._declared, **changes}
+        return Machine(**parts)
 
     def over(self, source: Source) -> frozenset[State]:
         """Return the states that a source means in this machine."""
@@ -247,12 +261,17 @@ class Machine(Generic[R]):
         """Return the states that a row still holds in without these pairs."""
         return self.sources(r).difference(*(where for where, event in gone if event is r.event))
 
-    def _grouped(self, parts: Mapping[Any, P | tuple[P, ...]]) -> Mapping[frozenset[State], tuple[P, ...]]:
-        """Return what is declared for one state or several, once or more often, in one form."""
-        grouped: dict[frozenset[State], tuple[P, ...]] = {}
-        for source, part in parts.items():
-            where, more = self.over(source), cast("tuple[P, ...]", part if isinstance(part, tuple) else (part,))
-            grouped[where] = grouped.get(where, ()) + more
+    def _enumeration(self) -> Iterable[State]:
+        """Return the states that are not added: of the enumeration that the first state is of, if it is not added."""
+        named = (self.initial.state, *(state for r in self.rows for state in (r.target, *(r.sources or ()))))
+        own = (state for state in named if state is not None and all(state is not each for each in self.added))
+        return cast("type[State]", type(next(own, self.initial.state)))
+
+    def _grouped(self, part: str) -> Mapping[frozenset[State], tuple[Any, ...]]:
+        """Return by states what is declared for them."""
+        grouped: dict[frozenset[State], tuple[Any, ...]] = {}
+        for source, parts in self._declared[part].items():
+            grouped[self.over(source)] = grouped.get(self.over(source), ()) + parts
         return MappingProxyType(grouped)
 
     def _taken(self) -> tuple[type[Event], ...]:
@@ -303,9 +322,21 @@ def anywhere(_record: Record) -> bool:
 
 
 _PARTS = (
-    "name", "initial", "rows", "final", "during", "postpone", "invariants", "properties", "rests", "detached", "served",
-    "added", "about",
+    "name", "initial", "rows", "final", "invariants", "properties", "rests", "detached", "served", "added", "about",
 )  # fmt: skip
+
+
+_Declared = dict[frozenset[State] | AnyState, tuple[Any, ...]]
+
+
+def _declared(parts: Mapping[Any, Any]) -> _Declared:
+    """Return what is declared for one state or several, once or more often, in one form; ``ANY`` stays what it is."""
+    declared: _Declared = {}
+    for source, part in parts.items():
+        found = states(source)
+        where = ANY if found is None else found
+        declared[where] = declared.get(where, ()) + (part if isinstance(part, tuple) else (part,))
+    return declared
 
 
 def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, Span[R]]:

@@ -46,12 +46,13 @@ def _mutable(machine: "Machine[Any]") -> Iterator[str]:
 
 
 _INSTEAD: Final = {
-    "list": "tuple[..., ...]",
-    "set": "frozenset",
-    "dict": "a tuple of pairs, or a frozen struct",
+    **dict.fromkeys(("list", "deque", "Sequence", "MutableSequence", "Collection", "Iterable"), "tuple[..., ...]"),
+    **dict.fromkeys(("set", "MutableSet"), "a tuple, or a frozenset that no log holds"),
+    **dict.fromkeys(("dict", "Mapping", "MutableMapping"), "a tuple of pairs, or a frozen struct"),
     "bytearray": "bytes",
     "object": "the type that it has",
 }
+"""What stands for types that can be changed, those that a log is read back as such among them."""
 
 
 def _changeable(kind: Any) -> Iterator[str]:

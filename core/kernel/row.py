@@ -52,7 +52,8 @@ class Pattern(msgspec.Struct, Generic[E], frozen=True):
 class Row(msgspec.Struct, Generic[R], frozen=True):
     """One line of a transition table. ``sources`` is None for ``ANY``, ``target`` for ``STAY``. Made by ``row``.
 
-    With ``restart`` the timers that go on beyond it begin again.
+    With ``restart`` the timers that go on beyond it begin again. A row from ``ANY`` from which a profile has taken some
+    states is still ``everywhere``: it holds in states that are added later.
     """
 
     sources: frozenset[State] | None
@@ -62,6 +63,7 @@ class Row(msgspec.Struct, Generic[R], frozen=True):
     when: Callable[[R, Any], bool] | None = None
     pattern: Pattern[Any] | None = None
     restart: bool = False
+    everywhere: bool = False
 
     @property
     def target_label(self) -> str:
@@ -115,7 +117,8 @@ def row(  # noqa: PLR0913 - the parts of a row, each with its name
     """
     pattern = event if isinstance(event, Pattern) else None
     kind = event.event if isinstance(event, Pattern) else event
-    return Row(states(source), kind, None if isinstance(target, Stays) else target, action, when, pattern, restart)
+    to, sources = None if isinstance(target, Stays) else target, states(source)
+    return Row(sources, kind, to, action, when, pattern, restart, everywhere=sources is None)
 
 
 def states(source: Source) -> frozenset[State] | None:

@@ -12,7 +12,7 @@ whole exactly if it can fail in that one alone, and every other one has a fair r
 has to be said of how their steps alternate, and no state of the whole is needed for this.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
@@ -104,11 +104,12 @@ class Alone:
             moves.append(Move(self.part.number, choice))
         return moves[::-1]
 
-    def links_by_state(self) -> "Links":
-        """Return all steps that lead elsewhere, as arrays. Everything must have been looked at."""
+    def links_by_state(self, restarting: Container[int]) -> "Links":
+        """Return all steps that lead elsewhere or restart a timer, as arrays. Everything must have been looked at."""
         part = self.part
         every = [(local, step) for local in sorted(self.steps) for step in part.steps(local)]
-        steps = [(local, step.to, step.label) for local, step in every if step.to != local]
+        kept = ((local, step) for local, step in every if step.to != local or step.label in restarting)
+        steps = [(local, step.to, step.label) for local, step in kept]
         sources, targets, labels = np.array(steps, dtype=np.int64).reshape(-1, 3).T
         count = len(part.states)
         return Links(count, np.searchsorted(sources, np.arange(count + 1)), targets, labels)
@@ -134,7 +135,8 @@ class Liveness:
 
     def lasso(self, promise: int, promised: Property[object]) -> tuple[bool, Lasso | None]:
         """Return whether anything was ever due, and a run on which it does not follow."""
-        self._steps = self._steps or [Steps(each.links_by_state()) for each in self._alone]
+        restarting = self._house.restarting
+        self._steps = self._steps or [Steps(each.links_by_state(restarting)) for each in self._alone]
         fair = assumptions(self._house, promised.given)
         ever, at_first = False, promised.when is None
         for subject in self._house.judge.truths:

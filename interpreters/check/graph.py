@@ -31,7 +31,8 @@ CHUNK_STATES: Final = 100_000
 class Graph(Findings):
     """All states, in the order in which they were met.
 
-    The steps of a state that lead elsewhere are those from ``first[state]`` to before ``first[state + 1]``, if kept.
+    The steps of a state that lead elsewhere, or restart a timer, are those from ``first[state]`` to before
+    ``first[state + 1]``, if kept.
     """
 
     def __init__(self, house: House) -> None:
@@ -224,13 +225,13 @@ class _Search:
             if columns[len(parts) + channel].any()
         ]
         arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
-        rows = np.concatenate([sources for sources, _, _ in arrived])
-        counts = np.bincount(rows, minlength=end - begin)
-        self._graph.stuck.extend((begin + np.flatnonzero(counts == 0)).tolist())
+        rows, targets = (np.concatenate(column) for column in ([r for r, _, _ in arrived], [t for _, t, _ in arrived]))
+        leaving = np.bincount(rows[targets != begin + rows], minlength=end - begin)
+        self._graph.stuck.extend((begin + np.flatnonzero(leaving == 0)).tolist())
         if self._keep_steps:
             order = np.argsort(rows, kind="stable")
-            self._counts.append(counts)
-            self._targets.append(np.concatenate([targets for _, targets, _ in arrived])[order].astype(np.int32))
+            self._counts.append(np.bincount(rows, minlength=end - begin))
+            self._targets.append(targets[order].astype(np.int32))
             self._labels.append(np.concatenate([labels for _, _, labels in arrived])[order].astype(np.int32))
 
     def _taken(
@@ -253,7 +254,7 @@ class _Search:
         return after
 
     def _arrive(self, begin: int, batch: _Batch, after: list[Words]) -> tuple[Numbers, Numbers, Numbers]:
-        """Take in where steps lead; of those that leave their state, return its place, the target, the label."""
+        """Take in where steps lead; of those that are kept, return the place of their state, the target, the label."""
         graph = self._graph
         known = graph.count
         targets, firsts = graph.seen.add(after)
@@ -264,8 +265,10 @@ class _Search:
             for promise in promises:
                 graph.broken.setdefault(promise, Finding(int(sources[place]), int(targets[place])))
         self._judge(known)
-        leaving = np.flatnonzero(targets != sources)
-        return batch.rows[leaving], targets[leaving], batch.labels[leaving]
+        kept = targets != sources
+        if self._house.restarting:  # what a restarted timer stands for is asked of the steps, not of the states
+            kept |= np.isin(batch.labels, list(self._house.restarting))
+        return batch.rows[kept], targets[kept], batch.labels[kept]
 
     def _spontaneous(self, number: int, columns: Sequence[Numbers]) -> _Batch:
         """Return the steps of an aggregate that need no message."""

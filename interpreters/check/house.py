@@ -61,6 +61,8 @@ class House:
         """The promises about steps that the opening breaks."""
         self._letter_numbers: Final[dict[Letter, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
+        self.restarting: Final[set[int]] = set()
+        """The labels of the steps in which a timer is begun again."""
         self.queues: Final[list[tuple[int, ...]]] = [()]
         self._queue_numbers: Final[dict[tuple[int, ...], int]] = {(): 0}
         names = [name for name, _ in opening]
@@ -150,6 +152,8 @@ class House:
         number = self._label_numbers.setdefault(label, len(self.labels))
         if number == len(self.labels):
             self.labels.append(label)
+            if label.restarts:
+                self.restarting.add(number)
         return number
 
     def queue(self, messages: tuple[int, ...]) -> int:

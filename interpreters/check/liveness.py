@@ -3,9 +3,11 @@
 Such a run ends in a part of the graph that it never leaves and in which what should follow is not so. Whatever it does
 there again and again lies in one strongly connected component, and a component has such a run if it satisfies all that
 is assumed to be fair: what is *weakly* fair is impossible somewhere in it, or done in it; what is *strongly* fair is
-impossible everywhere in it, or done in it. Where only the last fails, the states in which it is possible are taken away
-and what is left is looked at again (the emptiness of Streett automata: E. A. Emerson, C.-L. Lei, 1987). A component of
-one state stands for a run that does nothing any more: a step that changes nothing is no step.
+impossible everywhere in it, or done in it. A timer is weakly fair from one start to its next: a step in which it is
+begun again puts it off, as a state without it would. Where only the last fails, the states in which it is possible
+are taken away and what is left is looked at again (the emptiness of Streett automata: E. A. Emerson, C.-L. Lei, 1987).
+A component of one state stands for a run that does nothing any more, or restarts a timer for ever: a step that changes
+nothing else is no step.
 """
 
 from collections import deque
@@ -30,8 +32,8 @@ Numbers = npt.NDArray[np.int64]
 class Lasso(msgspec.Struct, frozen=True):
     """A run for ever: through the ``stem``, and then round and round the ``cycle``, which is empty if nothing happens.
 
-    The cycle ends where the stem does, and does not have that state at its beginning. ``labels`` are those of its
-    steps that something fair has to do there; -1 if any step will do.
+    The cycle ends where the stem does, and has that state at its beginning only if a step from there back to it
+    restarts a timer. ``labels`` are those of its steps that something fair has to do there; -1 if any step will do.
     """
 
     stem: tuple[int, ...]
@@ -40,10 +42,11 @@ class Lasso(msgspec.Struct, frozen=True):
 
 
 class Assumption(msgspec.Struct, frozen=True):
-    """What is fair, by the labels of the steps that it is about."""
+    """What is fair, by the labels of the steps that it is about; ``restarts`` are of those that put it off."""
 
     labels: frozenset[int]
     strong: bool
+    restarts: frozenset[int] = frozenset()
 
 
 def assumptions(house: House, given: Iterable[Fairness]) -> list[Assumption]:
@@ -52,12 +55,23 @@ def assumptions(house: House, given: Iterable[Fairness]) -> list[Assumption]:
     given = tuple(given)
     for number, label in enumerate(house.labels):
         if label.cause in {Cause.TIMER, Cause.CONFIRMATION, Cause.MESSAGE}:
-            key = (label.aggregate, label.cause, label.entity, label.slot, label.sender)
+            key = (label.cause, label.aggregate, label.entity, label.slot, label.sender)
             groups.setdefault((False, *key), set()).add(number)
         for index, each in enumerate(given):
             if _is_of(house, label, each):
                 groups.setdefault((each.strong, index, label.aggregate, label.entity, label.slot), set()).add(number)
-    return [Assumption(frozenset(labels), key[0]) for key, labels in groups.items()]
+    return [Assumption(frozenset(labels), key[0], _restarts(house, *key[1:])) for key, labels in groups.items()]
+
+
+def _restarts(house: House, kind: Cause | int | str, *of: str) -> frozenset[int]:
+    """Return the labels of the steps that begin a timer again; none for what is no timer."""
+    if kind is not Cause.TIMER:
+        return frozenset()
+    aggregate, entity, slot, _ = of
+    labels = ((number, house.labels[number]) for number in house.restarting)
+    return frozenset(
+        number for number, label in labels if label.aggregate == aggregate and (entity, slot) in label.restarts
+    )
 
 
 def _is_of(house: House, label: Label, fair: Fairness) -> bool:
@@ -73,7 +87,10 @@ def _is_of(house: House, label: Label, fair: Fairness) -> bool:
 
 
 class Linked(Protocol):
-    """Numbered states: the steps of a state that lead elsewhere are from ``first[state]`` to ``first[state + 1]``."""
+    """Numbered states: the steps of a state that are kept are from ``first[state]`` to ``first[state + 1]``.
+
+    Those are kept that lead elsewhere, or restart a timer.
+    """
 
     @property
     def count(self) -> int:
@@ -131,7 +148,7 @@ class Steps:
 
 
 class _Fair(NamedTuple):
-    """What is fair, in a graph: the steps that do it, and the states in which it is possible."""
+    """What is fair, in a graph: the steps that do it or put it off, and the states in which it is possible."""
 
     strong: bool
     doing: Flags
@@ -186,7 +203,7 @@ def never(
     region = steps.reach(due & ~holds, ~holds)
     doing = [steps.of(each.labels) for each in assumed]
     fair = [
-        _Fair(each.strong, done, steps.has(done) | left_out(each.labels))
+        _Fair(each.strong, done | steps.of(each.restarts), steps.has(done) | left_out(each.labels))
         for each, done in zip(assumed, doing, strict=True)
     ]
     within = region
@@ -216,6 +233,7 @@ def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> 
     With it come the labels of its steps, where they matter.
     """
     inside = component[steps.sources] & component[steps.targets]
+    onward = inside & (steps.sources != steps.targets)
     way, labels = [here], list[int]()
 
     def walk(goal: Flags) -> None:
@@ -232,8 +250,8 @@ def _round(steps: Steps, here: int, component: Flags, fair: Sequence[_Fair]) -> 
             walk(_only(component, int(steps.sources[doing[0]])))
             way.append(int(steps.targets[doing[0]]))
             labels.append(int(steps.labels[doing[0]]))
-    if len(way) == 1 and inside.any():
-        way.append(int(steps.targets[np.flatnonzero(inside & (steps.sources == here))[0]]))
+    if len(way) == 1 and onward.any():
+        way.append(int(steps.targets[np.flatnonzero(onward & (steps.sources == here))[0]]))
         labels.append(_ANY)
     walk(_only(component, here))
     return tuple(way[1:]), tuple(labels)

@@ -19,6 +19,8 @@ from lifefold.core.kernel import (
     Refusal,
     possible,
     react,
+    replace,
+    restarted,
 )
 from lifefold.effects import Tell
 from lifefold.interpreters.check.canonical import NOW_MS, Canonical, blank
@@ -48,6 +50,8 @@ class Label(msgspec.Struct, frozen=True):
     slot: str = ""
     event: Event | None = None
     sender: str = ""
+    restarts: tuple[tuple[str, str], ...] = ()
+    """The timers that are begun again in it: each with its entity and its slot."""
 
 
 class LocalStep(NamedTuple):
@@ -162,7 +166,7 @@ class Part:
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
             self._house.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
-            step = self._step(choice, label, reaction)
+            step = self._step(aggregate, choice, label, reaction)
             if step is not None:
                 yield step
             else:
@@ -183,12 +187,12 @@ class Part:
         self._house.post.send(self.name, reaction.refusals, place)
         self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
-        step = self._step(0, label, reaction)
+        step = self._step(aggregate, 0, label, reaction)
         if step is None:
             raise Flaw(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
         return step
 
-    def _step(self, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
+    def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
         if not self._house.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
@@ -197,6 +201,8 @@ class Part:
         to = self.number_of(reaction.aggregate)
         wrong = self._house.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
+        again = tuple(restarted(before, reaction))
+        label = replace(label, restarts=again) if again else label
         return LocalStep(choice, to, self._house.label(label), said, told, wrong)
 
 

@@ -14,6 +14,7 @@ from lifefold.core.kernel import (
     Temper,
     Transition,
     always,
+    restarted,
     subject_of,
 )
 from lifefold.effects import Activity
@@ -134,12 +135,20 @@ def _is_fair(way: Way, given: Sequence[Fairness]) -> bool:
         for step in way.steps[way.mark :]
         for key in _keys(way.system, step.aggregate, step.cause, step.envelope, given)
     }
+    done.update(_put_off(way))
     ready = [set(_ready(way, world, given)) for world in way.worlds[way.mark :]]
     for key in set[Key]().union(*ready) - done:
         is_strong = key[0]
         if is_strong or all(key in each for each in ready):
             return False
     return True
+
+
+def _put_off(way: Way) -> Iterator[Key]:
+    """Yield the timers that are begun again in what goes on for ever: none of their starts need elapse."""
+    for world, step in zip(way.worlds[way.mark :], way.steps[way.mark :], strict=False):
+        for entity, slot in restarted(world.aggregates[step.aggregate], step.reaction):
+            yield (False, Cause.TIMER, step.aggregate, entity, slot)
 
 
 def _ready(way: Way, world: World, given: Sequence[Fairness]) -> Iterator[Key]:

@@ -8,8 +8,8 @@ KERNEL = (
     " IllegalTransition InvalidMachine LifecycleEvent Machine Opened Overview Pattern Phase Possible Property"
     " Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper Transition"
     " UnreadableEntry View advance after alone always always_step anywhere create decide describe digest does"
-    " encode eventually journal late leads_to near possible possible_of react replace row rule seeing sometimes"
-    " strongly subject_of takes weakly"
+    " encode eventually journal late leads_to near possible possible_of react replace restarted row rule seeing"
+    " sometimes strongly subject_of takes weakly"
 ).split()
 
 FLEET = (

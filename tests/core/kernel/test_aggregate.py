@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lifefold.core.kernel import (
+    ANY,
     Aggregate,
     AggregateType,
     Asked,
@@ -26,6 +27,7 @@ from lifefold.core.kernel import (
     System,
     Transition,
     View,
+    after,
     always,
     row,
     rule,
@@ -34,6 +36,15 @@ from lifefold.core.kernel.reaction import MACROSTEP_LIMIT
 from lifefold.effects import Begin, CancelTimer, Tell
 from oven import Bake, Baked, Cooled, Doused, Knocked, Lit, Oven, Place, Scrapped, machine
 from tower import PULL, Bell, Faded, Pulled, Sound, bell, refused, steps, taken, tower
+
+
+class Tolled(Event, frozen=True):
+    """The hour has come."""
+
+
+class Hushed(Event, frozen=True):
+    """It has rung for long enough."""
+
 
 # Rules
 
@@ -424,6 +435,24 @@ def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
     assert (other.type_of("tower").machines["bell"], system.type_of("tower").machines["bell"]) == (deaf, bell)
     assert other.type_of("tower").rules == of.rules
     assert steps(taken(other.type_of("tower"), aggregate, PULL)) == [("bell:0", "Pulled")]
+
+
+def test_operators_may_say_what_is_new_in_the_machine_that_takes_a_place() -> None:
+    """The rules do not know it. What a timer stands for is not among it, nor is what the machine no longer takes."""
+    tolled = bell.replacing(
+        row(Sound.QUIET, Tolled, Sound.RINGING),
+        row(Sound.RINGING, Hushed, Sound.QUIET),
+        without=((ANY, Pulled),),
+        during={Sound.RINGING: after(5, Hushed)},
+    )
+    spoken = AggregateType("tower", machines=(bell, machine), commands={"bell": (Pulled,), "oven": ()})
+    changed = System("country", spoken).with_machine("tower", tolled).type_of("tower")
+    assert changed.commands == {"bell": (Tolled,), "oven": ()}
+    assert spoken.commands == {"bell": (Pulled,), "oven": ()}
+    other = changed.with_machine(machine.replacing(row(Place.COLD, Tolled, Place.BAKING)))
+    assert other.commands == {"bell": (Tolled,), "oven": (Tolled,)}
+    unsaid = AggregateType("tower", machines=(bell,)).with_machine(tolled)
+    assert unsaid.commands == {}
 
 
 @pytest.mark.parametrize(

@@ -370,3 +370,63 @@ def test_a_record_in_an_added_state_is_read_as_it_was_written() -> None:
         CODEC.decode("house/1", unknown)
     with pytest.raises(UnreadableEntry, match="Burnt"):
         codec.decode("house/1", unknown.replace(b"Stored", b"Burnt"))
+
+
+class Jar(Record, frozen=True, omit_defaults=True):
+    """A record that has to be told its state, and that is written without what is usual."""
+
+    state: Place
+    labels: PMap[str, int] = pmap()
+    full: bool = False
+
+
+class Filled(Event, frozen=True):
+    """There is something in it."""
+
+
+JAR: Machine[Any] = Machine(
+    "jar",
+    Jar(Place.COLD),
+    rows=(row(Place.COLD, Filled, Place.BAKING), row(Place.BAKING, Filled, Place.COLD)),
+    detached={Place.COOLING, Place.SCRAPPED},
+).replacing(row(Place.COLD, Filled, Attic.STORED), row(Attic.STORED, Filled, Place.BAKING), added=Attic)
+JARS = Codec(System("street", AggregateType("shelf", machines=(JAR,))))
+
+
+@pytest.mark.parametrize("state", [Place.COLD, Attic.STORED])
+def test_a_record_that_has_to_be_told_its_state_is_read_in_an_added_one(state: State) -> None:
+    for jar in (Jar(Place.COLD), Jar(Place.COLD, pmap({"plum": 3}), full=True)):
+        written = Envelope("jar", Created(replace(jar, state=state)), 0)
+        read = JARS.decode("shelf", encode(written))
+        assert read == written
+        assert isinstance(read.event, Created)
+        assert type(read.event.record) is Jar
+        assert read.event.record.state is state
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        (b'{"state":"Burnt"}', r"Invalid enum value 'Burnt' - at `\$.state`"),
+        (b'{"state":["Stored"]}', r"Expected `str`, got `array` - at `\$.state`"),
+        (b'{"state":{}}', r"Expected `str`, got `object` - at `\$.state`"),
+        (b'{"state":7}', r"Expected `str`, got `int` - at `\$.state`"),
+        (b'{"full":true}', r"missing required field `state`"),
+        (b'{"state":"Stored","full":3}', r"Expected `bool`, got `int` - at `\$.full`"),
+        (b'{"state":"Stored","labels":{"plum":"x"}}', r"Expected `int`, got `str`"),
+        (b'{"state":"Stored","labels":[1]}', r"Expected `object`, got `array`"),
+        (b"[1]", r"Expected `object`, got `array`"),
+        (b"null", r"Expected `object`, got `null`"),
+        (b'"Stored"', r"Expected `object`, got `str`"),
+        (b'{"state":"St', r"malformed|truncated"),
+    ],
+)
+def test_a_damaged_record_of_a_machine_with_added_states_is_named(record: bytes, why: str) -> None:
+    """As one of any other machine is: with its aggregate, the entry, and what is wrong in it."""
+    sound = encode(Envelope("jar", Created(replace(Jar(Place.COLD), state=Attic.STORED)), 0))
+    for written in (sound, encode(Envelope("", Opened({"jar": replace(Jar(Place.COLD), state=Attic.STORED)}), 0))):
+        damaged = written.replace(b'{"state":"Stored"}', record)
+        assert damaged != written
+        with pytest.raises(UnreadableEntry, match=why) as caught:
+            JARS.decode("shelf", damaged)
+        assert str(caught.value).startswith("shelf: this version of lifefold cannot read the entry")

@@ -173,6 +173,14 @@ def test_a_machine_says_what_it_is_in_a_line() -> None:
     assert repr(lamp(*RULES)) == "<Machine 'lamp': 3 states, 3 rows, starts in Red>"
 
 
+@pytest.mark.parametrize(("name", "words"), [("reduce", "``Failure(IllegalTransition)``"), ("step", "the bare answer")])
+def test_a_reducer_says_what_it_returns(name: str, words: str) -> None:
+    """So ``help(machine.reduce)`` does, and a traceback has the name that was called."""
+    reducer = getattr(lamp(*RULES), name)
+    assert (reducer.__name__, reducer.__qualname__) == (name, f"Machine.{name}")
+    assert words in reducer.__doc__
+
+
 def test_a_timer_is_replaced_together_with_its_row() -> None:
     """All of it is checked once: neither the old timer without a row nor the new one is ever there alone."""
     timed = lamp(*RULES, row(Light.RED, Dimmed, Light.GREEN), during={Light.RED: after(5, Dimmed)})
@@ -230,6 +238,95 @@ def test_a_row_of_any_state_stays_one_where_nothing_of_it_is_replaced() -> None:
     )
     assert fixed.step(Lamp(Light.GREEN), Failed()) == Step(Lamp())
     assert fixed.step(replace(Lamp(), state=More.AMBER), Failed()) == Step(Lamp(Light.DARK))
+
+
+AMBER_ROWS: tuple[Row[Any], ...] = (row(Light.RED, Turned, More.AMBER), row(More.AMBER, Turned, Light.GREEN))
+
+
+def test_a_row_of_any_state_is_replaced_in_the_added_states_too() -> None:
+    """The new row of any state stands alone; it leads nowhere else in some of them."""
+    shaky = lamp(*RULES, row(ANY, Shaken, STAY))
+    both = shaky.replacing(*AMBER_ROWS, row(ANY, Shaken, STAY, when=never), added=More)
+    assert [str(r) for r in both.rows if r.event is Shaken] == ["row(ANY, Shaken, (same) when never)"]
+    amber = both.replacing(row(More.AMBER, Shaken, Light.RED, when=never))
+    for light in (More.AMBER, *Light):
+        assert isinstance(both.step(replace(Lamp(), state=light), Shaken()), IllegalTransition)
+        assert isinstance(amber.step(replace(Lamp(), state=light), Shaken()), IllegalTransition)
+
+
+@pytest.mark.parametrize("source", [ANY, (*Light, More.AMBER)])
+def test_what_is_taken_away_from_any_state_is_taken_away_from_the_added_ones(source: Any) -> None:
+    shaky = lamp(*RULES, row(ANY, Shaken, STAY)).replacing(*AMBER_ROWS, without=((source, Shaken),), added=More)
+    assert not [r for r in shaky.rows if r.event is Shaken]
+    assert Shaken not in shaky.events
+
+
+def test_what_is_taken_away_from_an_added_state_stays_in_the_others() -> None:
+    shaky = lamp(*RULES, row(ANY, Shaken, STAY))
+    still = shaky.replacing(*AMBER_ROWS, without=((More.AMBER, Shaken),), added=More)
+    assert isinstance(still.step(replace(Lamp(), state=More.AMBER), Shaken()), IllegalTransition)
+    for light in Light:
+        assert still.step(Lamp(light), Shaken()) == Step(Lamp(light))
+
+
+def test_a_row_for_an_added_state_stands_for_the_row_of_any_state_there() -> None:
+    """Where its guard does not agree nothing is taken, as in every other state that has rows replaced."""
+    careful = lamp().replacing(*AMBER_ROWS, row(More.AMBER, Failed, Light.RED, when=never), added=More)
+    assert isinstance(careful.step(replace(Lamp(), state=More.AMBER), Failed()), IllegalTransition)
+    assert careful.step(Lamp(), Failed()) == Step(Lamp(Light.DARK))
+
+
+def test_what_goes_on_in_any_state_goes_on_in_the_added_ones() -> None:
+    """A timer, and an event that waits; what is declared for states by name stays with these."""
+    both = (Light.RED, Light.GREEN)
+    old = lamp(
+        GO,
+        HALT,
+        row(ANY, Dimmed, STAY),
+        row(ANY, Doused, STAY, when=never),
+        detached={Light.DARK},
+        during={ANY: after(5, Dimmed), both: does(shine, yields=Turned)},
+        postpone={ANY: Doused},
+        final=(),
+    )
+    new = old.replacing(*AMBER_ROWS, added=More)
+    assert new.spans["Dimmed"].states == {*both, More.AMBER}
+    assert new.spans["Shine"].states == {*both}
+    assert new.postponed(More.AMBER) == {Doused}
+    again = new.replacing(during={ANY: after(7, Dimmed)})
+    assert again.entering(replace(Lamp(), state=More.AMBER)) == (StartTimer("Dimmed", 7),)
+
+
+def test_what_goes_on_in_any_state_can_be_replaced_where_states_are_added() -> None:
+    """By what goes on in any state, and by what goes on in all that there were."""
+    old = lamp(*RULES, row(ANY, Dimmed, STAY), during={ANY: after(5, Dimmed)})
+    everywhere = old.replacing(*AMBER_ROWS, added=More, during={ANY: after(7, Dimmed)})
+    assert everywhere.spans["Dimmed"].states == {*Light, More.AMBER}
+    before = old.replacing(*AMBER_ROWS, added=More, during={tuple(Light): after(7, Dimmed)})
+    assert before.spans["Dimmed"].states == {*Light}
+    assert before.entering(Lamp()) == (StartTimer("Dimmed", 7),)
+
+
+def test_states_are_added_to_a_row_of_any_state_that_has_lost_some_before() -> None:
+    """It makes no difference whether both are said at once."""
+    first = lamp().replacing(row(Light.GREEN, Failed, Light.RED))
+    assert [str(r) for r in first.rows] == [
+        "row(Green, Failed, Red)", "row(Red, Turned(by), Green)", "row(Green, Turned(by), Red)",
+        "row(Dark | Red, Failed, Dark)",
+    ]  # fmt: skip
+    then = first.replacing(*AMBER_ROWS, added=More)
+    once = lamp().replacing(*AMBER_ROWS, row(Light.GREEN, Failed, Light.RED), added=More)
+    for light in (More.AMBER, *Light):
+        lit = replace(Lamp(), state=light)
+        assert then.step(lit, Failed()) == once.step(lit, Failed())
+    assert then.step(replace(Lamp(), state=More.AMBER), Failed()) == Step(Lamp(Light.DARK))
+
+
+def test_a_machine_with_added_states_can_start_in_one_of_them() -> None:
+    """Its states are the same, wherever it starts."""
+    amber = AMBER.starting(replace(Lamp(), state=More.AMBER))
+    assert {*amber.states} == {*AMBER.states}
+    assert amber.step(amber.initial, Turned()) == Step(Lamp(Light.GREEN))
 
 
 def test_a_profile_gives_up_promises_by_name() -> None:

@@ -1,9 +1,12 @@
 """Problems: what is wrong with a machine is found when it is built, and named."""
 
+from collections import deque
+from collections.abc import Mapping, MutableSet, Sequence
 from typing import Any, cast
 
 import msgspec
 import pytest
+from pyrsistent import PMap, PVector, pmap
 
 from lamp import (
     BREAK,
@@ -267,6 +270,11 @@ class Holding(Record, frozen=True):
     kept: frozenset[str] = frozenset()
     thing: object = None
     maybe: bytearray | None = None
+    several: Sequence[int] = ()
+    named: Mapping[str, int] = pmap()
+    some: MutableSet[str] = msgspec.field(default_factory=set[str])
+    last: deque[int] = msgspec.field(default_factory=deque[int])
+    shared: PMap[str, PVector[int]] = pmap()
 
 
 class Carrying(Event, frozen=True):
@@ -284,8 +292,12 @@ def test_what_a_record_or_an_event_holds_cannot_change() -> None:
     assert wrong.value.problems == (
         "Holding.names is of type list; accepted: tuple[..., ...]",
         "Holding.each is of type dict; accepted: a tuple of pairs, or a frozen struct",
-        "Holding.marks is of type set; accepted: frozenset",
+        "Holding.marks is of type set; accepted: a tuple, or a frozenset that no log holds",
         "Holding.thing is of type object; accepted: the type that it has",
         "Holding.maybe is of type bytearray; accepted: bytes",
+        "Holding.several is of type Sequence; accepted: tuple[..., ...]",
+        "Holding.named is of type Mapping; accepted: a tuple of pairs, or a frozen struct",
+        "Holding.some is of type MutableSet; accepted: a tuple, or a frozenset that no log holds",
+        "Holding.last is of type deque; accepted: tuple[..., ...]",
         "Carrying.names is of type list; accepted: tuple[..., ...]",
     )

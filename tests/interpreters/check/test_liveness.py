@@ -1,6 +1,6 @@
 """Fair runs on which something never comes to be: found if and only if there are any, and shown as they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, combinations, pairwise
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
@@ -10,9 +10,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Event, Machine, Record, State, eventually, row, strongly, weakly
-from lifefold.interpreters.check import check
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Created,
+    Dispatch,
+    Elapsed,
+    Envelope,
+    Event,
+    Machine,
+    Opened,
+    Property,
+    Record,
+    State,
+    System,
+    Transition,
+    after,
+    eventually,
+    leads_to,
+    row,
+    rule,
+    strongly,
+    weakly,
+)
+from lifefold.interpreters.check import Bounds, Report, check
 from lifefold.interpreters.check.liveness import Assumption, Lasso, Steps, never
+from lifefold.interpreters.retrace import Retrace
 
 
 class Place(State):
@@ -63,14 +86,12 @@ def cases(draw: st.DrawFn) -> Case:
     state = st.integers(0, states - 1)
     edges = draw(st.lists(st.builds(Edge, state, state, st.integers(0, 3)), max_size=16, unique=True))
     some = st.frozensets(state)
-    fair = draw(
-        st.lists(
-            st.builds(Assumption, st.frozensets(st.integers(0, 3), min_size=1, max_size=2), st.booleans()), max_size=3
-        )
-    )
-    return Case(
-        states, tuple(edge for edge in edges if edge.source != edge.target), draw(some), draw(some), tuple(fair)
-    )
+    labels = st.frozensets(st.integers(0, 3), min_size=1, max_size=2)
+    weak = st.builds(Assumption, labels, st.just(value=False), st.just(frozenset[int]()) | labels)
+    fair = draw(st.lists(weak | st.builds(Assumption, labels, st.just(value=True)), max_size=3))
+    restarts = frozenset[int]().union(*(each.restarts for each in fair))
+    kept = tuple(edge for edge in edges if edge.source != edge.target or edge.label in restarts)
+    return Case(states, kept, draw(some), draw(some), tuple(fair))
 
 
 def steps_of(case: Case) -> Steps:
@@ -137,7 +158,7 @@ def _fair_states(
 
     def satisfies(edge: Edge, fair: Assumption) -> bool:
         idle = not fair.strong and edge.source not in enabled(case, fair)
-        return edge.label in fair.labels or idle
+        return edge.label in fair.labels | fair.restarts or idle
 
     alive = inside
     while True:
@@ -180,7 +201,7 @@ def test_a_lasso_is_a_run_that_is_fair_and_unfulfilled(case: Case) -> None:
     for fair in case.fair:
         possible = enabled(case, fair).intersection(round_)
         idle = not possible if fair.strong else not possible.issuperset(round_)
-        assert idle or labels & fair.labels
+        assert idle or labels & (fair.labels | fair.restarts)
 
 
 def test_strong_fairness_forbids_to_pass_by_for_ever_and_weak_fairness_does_not() -> None:
@@ -215,3 +236,172 @@ def test_a_round_is_shown_with_the_steps_that_make_it_fair(fairly: Any) -> None:
     assert broken.trace is not None
     assert broken.trace.cycle is not None
     assert Pushed in [type(happening.envelope.event) for happening in broken.trace.cycle]
+
+
+class Tea(State):
+    HOT = "Hot"
+    MILKY = "Milky"
+    COLD = "Cold"
+
+
+class Cooled(Event, frozen=True):
+    """It has stood for so long."""
+
+
+class Stirred(Event, frozen=True):
+    """An operator stirs."""
+
+
+class Sugared(Event, frozen=True):
+    """A rule answers stirring with sugar."""
+
+
+class Cup(Record, frozen=True):
+    state: Tea = Tea.HOT
+
+
+COOLS: Final[Property[Any]] = leads_to("it cools", lambda cup: cup.state is Tea.HOT, lambda cup: cup.state is Tea.COLD)
+
+
+def mug(*, restart: bool) -> Machine[Cup]:
+    """Return a machine with one row back to its state, which changes nothing but the timer."""
+    return Machine(
+        "mug",
+        Cup(),
+        rows=(row(Tea.HOT, Stirred, Tea.HOT, restart=restart), row(Tea.HOT, Cooled, Tea.COLD)),
+        final={Tea.COLD},
+        detached={Tea.MILKY},
+        during={Tea.HOT: after(60_000, Cooled)},
+        properties=(COOLS,),
+    )
+
+
+def cup(*, restart: bool) -> Machine[Cup]:
+    """Return a machine whose timer lasts for two states that lead to each other."""
+    return Machine(
+        "cup",
+        Cup(),
+        rows=(
+            row(Tea.HOT, Stirred, Tea.MILKY),
+            row(Tea.MILKY, Stirred, Tea.HOT, restart=restart),
+            row((Tea.HOT, Tea.MILKY), Cooled, Tea.COLD),
+        ),
+        final={Tea.COLD},
+        during={(Tea.HOT, Tea.MILKY): after(60_000, Cooled)},
+        properties=(COOLS,),
+    )
+
+
+def broken_round(report: Report) -> list[type[Event]] | None:
+    """Return the events of the round on which the one broken property is never fulfilled; None if none is broken."""
+    if report.ok:
+        return None
+    (broken,) = report.broken()
+    assert broken.trace is not None
+    assert broken.trace.cycle is not None
+    return [type(each.envelope.event) for each in broken.trace.cycle]
+
+
+@pytest.mark.parametrize(("machine", "events"), [(mug, [Stirred]), (cup, [Stirred, Stirred])])
+def test_a_timer_that_is_restarted_for_ever_need_not_elapse(machine: Any, events: list[type[Event]]) -> None:
+    """The round has the row that restarts it, also where that row changes nothing else."""
+    assert broken_round(check(machine(restart=True))) == events
+
+
+@pytest.mark.parametrize("machine", [mug, cup])
+def test_a_timer_that_can_be_restarted_only_so_often_elapses(machine: Any) -> None:
+    """An operator that may stir twice cannot put it off for ever."""
+    assert broken_round(check(machine(restart=True), bounds=Bounds(commands=2))) is None
+
+
+def test_a_timer_that_another_one_restarts_need_not_elapse() -> None:
+    """The other one goes on by itself, so no operator has to say anything."""
+    machine = Machine(
+        "mug",
+        Cup(),
+        rows=(row(Tea.HOT, Stirred, Tea.HOT, restart=True), row(Tea.HOT, Cooled, Tea.COLD)),
+        final={Tea.COLD},
+        detached={Tea.MILKY},
+        during={Tea.HOT: (after(60_000, Cooled), after(1_000, Stirred))},
+        properties=(COOLS,),
+    )
+    system = System("mugs", AggregateType("mug", machines=(machine,), commands={"mug": ()}))
+    found = broken_round(check(system, opening=[("mug", Envelope("mug", Created(Cup()), 0))]))
+    assert found is not None
+    assert set(found) == {Elapsed}
+
+
+@pytest.mark.parametrize("machine", [mug, cup])
+def test_a_timer_that_goes_on_elapses_whatever_else_happens(machine: Any) -> None:
+    assert broken_round(check(machine(restart=False))) is None
+
+
+@pytest.mark.parametrize(("entity", "events"), [("mug", [Stirred]), ("cup", None)])
+def test_restarting_one_timer_puts_off_no_other_one(entity: str, events: list[type[Event]] | None) -> None:
+    """Of two entities in an aggregate, the one whose timer is restarted never cools, and the other one does."""
+
+    def state(aggregate: Aggregate) -> State:
+        return aggregate.entities[entity].state
+
+    cools: Property[Aggregate] = leads_to(
+        f"the {entity} cools", lambda it: state(it) is Tea.HOT, lambda it: state(it) is Tea.COLD
+    )
+    machines = (mug(restart=True), cup(restart=False))
+    system = System("table", AggregateType("table", machines=machines, properties=(cools,)))
+    opening = [("table", Envelope("", Opened({"mug": Cup(), "cup": Cup()}), 0))]
+    found = broken_round(check(system, opening=opening))
+    assert found == events if events is None else found is not None and set(events) <= set(found)
+
+
+def answering() -> System:
+    """Return a system in which a rule leads a state back to where it was, so that its timer begins again."""
+    machine = Machine(
+        "cup",
+        Cup(),
+        rows=(
+            row(Tea.HOT, Stirred, Tea.MILKY),
+            row(Tea.MILKY, Sugared, Tea.HOT),
+            row(Tea.HOT, Cooled, Tea.COLD),
+        ),
+        final={Tea.COLD},
+        during={Tea.HOT: after(60_000, Cooled)},
+        properties=(COOLS,),
+    )
+
+    @rule(on=machine)
+    def sugar(_table: Aggregate, step: Transition) -> Iterator[Dispatch]:
+        if isinstance(step.event, Stirred):
+            yield Dispatch("cup", Sugared())
+
+    return System("tea", AggregateType("table", machines=(machine,), rules=(sugar,), commands={"cup": (Stirred,)}))
+
+
+def test_a_state_that_is_left_and_entered_again_in_one_step_restarts_its_timer() -> None:
+    """No state of the search shows it, so the step does."""
+    opening = [("table", Envelope("cup", Created(Cup()), 0))]
+    assert broken_round(check(answering(), opening=opening)) == [Stirred]
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_a_timer_is_restarted_among_aggregates_that_are_apart(*, restart: bool) -> None:
+    """Each is looked at alone there, and its rounds are joined."""
+    system = System("mugs", AggregateType("mug", machines=(mug(restart=restart),)))
+    opening = [(f"mug/{number}", Envelope("mug", Created(Cup()), 0)) for number in range(2)]
+    report = check(system, opening=opening)
+    assert broken_round(report) == ([Stirred, Stirred] if restart else None)
+
+
+@pytest.mark.parametrize(("machine", "times"), [(mug, 1), (cup, 2)])
+def test_a_test_of_a_restarted_timer_fails_until_it_is_not_restarted(machine: Any, times: int) -> None:
+    """What ``--emit-test`` writes goes the round twice, and asks whether the property was kept."""
+
+    def is_kept(*, restart: bool) -> bool:
+        run = Retrace(machine(restart=restart))
+        for _ in range(2):
+            run.goes_round()
+            for _ in range(times):
+                run.command(Stirred())
+        return run.keeps("it cools", of=machine(restart=restart).name)
+
+    assert not is_kept(restart=True)
+    assert is_kept(restart=False)
