@@ -9,9 +9,11 @@ The commits at which lifefold has left the branch are kept in a file beside the 
 branch, before and after. What is not covered: an agent that runs git in the user's own checkout is taken for the user.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 
+from lifefold.interpreters.body.aside import make_room, read_regular
 from lifefold.interpreters.body.claim import CLAIM
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.git import Git, shown
@@ -22,9 +24,13 @@ from lifefold.interpreters.body.shim import durable
 NAME: Final = ".left"
 """The file, in the folder of the worktrees."""
 
+LEFT_BYTES: Final = 1_024
+"""How much of it is read; it has two commits at most."""
+
 COMMITS_SHOWN: Final = 5
 """How many commits a message names."""
 
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _MADE: Final = ("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull")
 """How a line of a reflog begins that tells of a commit made there, and not only of one that was checked out."""
 
@@ -50,14 +56,15 @@ class BranchGuard:
     def left(self) -> tuple[str, ...]:
         """Where lifefold has left the branch, the latest last; empty if it has not seen it yet."""
         if not self._left:
-            file = self._root / NAME
-            self._left = tuple(file.read_text().split()) if file.is_file() else ()
+            said = read_regular(self._root / NAME, LEFT_BYTES).decode("ascii", "replace").split()
+            self._left = tuple(said) if all(_COMMIT.fullmatch(commit) for commit in said) else ()
         return self._left
 
     def leave(self, *commits: str) -> None:
         """Remember, durably, where lifefold leaves the branch: at one of these."""
         if self.left != commits:
             make_private(self._root)
+            make_room(self._root / NAME)
             durable.write_durably(str(self._root), NAME, "".join(f"{commit}\n" for commit in commits))
             self._left = commits
 

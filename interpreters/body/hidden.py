@@ -1,0 +1,61 @@
+"""What git does not look at in a worktree although it is there, or waits for although it never comes.
+
+An agent can tell git to take a file for unchanged (``update-index --assume-unchanged``, ``--skip-worktree``), and to
+check out a part of the files only (``sparse-checkout``). A change that git does not see would be verified, and neither
+merged nor taken from the next claim. And git reads rules from files of certain names: at a pipe it waits for ever.
+"""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from lifefold.interpreters.body.aside import read_regular
+from lifefold.interpreters.body.git import Git, Way
+
+RULES_BYTES: Final = 1_048_576
+"""How much of the patterns of a sparse checkout is read."""
+
+_READ_BY_GIT: Final = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
+
+
+async def reveal(worktree: Git) -> None:
+    """Have git look at every file again that it was told to take for unchanged; not at one that it has left out."""
+    listed = (await worktree.run("ls-files", "-v", "-z")).text.split("\0")
+    entries = [(line[0], line[2:]) for line in listed if line]
+    assumed = [name for tag, name in entries if tag.islower()]
+    skipped = [name for tag, name in entries if tag in "Ss" and os.path.lexists(worktree.folder / name)]
+    for option, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if names:
+            given = b"".join(os.fsencode(name) + b"\0" for name in names)
+            await worktree.run("update-index", option, "-z", "--stdin", way=Way(given))
+
+
+async def is_as_whole_as(worktree: Git, home: Git) -> bool:
+    """Tell whether a worktree leaves out the same files as the user's own working tree does: as a rule none."""
+    return await _left_out(worktree) == await _left_out(home)
+
+
+async def _left_out(tree: Git) -> bytes:
+    asked = ("config", "--type=bool", "--get", "core.sparseCheckout")
+    if (await tree.run(*asked, accept=range(256))).text != "true":
+        return b""
+    return read_regular(await tree.directory() / "info" / "sparse-checkout", RULES_BYTES)
+
+
+def has_pipe(folder: Path) -> bool:
+    """Tell whether a pipe or a device has the name of a file that git reads, in a working tree."""
+    for where, folders, files in os.walk(folder):
+        if ".git" in folders:
+            folders.remove(".git")
+        if any(_is_endless(Path(where) / name) for name in _READ_BY_GIT if name in files):
+            return True
+    return False
+
+
+def _is_endless(file: Path) -> bool:
+    try:
+        mode = os.lstat(file).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
