@@ -49,7 +49,7 @@ from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.body.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
-from lifefold.interpreters.body.hidden import has_pipe, is_as_whole_as, reveal
+from lifefold.interpreters.body.withheld import has_pipe, is_as_whole_as, reveal
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import remove_pipes, repository_at
 from lifefold.interpreters.body.survey import contradiction, survey
