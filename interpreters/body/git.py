@@ -52,6 +52,7 @@ _CONFIGURATION = (
     "merge.autoStash=false",
     "merge.verifySignatures=false",
     "protocol.ext.allow=never",
+    "sparse.expectFilesOutsideOfPatterns=false",
     "submodule.recurse=false",
 )
 _BY_SIGNAL = range(130, 193)
@@ -75,7 +76,7 @@ class GitError(WorkplaceError):
 
     def __init__(self, command: str, where: Path, stderr: str, status: int = 0) -> None:
         said = "\n".join(stderr.splitlines()[-STDERR_LINES:])
-        super().__init__(f"git {command} failed: {said}", where, "Put right what git says; then it is done again.")
+        super().__init__(f"git {command} failed: {said}", where, "Put right what git says.")
         self.stderr = stderr
         self.was_killed = status < 0 or status in _BY_SIGNAL
 
@@ -225,6 +226,22 @@ class Git:
             return ()
         asked = ("ls-files", "--others", "-z", "--exclude-per-directory=.gitignore", f"--exclude-from={rules}")
         return tuple(name.removesuffix("/") for name in (await self.run(*asked, *options)).names)
+
+    async def heed_all(self) -> None:
+        """Let git look at all tracked files again: flags of the index hide changes of those that have them.
+
+        ``assume-unchanged`` and ``skip-worktree`` are set by whatever works here. In a sparse checkout the latter is
+        git's own, and stays.
+        """
+        listed = (await self.run("ls-files", "-v", "-z")).names
+        sparse = await self.run("config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1))
+        flagged = {
+            "--no-assume-unchanged": [line[2:] for line in listed if line[0].islower()],
+            "--no-skip-worktree": [line[2:] for line in listed if line[0] in "Ss" and sparse.text != "true"],
+        }
+        for option, hidden in flagged.items():
+            for names in portions(tuple(hidden)):
+                await self.run("update-index", option, "--", *names)
 
     async def ignored(self) -> tuple[str, ...]:
         """Return the untracked files that git ignores, a folder for all that is in it."""

@@ -1,8 +1,7 @@
-"""What git does not look at in a worktree although it is there, or waits for although it never comes.
+"""What a worktree lacks although it is in the branch, and what git waits for there although it never comes.
 
-An agent can tell git to take a file for unchanged (``update-index --assume-unchanged``, ``--skip-worktree``), and to
-check out a part of the files only (``sparse-checkout``). A change that git does not see would be verified, and neither
-merged nor taken from the next claim. And git reads rules from files of certain names: at a pipe it waits for ever.
+An agent can have git check out a part of the files only (``sparse-checkout``); the next claim is to have them all. And
+git reads rules from files of certain names: if an agent has put a pipe there, git waits for ever.
 """
 
 import os
@@ -11,24 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from lifefold.interpreters.body.aside import read_regular
-from lifefold.interpreters.body.git import Git, Way
+from lifefold.interpreters.body.git import Git
 
 RULES_BYTES: Final = 1_048_576
 """How much of the patterns of a sparse checkout is read."""
 
 _READ_BY_GIT: Final = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
-
-
-async def reveal(worktree: Git) -> None:
-    """Have git look at every file again that it was told to take for unchanged; not at one that it has left out."""
-    listed = (await worktree.run("ls-files", "-v", "-z")).text.split("\0")
-    entries = [(line[0], line[2:]) for line in listed if line]
-    assumed = [name for tag, name in entries if tag.islower()]
-    skipped = [name for tag, name in entries if tag in "Ss" and os.path.lexists(worktree.folder / name)]
-    for option, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
-        if names:
-            given = b"".join(os.fsencode(name) + b"\0" for name in names)
-            await worktree.run("update-index", option, "-z", "--stdin", way=Way(given))
 
 
 async def is_as_whole_as(worktree: Git, home: Git) -> bool:

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Self
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 from lifefold.interpreters.body.aside import is_taken, make_own, make_room, move_into, set_aside
 from lifefold.interpreters.body.branch_guard import BranchGuard
@@ -49,12 +49,13 @@ from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.body.excludes import CHANGED, RULES, copy_rules, rules_have_changed
 from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
-from lifefold.interpreters.body.withheld import has_pipe, is_as_whole_as, reveal
+from lifefold.interpreters.body.hidden import changed_ns, changed_since
 from lifefold.interpreters.body.locks import holding
 from lifefold.interpreters.body.pinned import remove_pipes, repository_at
 from lifefold.interpreters.body.survey import contradiction, survey
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
+from lifefold.interpreters.body.withheld import has_pipe, is_as_whole_as
 
 _KINDS = ("base", "result")
 
@@ -139,16 +140,22 @@ class GitWorkplace:
         claim = Claim(self._fleet, task, epoch)
         async with self._place(agent) as worktree:
             await self._must_be_there(worktree, claim)
-            await reveal(worktree)
+            await worktree.heed_all()
             if not await worktree.is_clean():
                 return True
             return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
 
     async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
-        """Return the files and folders in the worktree that git ignores, a folder for all that is in it."""
+        """Return the files and folders in the worktree that git ignores, a folder for all that is in it.
+
+        They are those that have changed since the claim's place was made; if none has, all that are there.
+        """
         del task, epoch
         async with self._place(agent) as worktree:
-            return await worktree.ignored()
+            names = await worktree.ignored()
+            pins = worktree.pins
+            since = None if pins is None else changed_ns(pins.directory / CLAIM)
+            return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
 
     async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
         """Commit what the claim has changed; return that commit, which is what is to be merged.
@@ -241,7 +248,7 @@ class GitWorkplace:
     async def _worktree(self, folder: Path) -> Git | None:
         """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
         found = await self._home.worktree_at(folder)
-        if found is not None and await anyio.to_thread.run_sync(has_pipe, folder):
+        if found is not None and await to_thread.run_sync(has_pipe, folder):
             return None
         if found is not None and found.pins is not None:
             found.pins = found.pins.by(self._rules)
@@ -308,6 +315,7 @@ class GitWorkplace:
     async def _vacate(self, worktree: Git) -> bool:
         """Keep what an earlier claim has left, end what it has begun, clean up; return whether that was possible."""
         try:
+            await worktree.heed_all()
             await self._salvage(worktree)
             await worktree.forget_unfinished()
             await worktree.run("checkout", "--quiet", "--force", "--detach", await self._trunk.tip())
@@ -318,7 +326,6 @@ class GitWorkplace:
 
     async def _salvage(self, worktree: Git) -> None:
         claimed = await worktree.target_of(CLAIM)
-        await reveal(worktree)
         name = _salvage_name(claimed) or "unclaimed"
         if not await worktree.is_clean():
             await worktree.detach()  # the agent may have switched to a branch of the user's
@@ -359,7 +366,7 @@ class GitWorkplace:
             what = f"The work holds a merge that is not resolved, in {shown(unmerged)}"
             raise MergeConflict(what, worktree.folder, "Resolve it.")
         await self._return_to_branch(worktree, claim)
-        await reveal(worktree)
+        await worktree.heed_all()
         await worktree.commit_all(claim.message(title))
         result = await worktree.commit_at("HEAD")
         inner = await worktree.added_repositories(claim.base, result)

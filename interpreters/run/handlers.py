@@ -91,7 +91,7 @@ class Handlers:
         self.fleet = fleet
         self.folder: Final = folder
         self.workplace: Final = workplace
-        self._merging: Final = Merging(workplace, self._waits, self._put_off)
+        self._merging: Final = Merging(workplace, self._waits, self._put_off, self.tell)
         self._watcher: Final = Watcher(folder, self.people)
         self._attendant: Final = Attendant(fleet, folder, self.people, (clock or WallClock()).now_ms)
 

@@ -1,11 +1,12 @@
 """How a merge is performed: what is to be merged first gets into the log, and an agent's branch is not merged into."""
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final
 
-from lifefold.core.fleet import assignment
+from lifefold.core.fleet import assignment, nothing
 from lifefold.effects import MergeWork, WatchBranch
 from lifefold.interpreters.body.branch_guard import MovedError
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
@@ -24,11 +25,18 @@ class DisplacedError(Exception):
 class Merging:
     """Performs merges into the fleet's branch; ``rest`` lets one rest for a while, of the agent that is named."""
 
-    def __init__(self, workplace: Workplace, waits: Waiting, rest: Callable[[str], Awaitable[None]]) -> None:
-        """Take where the work is, and what tells people of waits."""
+    def __init__(
+        self,
+        workplace: Workplace,
+        waits: Waiting,
+        rest: Callable[[str], Awaitable[None]],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        """Take where the work is, what tells people of waits, and what tells them something of an agent."""
         self._workplace: Final = workplace
         self._waits: Final = waits
         self._rest: Final = rest
+        self._tell: Final = tell
 
     @handles(MergeWork)
     async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
@@ -45,7 +53,16 @@ class Merging:
         except WorkplaceError as error:
             await ongoing.report(assignment.Conflicted(str(error)))
         else:
+            if not commit and not activity.result:
+                await self._tell_what_is_hidden(activity, agent)
             await ongoing.report(assignment.Merged(commit))
+
+    async def _tell_what_is_hidden(self, activity: MergeWork, agent: str) -> None:
+        """Name what git ignores in the place of a task for which nothing was merged: its commands may have found it."""
+        with contextlib.suppress(WorkplaceError, OSError):
+            hidden = await self._workplace.ignored(agent, activity.task, activity.epoch)
+            if hidden:
+                self._tell(agent, f"{activity.task} is done, and {nothing.reason_of(hidden)}")
 
     async def _collected(self, activity: MergeWork, ongoing: Ongoing) -> str:
         """Return the commit that is to be merged. The log has it before anything is merged: it is not found twice."""

@@ -20,6 +20,13 @@ if task.startswith("second") and "nothing was changed" in pathlib.Path(sys.argv[
 """
 
 
+KEPT: Final = r"""
+import os, pathlib
+
+pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".out").write_text("made")
+"""
+
+
 def ground(folder: Path, *tasks: str, more: str = "") -> Ground:
     """Return a fleet whose tasks have no commands, and whose agent does little."""
     of = Ground(folder).prepare(*tasks)
@@ -55,6 +62,29 @@ def test_work_that_git_ignores_is_nothing_and_is_named(tmp_path: Path) -> None:
     of.git("commit", "--quiet", "--message", "Ignore what is built")
     told = of.run(code=1)
     assert "nothing was changed; git ignores what is there besides: build/" in told
+
+
+def test_only_what_is_of_this_session_is_named(tmp_path: Path) -> None:
+    """What an earlier session has left in the same worktree is no work of this one."""
+    of = ground(tmp_path, "hidden-1", "hidden-2")
+    (of.folder / "agent.py").write_text(KEPT)
+    (of.folder / "repo" / ".gitignore").write_text("*.out\n")
+    of.git("add", ".gitignore")
+    of.git("commit", "--quiet", "--message", "Ignore what is built")
+    told = of.run(code=1)
+    for task in ("hidden-1", "hidden-2"):
+        assert f"{task}: FAILED: nothing was changed; git ignores what is there besides: {task}.out\n" in told
+
+
+def test_work_that_git_ignores_is_named_also_where_commands_agree_to_it(tmp_path: Path) -> None:
+    """The task is closed, since its commands decide; that nothing was merged is said, with what they have found."""
+    of = ground(tmp_path, "hidden-1", more='verify = [["test", "-s", "build/out.txt"]]')
+    (of.folder / "repo" / ".gitignore").write_text("build/\n")
+    of.git("add", ".gitignore")
+    of.git("commit", "--quiet", "--message", "Ignore what is built")
+    told = of.run()
+    assert "hidden-1: CLOSED, and nothing was changed" in told
+    assert "hidden-1 is done, and nothing was changed; git ignores what is there besides: build/" in told
 
 
 def test_a_task_that_is_meant_to_change_nothing_is_closed_and_named(tmp_path: Path) -> None:

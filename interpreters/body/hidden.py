@@ -1,0 +1,49 @@
+"""What git ignores in a worktree, and whether it is of the session at work: earlier ones have left their own there."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+MOST_LOOKED_AT: Final = 100_000
+"""How many files of a folder are looked at; a folder with more counts as changed."""
+
+
+def changed_ns(path: Path) -> int | None:
+    """Return when a file or a folder was changed last, in Unix nanoseconds; None if it is not there.
+
+    That is the time of change (``ctime``), which copies with old times have, too.
+    """
+    try:
+        return path.lstat().st_ctime_ns
+    except OSError:
+        return None
+
+
+def changed_since(folder: Path, names: tuple[str, ...], since_ns: int) -> tuple[str, ...]:
+    """Return those of the names that have changed since a time; if there are none, all of them.
+
+    A name that ends with a slash is a folder. What lies within another one of the names is left out.
+    """
+    outer = tuple(_outermost(names))
+    return tuple(name for name in outer if _has_changed(folder / name, since_ns)) or outer
+
+
+def _outermost(names: tuple[str, ...]) -> Iterator[str]:
+    folders = tuple(name for name in names if name.endswith("/"))
+    return (each for each in names if not any(each != folder and each.startswith(folder) for folder in folders))
+
+
+def _has_changed(path: Path, since_ns: int) -> bool:
+    for number, each in enumerate(_within(path)):
+        changed = changed_ns(each)
+        if number >= MOST_LOOKED_AT or (changed is not None and changed >= since_ns):
+            return True
+    return False
+
+
+def _within(path: Path) -> Iterator[Path]:
+    """Yield a path, and all that is in it if it is a folder; no link is followed."""
+    yield path
+    for place, folders, files in os.walk(path):
+        yield from (Path(place, name) for name in (*folders, *files))
