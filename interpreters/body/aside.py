@@ -53,7 +53,7 @@ def read_regular(file: Path, limit: int) -> bytes:
     """Return what a file of a fleet's own says; nothing if it is a link, or none that has an end."""
     with suppress(OSError):
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as opened:
+        with os.fdopen(descriptor, "rb") as opened:
             if stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return opened.read(limit)
     return b""

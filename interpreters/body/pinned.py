@@ -91,12 +91,15 @@ def is_folder(path: Path) -> bool:
 
 def _is_plain(directory: Path) -> bool:
     """Tell whether a git directory has nothing but files and folders in it: no link, and no pipe that git waits at."""
-    if not is_folder(directory) or any(_mode(directory / name) and not is_folder(directory / name) for name in _FOLDERS):
-        return False
-    return all(
-        stat.S_ISREG(mode) or stat.S_ISDIR(mode)
-        for where, folders, files in os.walk(directory)
-        for mode in (_mode(Path(where) / name) for name in (*folders, *files))
+    folders = [directory / name for name in _FOLDERS]
+    return (
+        is_folder(directory)
+        and all(is_folder(each) or not _mode(each) for each in folders)
+        and all(
+            stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+            for where, folders, files in os.walk(directory)
+            for mode in (_mode(Path(where) / name) for name in (*folders, *files))
+        )
     )
 
 
