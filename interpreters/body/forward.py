@@ -208,7 +208,7 @@ class Forward:
         common = await tree.common_directory()
         lock = common / f"{note.branch}.lock"
         with suppress(OSError):
-            if lock.read_text() == f"{note.new}\n":
+            if read_regular(lock, NOTE_BYTES) == f"{note.new}\n".encode():
                 lock.unlink()
 
     async def _file(self) -> Path:

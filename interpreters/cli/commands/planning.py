@@ -84,7 +84,7 @@ def _instead(command: str, fleet: Fleet, log: Path) -> str:
     """Return a command that helps, for this fleet file and this log."""
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
     names_file = "{fleet}" in command
-    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve() if names_file else False
+    usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log) if names_file else False
     return typed if "--db" in typed or usual else f"{typed} --db {shlex.quote(str(log))}"
 
 
@@ -95,7 +95,7 @@ def _fresh(log: Path) -> Path:
 
 
 def _command(word: str, fleet: Fleet, log: Path) -> str:
-    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve()
+    usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log)
     elsewhere = "" if usual else f" --db {shlex.quote(str(log))}"
     return f"lifefold {word} {shlex.quote(str(fleet.source))}{elsewhere}"
 

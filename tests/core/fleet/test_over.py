@@ -81,7 +81,7 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
 
 
 def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
-    """An approval that came while no runner was at work has the board tell a worker to merge: that needs no operator."""
+    """An approval without a runner has the board tell a worker to merge: no operator is needed."""
     fleet = with_job(ready(), job.Job(task.State.BLOCKED, "T1", lacks=FLEET))
     desk = fleet["board"]
     told = {**fleet, "board": replace(desk, sent=desk.sent.set("worker/ann", desk.sent.get("worker/ann", 0) + 1))}
