@@ -35,6 +35,9 @@ _MADE: Final = ("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pul
 """How a line of a reflog begins that tells of a commit made there, and not only of one that was checked out."""
 
 
+_ONLY_CHECKED_OUT: Final = ("Fast-forward", "(start): checkout")
+
+
 class MovedError(WorkplaceError):
     """An agent has moved the fleet's branch to commit ``found``."""
 
@@ -116,13 +119,13 @@ class BranchGuard:
 
     async def _said(self, left: str, tip: str) -> str:
         """Say what has become of the branch, and by whom; an empty text if it was the user."""
-        tree = await self.users_tree()
-        if tree is not None and await _has_followed(tree, left, tip):
-            return ""
-        made = await self._made_by_agents()
+        tree, made = await self.users_tree(), await self._made_by_agents()
         new = (await self._home.run("rev-list", "--first-parent", "--max-count=1000", f"{left}..{tip}")).text.split()
+        by_agents = bool(made.keys() & set(new))
+        if tree is not None and await _has_followed(tree, left, tip, by_agents=by_agents):
+            return ""
         onward = await self._home.is_ancestor(left, tip)
-        if tree is None and onward and not made.keys() & set(new):
+        if tree is None and onward and not by_agents:
             return ""
         said = [await self._described(commit, made.get(commit, "")) for commit in new[:COMMITS_SHOWN]]
         more = [f"{len(new) - COMMITS_SHOWN} more commits"] if len(new) > COMMITS_SHOWN else []
@@ -143,15 +146,19 @@ class BranchGuard:
             by = f"agent {tree.folder.name}{f' on {claim}' if claim else ''}"
             for line in (await _reflog(tree, "--format=%H %gs")).splitlines():
                 commit, _, how = line.partition(" ")
-                if how.startswith(_MADE):
+                if how.startswith(_MADE) and not how.endswith(_ONLY_CHECKED_OUT):
                     found[commit] = by
         return found
 
 
-async def _has_followed(tree: Git, left: str, tip: str) -> bool:
-    """Tell whether the branch was moved in this working tree; without a reflog, whether its index has moved with it."""
+async def _has_followed(tree: Git, left: str, tip: str, *, by_agents: bool) -> bool:
+    """Tell whether the branch was moved in this working tree, by its reflog.
+
+    Agents can write that, too. So to commits that were made in an agent's worktree, and where there is no reflog, the
+    index must have moved as well.
+    """
     newest = await _reflog(tree, "-1", "--format=%H")
-    if newest:
+    if newest and (newest != tip or not by_agents):
         return newest == tip
     before, now = await difference(tree, left, tip)
     paths = set(before) | set(now)

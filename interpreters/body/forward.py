@@ -194,7 +194,7 @@ class Forward:
         try:
             # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
             options = ("-c", f"branch.{note.branch.removeprefix('refs/heads/')}.mergeOptions=")
-            merge = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
+            merge = ("merge", "--ff-only", "--strategy=ort", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
             await tree.run(*options, *merge, way=Way(within=within))
         except GitError as error:
             if not _in_the_way(error):

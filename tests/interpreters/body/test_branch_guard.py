@@ -38,12 +38,22 @@ def without_reflogs(scene: Scene) -> None:
     (scene.repository / ".git" / "logs" / "HEAD").unlink()
 
 
+def by_forged_reflog(scene: Scene) -> None:
+    """Let the agent do the same, and write into the reflog that the user has done it in his checkout."""
+    left = scene.git("rev-parse", "main")
+    by_reference(scene)
+    with (scene.repository / ".git" / "logs" / "HEAD").open("a") as reflog:
+        reflog.write(
+            f"{left} {scene.git('rev-parse', 'main')} user <user@example.org> 1800000000 +0000\tcommit: mine\n"
+        )
+
+
 def back(scene: Scene) -> None:
     """Let the agent take what was merged out of the branch."""
     git(scene.place(), "update-ref", "refs/heads/main", "main~1")
 
 
-MOVES = [on_branch, by_reference, without_reflogs, back]
+MOVES = [on_branch, by_reference, without_reflogs, by_forged_reflog, back]
 
 
 @pytest.mark.parametrize("move", MOVES)
@@ -109,12 +119,18 @@ async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: Scene) -
     scene.git("merge", "--quiet", "--no-ff", "-m", "by hand", "lifefold/fleet/T1/1")
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), two="2")
-    assert await scene.merge("a", "T2", 1, "do")
+    await scene.park("a", "T2", 1, "do")
+    scene.git("merge", "--quiet", "lifefold/fleet/T2/1")
+    assert await scene.merge("a", "T2", 1, "do") == ""
     scene.git("checkout", "--quiet", "-b", "elsewhere")
     commit(scene.repository, more="m")
     scene.git("branch", "--force", "main", "elsewhere")
     await scene.workplace.check_out("a", "T3", 1)
     write(scene.place(), three="3")
+    assert await scene.merge("a", "T3", 1, "do")
+    commit(scene.repository, most="o")
+    scene.git("branch", "--force", "main", "elsewhere")
+    git(scene.place(), "merge", "--quiet", "main")  # an agent that takes up the user's commit has not made it
     assert await scene.merge("a", "T3", 1, "do")
     second = scene.root.parent / "second"
     scene.git("worktree", "add", "--quiet", str(second), "main")

@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from git_ground import Scene, git, names, write
-from lifefold.interpreters.body.errors import WorkplaceError
+from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.body.worktrees import GitWorkplace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
@@ -159,3 +160,64 @@ async def test_a_pipe_in_the_git_directory_of_a_place_keeps_no_git_waiting(scene
         write(scene.place(), T1="again")
         assert await scene.merge("a", "T1", 2, "do")
     assert {"T1", "T2"} <= names(scene.repository)
+
+
+# -- the fleet's own files, which agents can reach
+
+
+def _folder(file: Path) -> None:
+    file.mkdir()
+    write(file, inner="i")
+
+
+def _garbage(file: Path) -> None:
+    file.write_bytes(b"\xff\x00garbage")
+
+
+def _loop(file: Path) -> None:
+    file.symlink_to(file)
+
+
+OWN = (".left", ".excludes", ".lock", ".locks", ".locks/a", ".aside", ".gone")
+SHARED = ("lifefold", "lifefold/fleet", "lifefold-forward", "lifefold-forward/fleet", "index.lifefold")
+
+
+@pytest.mark.parametrize("put", [_folder, _garbage, _loop, os.mkfifo], ids=["folder", "garbage", "loop", "pipe"])
+@pytest.mark.parametrize("name", [*OWN, *SHARED])
+async def test_what_stands_where_a_file_of_the_fleets_own_was_ends_no_run(
+    scene: Scene, name: str, put: Callable[[Path], None]
+) -> None:
+    """What is no such file is renamed, and never removed; the next run does the work."""
+    await scene.workplace.check_out("a", "T1", 1)
+    await scene.merge("a", "T1", 1, "do")
+    file = scene.root / name if name in OWN else scene.repository / ".git" / name
+    if file.is_dir():
+        file.rename(file.with_name("as-it-was"))
+    file.unlink(missing_ok=True)
+    file.parent.mkdir(exist_ok=True)
+    put(file)
+    with anyio.fail_after(AT_ONCE_S):
+        workplace = await GitWorkplace.open(scene.repository, scene.root, "fleet", "main")
+        try:
+            await workplace.go_on("run")
+            await workplace.check_out("a", "T2", 1)
+            write(scene.place(), done="d")
+            result = await workplace.park("a", "T2", 1, "do")
+            assert await workplace.merge("a", "T2", 1, "do", result=result)
+            await workplace.clear()
+        finally:
+            workplace.close()
+    assert (scene.repository / "done").read_text() == "d"
+    assert scene.is_clean()
+
+
+@pytest.mark.parametrize("put", [_folder, _loop, os.mkfifo], ids=["folder", "loop", "pipe"])
+async def test_whatever_stands_where_gits_lock_is_made_is_described(scene: Scene, put: Callable[[Path], None]) -> None:
+    """The merge waits, and says what stands there; nothing is removed."""
+    await scene.workplace.check_out("a", "T1", 1)
+    write(scene.place(), done="d")
+    lock = scene.repository / ".git" / "index.lock"
+    put(lock)
+    with anyio.fail_after(AT_ONCE_S), pytest.raises(InTheWayError, match=f"rm .*'{lock}'"):
+        await scene.merge("a", "T1", 1, "do")
+    assert os.path.lexists(lock)

@@ -238,7 +238,7 @@ async def _run(ground: Ground, interpreter: Interpreter | None = None) -> tuple[
 # -- the agent's own files
 
 
-@pytest.mark.parametrize("file", ["exit.json", "started.json"])
+@pytest.mark.parametrize("file", ["exit.json", "started.json", "output.position", "exit.json.tmp"])
 @pytest.mark.parametrize("how", [GARBAGE, PIPE], ids=["garbage", "pipe"])
 def test_an_agent_that_spoils_its_records_fails_alone(ground: Ground, file: str, how: str) -> None:
     """It is an error of its session; the others go on, and the task is tried again."""
