@@ -58,7 +58,7 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     if transition.machine == doors.machine.name or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
             if ref.startswith("seat:") and board.entities[ref].state is not seat.State.GONE:
-                yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left"))
+                yield Tell(f"worker/{ref.removeprefix('seat:')}", "intent", intent.StopWanted("no work is left", None))
         yield from duty.send_home(board, "no work is left")
 
 

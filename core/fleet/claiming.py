@@ -14,6 +14,7 @@ from lifefold.core.fleet import assignment, budgets, job, pace, purse, room, sea
 from lifefold.core.fleet.job import Job
 from lifefold.core.fleet.work import CLAIMED, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.task import Stage
 from lifefold.effects import Tell
 
@@ -113,8 +114,24 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     owner = board.entities.get(f"seat:{before.owner}")
     if owner is not None and owner.state is seat.State.WORKING and transition.actor != worker:
         reason, within_ms = transition.after.record.reason, _within_ms(board, before)
-        recalled = assignment.Recalled(before.id, before.epoch, reason, within_ms)
+        recalled = assignment.Recalled(before.id, before.epoch, reason, within_ms, _ends_by(board, transition))
         yield Tell(worker, "assignment", recalled)
+
+
+def _ends_by(board: Aggregate, transition: Transition) -> AbortReason:
+    """Return the canonical reason for which a session at a task is ended: an abort, an operator, or the board itself.
+
+    Parts are cancelled with what they are parts of.
+    """
+    match transition.event:
+        case job.Aborted(abort_reason=reason):
+            return reason
+        case task.Cancelled():
+            whole = board.entities.get(f"task:{transition.after.record.parent}")
+            cascades = whole is not None and whole.state is task.State.CANCELLED
+            return AbortReason.PARENT_ABORTED if cascades else AbortReason.USER_INTERRUPT
+        case _:
+            return AbortReason.SHUTDOWN_SIGNAL
 
 
 def _within_ms(board: Aggregate, record: Job) -> int:

@@ -28,6 +28,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.promises import asks_once, is_over_with, leads_where
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import ForceStopSession
 
 
@@ -44,6 +45,7 @@ class State(AnyLifecycleState):
 class PauseWanted(Event, frozen=True):
     """Start nothing new and interrupt what runs, until people say otherwise."""
 
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
@@ -53,8 +55,10 @@ class ResumeWanted(Event, frozen=True):
     """Go on, whoever was paused."""
 
 
-class HoldWanted(Event, frozen=True):
-    """Start nothing new and interrupt what runs."""
+class HoldWanted(Event, frozen=True, repr_omit_defaults=True):
+    """Start nothing new and interrupt what runs: the runner goes away for a while, for this reason."""
+
+    abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL
 
 
 class RunWanted(Event, frozen=True):
@@ -62,11 +66,12 @@ class RunWanted(Event, frozen=True):
 
 
 class StopWanted(Event, frozen=True):
-    """Stop for good."""
+    """Stop for good. Without an ``abort_reason`` the worker is through: no work is left."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""
+    abort_reason: AbortReason | None = AbortReason.USER_INTERRUPT
 
 
 class DrainWanted(Event, frozen=True):
@@ -84,6 +89,7 @@ class Drained(Event, frozen=True):
 class KillWanted(Event, frozen=True):
     """Stop for good, without any grace."""
 
+    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: str = ""

@@ -352,10 +352,15 @@ def give_up(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", Stalled(transition.event.silent_ms))
 
 
-def told_with(worker: Aggregate, reason: str) -> str:
-    """Return why a session has failed, with its silence, if it was asked by a signal to leave what it hung in."""
+def told_with(worker: Aggregate, by: Event, reason: str) -> str:
+    """Return why a session has failed, with its silence, if it was asked by a signal to leave what it hung in.
+
+    Also one that has stalled was asked before, where the ladder has that step.
+    """
     p: Pulse | None = worker.record(REF) if REF in worker.entities else None
-    if not reason or p is None or p.state not in AFTER_NUDGE or p.limits.nudge_ms is None:
+    if not reason or p is None or p.limits.nudge_ms is None:
+        return reason
+    if p.state not in AFTER_NUDGE and not isinstance(by, Stalled):
         return reason
     return f"{reason} (interrupted after {p.limits.nudge_ms // 1_000} s of silence)"
 

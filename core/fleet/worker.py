@@ -74,11 +74,12 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=intent.machine)
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Pause and hold interrupt what runs, which is no error; stop stops."""
-    if transition.entered in intent.RESTS:
-        yield from _interrupt(worker)
+    event = transition.event
+    if transition.entered in intent.RESTS and isinstance(event, intent.PauseWanted | intent.HoldWanted):
+        yield from _interrupt(worker, session.UrgentMessage(event.abort_reason))
         yield from decline(worker)
     elif transition.entered is intent.State.STOP:
-        yield Dispatch("session", session.OperatorStop())
+        yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
 
 
 @rule(on=assignment.machine)
@@ -106,7 +107,8 @@ def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
     if isinstance(transition.event, assignment.Recalled):
         within_ms = transition.event.within_ms
-        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else session.UrgentMessage())
+        urgent = session.UrgentMessage(transition.event.abort_reason)
+        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else urgent)
 
 
 def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
@@ -136,7 +138,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
-    failed = pulse.told_with(worker, session_profiles.said_to_fail(transition.event))
+    failed = pulse.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
     match transition.entered:
         case session.State.SESSION_COMPLETE if working:
             brief: task.Brief = worker.record("assignment").brief
@@ -144,9 +146,16 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
             yield Dispatch("assignment", orphans.ending(worker, transition, failed))
         case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
-            yield Dispatch("assignment", assignment.Dropped(f"stopped by {type(transition.event).__name__}"))
+            yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
         case _:
             pass
+
+
+def _stopped_by(worker: Aggregate, transition: Transition) -> str:
+    """Say why a task is given back whose agent has stopped."""
+    event = transition.event
+    why: str = event.msg if isinstance(event, session.FatalError) else worker.record("intent").reason
+    return f"its agent has stopped{f': {why}' if why else ''}"
 
 
 _GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, assignment.State.WORKING})

@@ -144,11 +144,17 @@ ERROR: Final = Pattern(SessionExited, "Error", lambda e: type(e.outcome) is Erro
 TIMEOUT: Final = Pattern(SessionExited, "Timeout", lambda e: type(e.outcome) is Timeout)
 
 
-class UrgentMessage(Event, frozen=True):
-    """Somebody has something to say that cannot wait for the session to end."""
+class UrgentMessage(Event, frozen=True, repr_omit_defaults=True):
+    """A message cannot wait for the session to end; ``abort_reason`` decides nothing here."""
 
     transition_reason: ClassVar = TransitionReason.ABORTED
-    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+
+    abort_reason: AbortReason = AbortReason.USER_INTERRUPT
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's word: the reason is for the journal."""
+        return cls.__name__
 
 
 class GraceExceeded(Event, frozen=True):
@@ -162,11 +168,20 @@ class BackoffElapsed(Event, frozen=True):
     """The pause after an error is over."""
 
 
-class OperatorStop(Event, frozen=True):
-    """An operator wants this agent to stop for good."""
+class OperatorStop(Event, frozen=True, repr_omit_defaults=True):
+    """This agent is to stop for good. Without an ``abort_reason`` that is no abnormal end: its work is done."""
 
-    transition_reason: ClassVar = TransitionReason.ABORTED
-    abort_reason: ClassVar = AbortReason.USER_INTERRUPT
+    abort_reason: AbortReason | None = AbortReason.USER_INTERRUPT
+
+    @property
+    def transition_reason(self) -> TransitionReason:
+        """Why the agent stops: it was aborted, or it is through."""
+        return TransitionReason.COMPLETED if self.abort_reason is None else TransitionReason.ABORTED
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's word: the reason is for the journal."""
+        return cls.__name__
 
 
 class FatalError(Event, frozen=True):

@@ -49,11 +49,15 @@ def age(duration_ms: int) -> str:
 
 
 def coming(timer: Timer | None, now_ms: int) -> str:
-    """Return what time brings next, and when: ``times out in 7s``; a hyphen if nothing."""
+    """Return what time brings next, and when: ``times out in 7s``; a hyphen if nothing.
+
+    What is overdue waits for a runner: ``next try due``.
+    """
     if timer is None:
         return "-"
     left_ms = timer.deadline_ms - now_ms
-    return f"{_COMING.get(timer.event, timer.event)} {f'in {age(left_ms)}' if left_ms >= _S else 'now'}"
+    when = f"in {age(left_ms)}" if left_ms >= _S else "now" if left_ms > -_S else "due"
+    return f"{_COMING.get(timer.event, timer.event)} {when}"
 
 
 def next_of(agent: AgentStatus, now_ms: int) -> str:

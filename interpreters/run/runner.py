@@ -34,6 +34,7 @@ from lifefold.core.fleet import (
 from lifefold.core.fleet.over import only_people_move_it
 from lifefold.core.fleet.remainder import is_over, remainder
 from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import make_private, open_private
 from lifefold.interpreters.body.workplace import FolderWorkplace, Workplace
@@ -96,6 +97,7 @@ class Runner:
         self.waits_for_people = True
         self._is_held = False
         self._asked_ms = 0
+        self._leaves_by = AbortReason.SHUTDOWN_SIGNAL
         self._cut_short = False
         self._store: Final = store
         self._workplace: Final = handlers.workplace
@@ -259,8 +261,8 @@ class Runner:
             with suppress(OSError), open_private(self.folder.refusals, "a") as file:
                 file.write(_line(name, refusal))
 
-    def leave(self) -> bool:
-        """Ask the runner to leave; a second time, to leave at once.
+    def leave(self, abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL) -> bool:
+        """Ask the runner to leave, for a reason that the journal has; a second time, to leave at once.
 
         Return whether that counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
         """
@@ -271,9 +273,10 @@ class Runner:
             return False
         self.leaving, self._asked_ms = self.leaving + 1, now_ms
         if self.leaving == 1:
+            self._leaves_by = abort_reason
             for name in self._workers():
                 if self.aggregates[name].record("intent").state in intent.WORKS:
-                    self._say(name, "intent", intent.HoldWanted())
+                    self._say(name, "intent", intent.HoldWanted(self._leaves_by))
         else:
             workers = [self.aggregates[name] for name in self._workers()]
             self._cut_short = self._cut_short or any(
@@ -358,7 +361,7 @@ class Runner:
         if isinstance(outcome, Reaction) and any(each.entered is change.State.IN_FORCE for each in outcome.transitions):
             self._adopt(outcome.aggregate)
         if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
-            self._say(name, "intent", intent.HoldWanted())
+            self._say(name, "intent", intent.HoldWanted(self._leaves_by))
         for observer in self.observers:
             observer(name, outcome)
 

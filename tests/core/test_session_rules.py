@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lifefold.core import session, session_profiles
 from lifefold.core.kernel import Advance, Elapsed, IllegalTransition, Machine, Phase, Refusal, Step, replace
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.session import (
     BackoffElapsed,
     Error,
@@ -568,3 +569,11 @@ def test_a_backoff_event_goes_only_where_a_backoff_is() -> None:
     """BackoffElapsed by itself is a row of CoolingDown and of nothing else."""
     takes = [s for s in State if isinstance(session.machine.step(Session(state=s), BackoffElapsed()), Step)]
     assert takes == [State.COOLING_DOWN]
+
+
+def test_the_reasons_of_events_are_for_the_journal_and_in_no_table() -> None:
+    """The document's words stand alone; the usual reason is not printed either."""
+    for event in (UrgentMessage, OperatorStop):
+        assert event.label() == event.__name__
+        assert repr(event()) == f"{event.__name__}()"
+        assert event().abort_reason is AbortReason.USER_INTERRUPT

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final, Self
 from lifefold.core.kernel import Event, Record, replace
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.policy.ends import Diagnosed, Diagnosis
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.task import Brief, OnDeath, Stage
 
 
@@ -195,7 +196,7 @@ class Dropped(Event, frozen=True):
 class Recalled(Event, frozen=True):
     """The board has taken the task from its owner: claim number ``epoch`` of it is over (E20).
 
-    Its session may take ``within_ms`` to end; with 0 it has its agent's grace.
+    Its session may take ``within_ms`` to end; with 0 it has its agent's grace. ``abort_reason`` is why it is ended.
     """
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -204,6 +205,7 @@ class Recalled(Event, frozen=True):
     epoch: int = 0
     reason: str = ""
     within_ms: int = 0
+    abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL
 
     @classmethod
     def examples(cls) -> tuple["Recalled", ...]:

@@ -136,7 +136,7 @@ def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     if wanted.state is intent.State.DRAIN:
         yield Dispatch("intent", intent.Drained())
     elif wanted.drains:
-        yield Dispatch("intent", intent.StopWanted(wanted.reason))
+        yield Dispatch("intent", intent.StopWanted(wanted.reason, None))
 
 
 aggregate = AggregateType(

@@ -6,7 +6,7 @@ from typing import Final
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board, budgets, intent, purse, seat, supervision
 from lifefold.core.fleet.why.chain import MISSING, chain, lost, parts, rivals, roots, state_of, unmet, waits_for
-from lifefold.core.fleet.why.phrases import because, brief, count, duration, enumerated, in_brackets, ordinal
+from lifefold.core.fleet.why.phrases import because, brief, count, duration, enumerated, in_brackets, in_time, ordinal
 from lifefold.core.fleet.why.scene import Scene
 from lifefold.core.kernel import Entity
 from lifefold.core.session import State as SessionState
@@ -112,7 +112,7 @@ def empty_purse(scene: Scene, agent: str = "") -> Entity[purse.Purse] | None:
 def _anew(scene: Scene, spent: Entity[purse.Purse]) -> str:
     """Say when a purse is filled anew, if it is."""
     left_ms = refill_ms(scene, spent)
-    return "" if left_ms is None else f", and filled anew in {duration(left_ms)}"
+    return "" if left_ms is None else f", and filled anew {in_time(left_ms)}"
 
 
 def refill_ms(scene: Scene, spent: Entity[purse.Purse]) -> int | None:
@@ -279,8 +279,7 @@ def _orphaned(scene: Scene) -> str:
 
 
 def _pending(scene: Scene) -> str:
-    left_ms = scene.deadline_ms - scene.now_ms
-    limit = f"; silence is a refusal, in {duration(left_ms)}" if scene.deadline_ms else ""
+    limit = f"; silence is a refusal, {in_time(scene.deadline_ms - scene.now_ms)}" if scene.deadline_ms else ""
     whose = _because_of_whom(scene)
     return (
         f"is PENDING_APPROVAL: it is done and verified, and waits for a person's word before it is merged{whose}{limit}"

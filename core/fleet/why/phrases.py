@@ -25,6 +25,11 @@ def duration(duration_ms: int) -> str:
     return f"{duration_ms // _DAY} days"
 
 
+def in_time(left_ms: int) -> str:
+    """Return ``in 12 s``. What was due before now waits for a runner: one that is at work lets nothing wait."""
+    return f"in {duration(left_ms)}" if left_ms > 0 else "as soon as a runner is at work"
+
+
 def count(number: int, thing: str) -> str:
     """Return ``1 retry``, ``2 retries``."""
     if number == 1:

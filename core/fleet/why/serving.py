@@ -6,7 +6,7 @@ from typing import assert_never
 import msgspec
 
 from lifefold.core.fleet import inbox, intent, service, trigger
-from lifefold.core.fleet.why.phrases import brief, count, duration, enumerated, in_brackets
+from lifefold.core.fleet.why.phrases import brief, count, duration, enumerated, in_brackets, in_time
 from lifefold.core.kernel import Aggregate, Entity
 from lifefold.core.process import Process, State, SuspendReason
 from lifefold.core.process.restart import Comeback
@@ -72,7 +72,7 @@ def _onward(of: Aggregate, now_ms: int) -> str:
         return "The end of its run; then it is gone."
     if p.comeback is not Comeback.NONE:
         due_ms = min((e.deadline_ms for e in of.entities[service.PROCESS].running if e.deadline_ms), default=now_ms)
-        return f"Time: it is started again in {duration(max(0, due_ms - now_ms))}."
+        return f"Time: it is started again {in_time(due_ms - now_ms)}."
     watched = trigger.of_service(of.entities)
     messages = [f'lifefold send {of.key} "..."'] if of.record(inbox.REF).takes_messages else []
     return f"{enumerated([*(_coming(each, now_ms) for each in watched), *messages])}."
@@ -84,7 +84,7 @@ def _coming(watched: Entity[trigger.Trigger], now_ms: int) -> str:
         case Every(every_ms=every_ms):
             begun_ms = min(watched.record.last_ms or watched.entered_ms, now_ms)
             due_ms = trigger.next_due_ms(every_ms, begun_ms)
-            return f"its interval, due in {duration(max(0, due_ms - now_ms))}"
+            return f"its interval, due {in_time(due_ms - now_ms)}"
         case Cron(expression=expression, timezone=timezone):
             return f"the next time of {expression} ({timezone})"
         case Changed(path=path):

@@ -12,10 +12,10 @@ import msgspec
 
 from lifefold.core import approval, session, task
 from lifefold.core.fleet import assignment, board, intent, job, mailbox
-from lifefold.core.fleet.why.phrases import because, count, duration
+from lifefold.core.fleet.why.phrases import because, count, duration, in_brackets
 from lifefold.core.kernel import Created, Event, Transition, describe, replace
 from lifefold.core.policy.abort import AbortScope
-from lifefold.core.policy.reasons import AbortReason
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -165,9 +165,14 @@ def _replanned(event: job.Replanned, _transition: Transition) -> str:
 
 
 def _failed(event: task.Failed, _transition: Transition) -> str:
-    """Say what an attempt has failed by, and the canonical reason if one is known (document 004)."""
-    known = event.abort_reason not in {None, AbortReason.UNKNOWN}
-    return f"failed{f' ({event.abort_reason})' if known else ''}{because(event.reason)}"
+    """Say what an attempt has failed by, and the canonical reasons that tell anything (document 004)."""
+    reasons = (event.transition_reason, event.abort_reason)
+    known = dict.fromkeys(str(each) for each in reasons if each is not None and each not in _UNTELLING)
+    return f"failed{in_brackets(', '.join(known))}{because(event.reason)}"
+
+
+_UNTELLING: Final = frozenset({TransitionReason.RETRY, TransitionReason.ABORTED, AbortReason.UNKNOWN})
+"""Reasons that say no more than that an attempt has failed."""
 
 
 def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
@@ -261,6 +266,8 @@ OF_OWNER: Final[Mapping[type[Event], Words]] = {
     intent.HoldWanted: _says("held its agent"),
     intent.RunWanted: _says("let its agent go on"),
     intent.StopWanted: _says("stopped its agent for good"),
+    intent.DrainWanted: _says("had its agent finish what it has, and stop"),
+    intent.KillWanted: _says("killed its agent"),
 }
 """What each event of its owner means to a task in hand; of all others the board hears, or they mean nothing to it."""
 

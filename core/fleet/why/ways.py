@@ -13,7 +13,7 @@ from lifefold.core.budget.amounts import Resource
 from lifefold.core.fleet import assignment, board, intent, job, purse, seat, supervision
 from lifefold.core.fleet.why.chain import chain, roots
 from lifefold.core.fleet.why.now import empty_purse, refill_ms
-from lifefold.core.fleet.why.phrases import MOST_NAMED, duration, enumerated, in_brackets
+from lifefold.core.fleet.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
 from lifefold.core.fleet.why.scene import Scene
 from lifefold.core.kernel import Entity
 from lifefold.core.session import State as SessionState
@@ -115,7 +115,7 @@ def _when_there_is_more(scene: Scene, lacking: Entity[purse.Purse]) -> str:
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
     by_person = "a person lets more be spent"
     left_ms = refill_ms(scene, lacking)
-    by_itself = [] if left_ms is None else [f"{whose} is filled anew, in {duration(left_ms)}"]
+    by_itself = [] if left_ms is None else [f"{whose} is filled anew, {in_time(left_ms)}"]
     if lacking.state is purse.State.HELD:
         by_itself.append(f"what is set aside of {whose} is settled, and something is left of it")
     return ", or when ".join((*by_itself, by_person))
@@ -158,8 +158,7 @@ def _over(scene: Scene) -> str:
 def _failed(scene: Scene) -> str:
     if task.settled(scene.job):
         return f"{scene.name} is tried again only when a person says so"
-    left_ms = max(0, scene.deadline_ms - scene.now_ms)
-    return f"{scene.name} is tried again by itself, in {duration(left_ms)}"
+    return f"{scene.name} is tried again by itself, {in_time(scene.deadline_ms - scene.now_ms)}"
 
 
 def _blocked(scene: Scene) -> str:

@@ -21,6 +21,7 @@ import anyio
 from lifefold.core.fleet import board, change, status
 from lifefold.core.fleet.remainder import Ended, ended, remainder
 from lifefold.core.fleet.why.phrases import brief, enumerated
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters import store
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
@@ -220,9 +221,10 @@ def _store_heard(runner: Runner) -> Generator[None]:
 
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
-        async for _ in signals:
+        async for number in signals:
             before = runner.leaving
-            if not runner.leave():
+            interrupted = number == signal.SIGINT
+            if not runner.leave(AbortReason.USER_INTERRUPT if interrupted else AbortReason.SHUTDOWN_SIGNAL):
                 continue
             if before == len(_LEAVING):
                 shown.give_up()

@@ -228,7 +228,7 @@ class Governance:
     def _must_be_admitted(self, subject: Subject, status: str, said: Said) -> None:
         source = subject.spelled(subject.record.state)
         if not may(self._level_of(said.actor), source, status, self._gates):
-            raise AccessDeniedError(f"{said.actor or 'nobody'} may not move {subject.id} from {source} to {status}")
+            raise AccessDeniedError(said.actor, subject.id, source, status)
 
     def _heard(self, session: AgentSession, said: Said) -> LifecycleEvent | None:
         session.driver.tick()

@@ -39,13 +39,14 @@ from lifefold.interpreters.handles.process.history import (
     read_history,
     read_state,
 )
+from lifefold.interpreters.handles.refusals import Refusal
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTABLE: Final[dict[str | None, State | None]] = {None: None} | {state.value: state for state in State}
 """What may be expected, by its name: a state, or nothing."""
 
 
-class StateError(Exception):
+class StateError(Refusal):
     """A move that is not possible; nothing has changed.
 
     For a target that the table does not allow the text is what the document prints on two lines, as one string with a
@@ -55,17 +56,13 @@ class StateError(Exception):
         Allowed targets: ['starting', 'stopped']
 
     ``Process 'x': `` stands before it if the process has an id. ``current`` is the state that the process is in,
-    ``target`` the one that was wanted, as the caller named it; None where it was to be removed.
+    ``target`` the one that was wanted (what the caller named, if that is no state); None where it was to be removed.
     """
 
     def __init__(self, message: str, current: ProcessState, target: str | None = None) -> None:
         """Take what is to be told, and the two states."""
         super().__init__(message)
         self.current, self.target = current, target
-
-    def __reduce__(self) -> tuple[type[StateError], tuple[str, ProcessState, str | None]]:
-        """Let it be copied and pickled."""
-        return type(self), (str(self), self.current, self.target)
 
 
 class ProcessLifecycle:
@@ -246,7 +243,7 @@ class ProcessLifecycle:
 
     def _error(self, wanted: str, why: str) -> StateError:
         message = f"{self._who()}Cannot transition from {self.state.value!r} to {wanted!r}.\n{why}"
-        return StateError(message, self.state, wanted)
+        return StateError(message, self.state, ProcessState(wanted) if wanted in {*ProcessState} else wanted)
 
     def _who(self) -> str:
         return f"Process {self.process_id!r}: " if self.process_id else ""

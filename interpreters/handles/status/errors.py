@@ -2,9 +2,10 @@
 
 from lifefold.core.budget.account import Verdict
 from lifefold.core.budget.lease import State as LeaseState
+from lifefold.interpreters.handles.refusals import Refusal
 
 
-class AgentError(Exception):
+class AgentError(Refusal):
     """Base of all of these. Nothing has changed when one is raised. ``agent_id`` says which agent it is about."""
 
     def __init__(self, agent_id: str, message: str) -> None:
@@ -73,7 +74,7 @@ class NotReserved(AgentError):
     """There is no open reservation of this name: it was never made, or is settled already."""
 
 
-class StoreError(Exception):
+class StoreError(Refusal):
     """Base of what a state manager raises."""
 
 

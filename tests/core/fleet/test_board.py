@@ -8,6 +8,7 @@ from lifefold.core import task
 from lifefold.core.fleet import assignment, board, intent, job, seat
 from lifefold.core.fleet.work import fold, work_of
 from lifefold.core.kernel import Envelope, Event
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import Tell
 
 # Claims
@@ -205,23 +206,28 @@ def test_a_report_under_a_stale_epoch_is_refused() -> None:
 
 @pytest.mark.parametrize("started", [False, True], ids=["claimed", "in progress"])
 @pytest.mark.parametrize(
-    ("event", "reason"),
+    ("event", "reason", "abort_reason"),
     [
-        (task.Cancelled("not any more"), "not any more"),
-        (task.Blocked("no key"), "no key"),
-        (task.Released(1, "taken away"), "taken away"),
-        (task.Failed(1, "hopeless"), "hopeless"),
-        (job.Split(1, (job.Subtask(),)), ""),
+        (task.Cancelled("not any more"), "not any more", AbortReason.USER_INTERRUPT),
+        (task.Blocked("no key"), "no key", AbortReason.SHUTDOWN_SIGNAL),
+        (task.Released(1, "taken away"), "taken away", AbortReason.SHUTDOWN_SIGNAL),
+        (task.Failed(1, "hopeless"), "hopeless", AbortReason.SHUTDOWN_SIGNAL),
+        (job.Split(1, (job.Subtask(),)), "", AbortReason.SHUTDOWN_SIGNAL),
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_an_owner_whose_claim_somebody_else_ends_is_told(started: bool, event: Event, reason: str) -> None:  # noqa: FBT001 - drawn
+def test_an_owner_whose_claim_somebody_else_ends_is_told(
+    started: bool,  # noqa: FBT001 - drawn
+    event: Event,
+    reason: str,
+    abort_reason: AbortReason,
+) -> None:
     """Which claim, and why; nothing that comes of it counts any more (E20)."""
     of = ask(opened(make("T1", most_subtasks=1)))
     if started:
         of.hear("worker/ann", "task:T1", task.Started(1))
     of.give("task:T1", event)
-    assert recalled(of) == [("worker/ann", assignment.Recalled("T1", 1, reason))]
+    assert recalled(of) == [("worker/ann", assignment.Recalled("T1", 1, reason, abort_reason=abort_reason))]
     assert of.dismiss("worker/ann", "task:T1", task.Completed(1)).kind == "illegal"
 
 

@@ -25,6 +25,7 @@ from board_hand import (
 from lifefold.core import task
 from lifefold.core.fleet import assignment, board_promises, job, seat
 from lifefold.core.kernel import Created, Reaction, replace
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.core.task import Stage
 from lifefold.effects import CancelTimer, StartTimer
 
@@ -214,7 +215,8 @@ def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> N
     assert states(of, "T1", "T1+1", "T1+1+1", "T1+1+2") == ["CANCELLED", "CANCELLED", "CLOSED", "CANCELLED"]
     assert states(of, "T1+2", "T1+3", "T1+4") == ["DONE", "CANCELLED", "CANCELLED"]
     assert [happened(of, name) for name in ("T1+1", "T1+1+2", "T1+3")] == [["Cancelled"]] * 3
-    assert recalled(of) == [("worker/ann", assignment.Recalled("T1+1+2", 1, "T1+1 is cancelled"))]
+    recall = assignment.Recalled("T1+1+2", 1, "T1+1 is cancelled", abort_reason=AbortReason.PARENT_ABORTED)
+    assert recalled(of) == [("worker/ann", recall)]
     assert of.record("task:T1+3").reason == "T1 is cancelled"
     assert board_promises.view_agrees(of.aggregate)
 

@@ -343,8 +343,23 @@ def test_whoever_stays_silent_is_warned_of_nudged_and_ended_which_is_an_error() 
     assert (states(of), of.state("pulse")) == (("CoolingDown", "Idle"), "Stalled")
     assert {e.slot for e in of.effects(End) if isinstance(e, End)} == {"RunSession", "WatchOutput"}
     assert of.effects(CancelSession) == []
-    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, "silent for 121 s", TIMED_OUT))]
+    said = "silent for 121 s (interrupted after 90 s of silence)"
+    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, said, TIMED_OUT))]
     assert (of.record("session").consecutive_errors, of.record("session").total_errors) == (1, 1)
+
+
+def test_a_session_that_has_answered_its_nudge_is_said_to_have_been_interrupted_before() -> None:
+    """Its last silence alone is shorter than what a session may be silent for."""
+    of = silent(stirred(silent(silent(watched(), 61), 90)), 31)
+    said = "silent for 31 s (interrupted after 90 s of silence)"
+    assert of.told() == [("board", "task:T1", task.Failed(BRIEF.epoch, said, TIMED_OUT))]
+
+
+def test_a_failure_after_a_silence_is_not_said_to_come_of_it() -> None:
+    """The next session of the agent has not even begun."""
+    of = silent(silent(silent(watched(), 61), 90), 121)
+    of.confirm("session", "RunSession").confirm("pulse", "WatchOutput").elapse("session", "BackoffElapsed")
+    assert pulse.told_with(of.aggregate, session_profiles.PromptFailed("no place"), "no place") == "no place"
 
 
 def test_the_last_error_that_an_agent_may_have_may_be_a_silence() -> None:
@@ -469,7 +484,7 @@ def test_the_status_says_since_when_a_session_on_the_ladder_is_silent() -> None:
 def test_a_reason_is_said_only_of_what_makes_a_session_fail() -> None:
     """Anything else says none."""
     assert session_profiles.said_to_fail(session.OperatorStop()) == ""
-    assert pulse.told_with(watched().aggregate, "") == ""
+    assert pulse.told_with(watched().aggregate, session.OperatorStop(), "") == ""
     assert (
         worker.agent.step(session_profiles.SupervisedSession(state=session.State.SPAWNING), session_profiles.Stalled())
         is not None

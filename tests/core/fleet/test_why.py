@@ -24,6 +24,7 @@ from lifefold.core.kernel import (
     react,
 )
 from lifefold.core.policy.reasons import AbortReason
+from lifefold.core.policy.retry import RetryPolicy
 from lifefold.core.session import Limits, Session
 from lifefold.core.session import State as Agent
 from lifefold.core.task import Stage, State
@@ -424,6 +425,17 @@ def test_of_many_things_some_are_named() -> None:
 def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> None:
     """As coarse as they are long."""
     assert phrases.duration(duration_ms) == words
+
+
+@pytest.mark.parametrize("late_ms", [0, 60_000])
+def test_what_was_due_is_not_said_to_come_by_itself_while_no_runner_is_there(late_ms: int) -> None:
+    """A runner that is at work lets nothing wait, so what is overdue waits for one."""
+    rested = scene(make(State.FAILED, retry=RetryPolicy(backoff_base_ms=NOW_MS - late_ms)))
+    assert why.explain(rested, why.Story("T1")).onward == (
+        "T1 is tried again by itself, as soon as a runner is at work."
+    )
+    silent = scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS - late_ms))
+    assert said(silent).endswith("; silence is a refusal, as soon as a runner is at work.")
 
 
 def test_numbers_have_their_endings() -> None:

@@ -180,6 +180,8 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
     "letter": (mailbox.LetterArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
     "paused": (intent.PauseWanted("lunch"), "intent", "operator: paused its agent: lunch"),
     "resumed": (intent.ResumeWanted(), "intent", "operator: let its agent go on"),
+    "drained": (intent.DrainWanted("enough"), "intent", "operator: had its agent finish what it has, and stop: enough"),
+    "killed": (intent.KillWanted("at once"), "intent", "operator: killed its agent: at once"),
 }
 
 
@@ -191,6 +193,11 @@ def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> N
     assert lines(why.tell(in_hand(), "worker/ann", happened)) == [told]
     assert lines(why.tell(in_hand(), "worker/bob", happened)) == []
     assert lines(why.tell(why.Story("T1"), "worker/ann", happened)) == []
+
+
+def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
+    """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
+    assert set(intent.COMMANDS) <= set(story.OF_OWNER)
 
 
 def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:

@@ -1,6 +1,7 @@
 """A worker that is told to hold, to go on, or to stop."""
 
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 
@@ -23,7 +24,8 @@ from fleet_worker import (
 )
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, departure, intent, mailbox, seat
-from lifefold.core.kernel import Event, Phase
+from lifefold.core.kernel import Event, Phase, journal
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import End
 
 # Hold and resume
@@ -40,6 +42,22 @@ def test_a_hold_interrupts_what_runs_and_starts_nothing_new() -> None:
     of.give("intent", intent.RunWanted())
     assert states(of) == ("Spawning", "Working")
     assert "Your last session was interrupted." in prompt_of(of)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        (intent.PauseWanted("lunch"), "user_interrupt"),
+        (intent.HoldWanted(AbortReason.USER_INTERRUPT), "user_interrupt"),
+        (intent.HoldWanted(), "shutdown_signal"),
+    ],
+    ids=["paused", "interrupted", "terminated"],
+)
+def test_the_journal_has_the_reason_for_which_a_session_is_to_rest(event: Event, reason: str) -> None:
+    """An operator interrupts it; or its runner was told to end (document 004, SIGINT and SIGTERM)."""
+    of = running().give("intent", event)
+    (interrupted,) = [each for each in of.reaction.transitions if each.entered is session.State.INTERRUPTING]
+    assert journal(of.aggregate.name, interrupted).abort_reason == reason
 
 
 def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
@@ -219,10 +237,34 @@ def test_a_worker_that_has_stopped_by_itself_can_be_sent_home_all_the_same() -> 
     assert (of.state("intent"), of.told()) == ("Stop", [])
 
 
+STOPPED_BY: Final[dict[str, tuple[Event, str, str | None]]] = {
+    "by an operator": (intent.StopWanted("stopped by the operator"), "aborted", "user_interrupt"),
+    "at once": (intent.KillWanted("killed by the operator"), "aborted", "user_interrupt"),
+    "without work": (intent.StopWanted("no work is left", None), "completed", None),
+    "drained": (intent.DrainWanted("drained by the operator"), "completed", None),
+}
+
+
+@pytest.mark.parametrize("how", STOPPED_BY)
+def test_only_an_agent_that_an_operator_stops_was_interrupted_by_its_user(how: str) -> None:
+    """An agent that is through has ended well; the journal has no abort reason for it (document 004)."""
+    event, transition_reason, abort_reason = STOPPED_BY[how]
+    of = wanting().give("intent", event)
+    (stopped,) = [each for each in of.reaction.transitions if each.entered is session.State.STOPPED]
+    written = journal(of.aggregate.name, stopped)
+    assert (written.transition_reason, written.abort_reason) == (transition_reason, abort_reason)
+
+
+def test_a_task_whose_agent_stops_by_a_fatal_error_says_by_which() -> None:
+    """It is given back with the error's own words."""
+    of = preparing().give("session", session.FatalError("no disk"))
+    assert of.told()[0] == ("board", "task:T1", task.Released(2, "its agent has stopped: no disk"))
+
+
 def test_an_operators_own_stop_of_a_session_gives_the_task_back() -> None:
     """Whoever stops it; the reason says what happened."""
     of = running().give("session", session.OperatorStop())
     assert of.told() == [
-        ("board", "task:T1", task.Released(2, "stopped by OperatorStop")),
+        ("board", "task:T1", task.Released(2, "its agent has stopped")),
         ("board", "seat:ann", seat.WorkerGone("its session has stopped")),
     ]

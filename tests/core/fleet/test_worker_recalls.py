@@ -19,6 +19,8 @@ from fleet_worker import (
 )
 from lifefold.core import session, task
 from lifefold.core.fleet import assignment, departure, intent, seat
+from lifefold.core.kernel import journal, replace
+from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import CancelSession, End
 
 RECALL = assignment.Recalled("T1", 2, "not any more")
@@ -55,6 +57,14 @@ def test_a_recall_interrupts_the_session_that_works_on_the_task_and_counts_no_er
     assert states(of) == ("BuildingPrompt", "Wanting")
     assert of.told() == [("board", "seat:ann", seat.WorkWanted())]
     assert of.record("session").total_errors == 0
+
+
+@pytest.mark.parametrize("reason", AbortReason)
+def test_the_journal_has_the_reason_for_which_a_session_was_recalled(reason: AbortReason) -> None:
+    """It is the board's: an operator has interrupted only what an operator has taken away."""
+    of = running().hear("board", "assignment", replace(RECALL, abort_reason=reason))
+    (interrupted,) = [each for each in of.reaction.transitions if each.entered is session.State.INTERRUPTING]
+    assert journal(of.aggregate.name, interrupted).abort_reason == reason
 
 
 def test_a_recall_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:

@@ -97,7 +97,7 @@ def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
     failed = given(VERIFY).report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
     assert failed.told()[0] == ("board", "task:T1", job.Returned(2, "ann could not make its place: no branch"))
     stopped = given(VERIFY).give("intent", intent.StopWanted("enough"))
-    assert stopped.told()[0] == ("board", "task:T1", job.Returned(2, "stopped by OperatorStop"))
+    assert stopped.told()[0] == ("board", "task:T1", job.Returned(2, "its agent has stopped: enough"))
 
 
 @pytest.mark.parametrize(("make", "slot"), [(whole_verifying, "VerifyWork"), (lambda: given(MERGE), "MergeWork")])

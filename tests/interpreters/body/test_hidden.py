@@ -37,7 +37,7 @@ def test_what_was_changed_later_is_told_from_what_was_there(tmp_path: Path) -> N
 
 
 def test_where_nothing_is_new_all_is_named_each_thing_once(tmp_path: Path) -> None:
-    """Nobody knows then whose it is. What lies in a folder that is named is named with it; what is gone is no news."""
+    """Its session is not known then. What lies in a folder that is named is named with it; what is gone is no news."""
     later_ns = made(tmp_path, "sub/.gitignore", "sub/work", "other") + 10**18
     names = ("gone", "other", "sub/", "sub/.gitignore", "sub/work")
     assert changed_since(tmp_path, names, later_ns) == ("gone", "other", "sub/")

@@ -73,17 +73,22 @@ def test_why_an_agent_has_stopped_by_its_errors_is_said_as_long_as_it_is_down(gr
     assert ground.json("status")["agents"][0]["stopped_by"] == why.removeprefix("agent has stopped: ")
 
 
-def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(ground: Ground) -> None:
-    """The command is no longer than it has to be, and nobody is said to have sent a message."""
+@pytest.mark.parametrize(("number", "reason"), [(signal.SIGINT, "user_interrupt"), (signal.SIGTERM, "shutdown_signal")])
+def test_who_leaves_is_told_what_is_going_on_and_how_to_go_on(
+    ground: Ground, number: signal.Signals, reason: str
+) -> None:
+    """The command is no longer than it has to be, and no message is said to have come. The journal says why."""
     ground.prepare("slow-1", repository=False, gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
         run.until("IN_PROGRESS")
-        run.signal(signal.SIGINT)
+        run.signal(number)
         said = run.until("Interrupting") + run.rest()
     assert "asked to leave" in said
     assert "UrgentMessage" not in said
     assert said.endswith(f"run {ground.fleet}\n")
     assert run.process.returncode == Verdict.LEFT
+    (interrupted,) = [each for each in ground.json("log") if each["metadata"]["event"] == "UrgentMessage"]
+    assert interrupted["abort_reason"] == reason
 
 
 def test_a_second_stop_says_that_the_first_was_final(ground: Ground) -> None:

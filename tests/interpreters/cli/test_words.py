@@ -26,6 +26,8 @@ def test_what_comes_next_is_said_in_words() -> None:
     """With the time that is left."""
     assert coming(Timer("SessionTimeout", 8_500), 1_000) == "times out in 7s"
     assert coming(Timer("BackoffElapsed", 1_500), 1_000) == "next try now"
+    assert coming(Timer("BackoffElapsed", 500), 1_499) == "next try now"
+    assert coming(Timer("BackoffElapsed", 500), 1_500) == "next try due"
     assert coming(Timer("GraceExceeded", 3_000), 1_000) == "killed in 2s"
     assert coming(None, 1_000) == "-"
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from lifefold.core.approval import PlanConflict
 from lifefold.interpreters.handles import cooperative, governance, process, status
 from lifefold.interpreters.handles.cooperative.agent import record_of
 
@@ -57,6 +58,7 @@ def test_a_refused_move_carries_the_state_and_the_target() -> None:
         lifecycle.move(process.ProcessState.RUNNING)
     error = caught.value
     assert (error.current, error.target) == (process.ProcessState.CREATED, "running")
+    assert error.target is process.ProcessState.RUNNING
     for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):  # noqa: S301 - pickled here
         assert (str(again), again.current, again.target) == (str(error), error.current, error.target)
 
@@ -76,6 +78,54 @@ def test_an_id_that_was_used_for_something_else_is_in_the_error() -> None:
     with pytest.raises(governance.DuplicateTransitionError) as caught:
         kernel.transition_task(task, "in_progress", "ann", transition_id="x")
     assert (caught.value.transition_id, caught.value.entity_id) == ("x", "T1")
+
+
+STATES: Final = ("T1", "open", "closed")
+ERRORS: Final[tuple[Exception, ...]] = (
+    cooperative.StateTransitionError(0, 2, ("RUNNABLE",)),
+    cooperative.HookError("on_startup"),
+    cooperative.AgentRetiredError("ann", "old"),
+    process.StateError("no", process.ProcessState.CREATED, process.ProcessState.RUNNING),
+    process.SnapshotError("no state"),
+    governance.IllegalTransitionError("task", *STATES, "claim 1 is over"),
+    governance.DuplicateTransitionError("used", "x", "T1"),
+    governance.AccessDeniedError("ann", *STATES),
+    governance.PlanConflictError(PlanConflict(("T1",), "decided")),
+    status.NotFound("ann", "there is no such agent"),
+    status.AgentBusy("ann", ("T1",)),
+    status.AlreadyRunning("ann", "runs"),
+    status.NotRunning("ann", "does not run"),
+    status.AgentFailed("ann", "no disk", 3),
+    status.TaskRefused("ann", "has it"),
+    status.BudgetRefused("ann", "call", 9, status.Verdict.EXCEEDED, 1),
+    status.RefreshRefused("ann", None),
+    status.NotReserved("ann", "call"),
+    status.VersionConflict("ann", 3),
+    status.StoreUnavailable("no disk"),
+    status.UnreadableState("not JSON"),
+)
+"""One of each error that handles raise."""
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda each: type(each).__name__)
+def test_an_error_is_the_same_after_it_was_copied_or_pickled(error: Exception) -> None:
+    """With its text and all that it carries: a pool of processes hands it on."""
+    for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):  # noqa: S301 - pickled here
+        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_every_error_that_handles_raise_is_tried() -> None:
+    """An error that is exported has its example; bases are not raised."""
+    bases = {cooperative.AgentError, status.AgentError, status.StoreError}
+    exported = (getattr(each, name) for each in (cooperative, governance, process, status) for name in each.__all__)
+    errors = {each for each in exported if isinstance(each, type) and issubclass(each, Exception)}
+    assert errors - bases == {type(each) for each in ERRORS}
+
+
+def test_who_is_not_trusted_enough_is_in_the_error_with_what_was_to_be_moved() -> None:
+    """A program need not read the text."""
+    error = governance.AccessDeniedError("ann", *STATES)
+    assert (error.actor, error.entity_id, error.from_status, error.to_status) == ("ann", *STATES)
 
 
 def test_a_transition_without_a_timestamp_is_of_now() -> None:

@@ -73,6 +73,20 @@ def states(of: Ground) -> dict[str, str]:
     return {each["id"]: each["state"] for each in of.json("tasks")}
 
 
+def aborted(of: Ground, reason: str) -> dict[str, set[str]]:
+    """Return what was aborted for a reason, tasks and sessions, by their kinds."""
+    found = [each for each in of.json("log") if each["abort_reason"] == reason]
+    kinds = {each["entity_type"] for each in found}
+    return {kind: {each["entity_id"] for each in found if each["entity_type"] == kind} for kind in kinds}
+
+
+def ends_of(of: Ground, *tasks: str) -> dict[str, set[str]]:
+    """Return tasks with the agents that have claimed them, as ``aborted`` does."""
+    claims = [each for each in of.json("log") if each["metadata"]["event"] == "Claimed" and each["entity_id"] in tasks]
+    owners = {each["reason"].split(",")[0] for each in claims}
+    return {"task": {*tasks}, "session": owners, "assignment": owners}
+
+
 def test_a_tool_takes_siblings_along_if_the_fleet_file_says_so_and_the_caller_goes_on(tmp_path: Path) -> None:
     """Their processes are gone, its own is not; it ends its work, which counts. The log and ``why`` say why."""
     of = prepared(tmp_path, "tool_to_sibling = true")
@@ -87,8 +101,16 @@ def test_a_tool_takes_siblings_along_if_the_fleet_file_says_so_and_the_caller_go
     assert {each["reason"] for each in of.json("tasks") if each["id"] in OTHERS} == {reason}
     assert "its tool tests was aborted, and its session goes on: out of memory" in of.call("why", "T+1").stdout
     assert reason in of.call("why", "T+2").stdout
-    written = {(each["entity_id"], each["abort_reason"]) for each in of.json("log") if each["abort_reason"]}
-    assert {name.rpartition("task:")[2] for name, why in written if why == "sibling_aborted"} == {*OTHERS}
+    assert aborted(of, "sibling_aborted") == ends_of(of, *OTHERS)
+
+
+def test_a_family_that_is_aborted_has_the_reasons_of_its_parents_in_the_journal(tmp_path: Path) -> None:
+    """The operator aborts the whole; its parts, and the sessions at them, end because their parent does."""
+    of = prepared(tmp_path)
+    with at_work(of) as (_, processes):
+        of.call("abort", "T", "--scope", "session")
+        assert all(is_over(each) for each in processes.values())
+    assert aborted(of, "parent_aborted") == ends_of(of, *PARTS)
 
 
 @pytest.mark.campaign

@@ -185,7 +185,7 @@ def test_transitions_can_be_gated_by_trust() -> None:
     access = GraduatedAccess()
     governance = Governance(gates={("done", "closed"): AccessLevel.TRUSTED}, level_of=access.level)
     task = Task("T1", "done")
-    with pytest.raises(AccessDeniedError, match="nobody may not move T1 from done to closed"):
+    with pytest.raises(AccessDeniedError, match="no actor may not move T1 from done to closed"):
         governance.transition_task(task, "closed")
     with pytest.raises(AccessDeniedError, match="janitor may not move T1"):
         governance.transition_task(task, "closed", actor="janitor")
