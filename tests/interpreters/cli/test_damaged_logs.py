@@ -197,7 +197,7 @@ def test_a_path_that_can_be_no_log_is_bad_input(
 def test_what_stands_beside_a_log_keeps_no_command_waiting(
     prepared: Prepared, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipe in place of the lock, operators' commands that are none, files of sessions that are a file or a loop."""
+    """A pipe in place of the lock, operators' commands that are none, a file or a loop in place of the sessions' folder."""
     lock = prepared.log.with_name(f"{prepared.log.name}.lock")
     lock.unlink(missing_ok=True)
     os.mkfifo(lock)
@@ -207,8 +207,8 @@ def test_what_stands_beside_a_log_keeps_no_command_waiting(
     )(prepared.log)
     monkeypatch.chdir(prepared.folder)
     files = prepared.log.with_name(f"{prepared.log.name}.files")
-    for make in (Path.touch, lambda path: path.symlink_to(path)):
-        make(files)
+    for target in (prepared.fleet, files):  # a file, and a loop
+        files.symlink_to(target)
         for words in ("status", "tasks", "why plain-1", "log"):
             assert main([*words.split(), "--db", str(prepared.log)]) == 0
         files.unlink()
