@@ -197,7 +197,7 @@ def test_a_path_that_can_be_no_log_is_bad_input(
 def test_what_stands_beside_a_log_keeps_no_command_waiting(
     prepared: Prepared, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipe in place of the lock, operators' commands that are none, a file or a loop in place of the sessions' folder."""
+    """A pipe for a lock, operators' commands that are none, a file or a loop in place of the sessions' folder."""
     lock = prepared.log.with_name(f"{prepared.log.name}.lock")
     lock.unlink(missing_ok=True)
     os.mkfifo(lock)
