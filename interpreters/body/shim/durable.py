@@ -111,9 +111,9 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
 
 
 def make_room(path: str) -> None:
-    """Remove a link or a FIFO that stands where a file is to be written: an agent can put one there."""
+    """Remove a FIFO that stands where a file is to be written: an agent can put one there, on which a writer waits."""
     try:
-        is_in_the_way = not stat.S_ISREG(os.lstat(path).st_mode)
+        is_in_the_way = stat.S_ISFIFO(os.lstat(path).st_mode)
     except FileNotFoundError:
         return
     if is_in_the_way:
