@@ -35,20 +35,30 @@ def lacks_money(record: job.Job) -> bool:
 def only_people_move_it(aggregates: Mapping[str, Aggregate]) -> bool:
     """Tell whether nothing of a fleet goes on, and no time that passes changes that: what it waits for is people.
 
-    A fleet that is over, or waits for more tasks, is none of these.
+    A fleet that is over, or waits for more tasks, is none of these; nor is one in which a message is on its way.
     """
     desk = aggregates.get("board")
     if desk is None or finished(desk) or doors.are_open(desk):
         return False
     workers = (each for each in aggregates.values() if each.kind == "worker")
     timed = any(entity.running for entity in desk.entities.values())
-    return not timed and all(map(_stands_still, workers))
+    return not timed and all(map(_stands_still, workers)) and not _message_is_on_its_way(aggregates)
 
 
 def _stands_still(worker: Aggregate) -> bool:
     """Tell whether a worker waits for work, or for a word, or has stopped."""
     at_rest = worker.record("session").state in _AT_REST
     return at_rest and worker.record("assignment").state in _NOT_ON_ITS_WAY
+
+
+def _message_is_on_its_way(aggregates: Mapping[str, Aggregate]) -> bool:
+    """Tell whether an aggregate has not taken a message that another has sent to it, as after a decision at rest."""
+    return any(
+        number > aggregates[peer].received.get(name, 0)
+        for name, sender in aggregates.items()
+        for peer, number in sender.sent.items()
+        if peer in aggregates
+    )
 
 
 _AT_REST: Final = frozenset({session.State.BUILDING_PROMPT, session.State.STOPPED})

@@ -1,6 +1,8 @@
 """Things that are in the way of a fleet's own places: moved aside, never removed, and never through a link."""
 
 import os
+import stat
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -39,6 +41,29 @@ def make_own(folder: Path) -> None:
     if is_taken(folder) and not is_folder(folder):
         _rename(folder, folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def make_room(file: Path) -> None:
+    """Rename what stands where a file of a fleet's own is to be, and is none."""
+    if is_taken(file) and not _is_file(file):
+        _rename(file, file.parent)
+
+
+def read_regular(file: Path, limit: int) -> bytes:
+    """Return what a file of a fleet's own says; nothing if it is a link, or none that has an end."""
+    with suppress(OSError):
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as opened:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return opened.read(limit)
+    return b""
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _rename(path: Path, to: Path) -> None:

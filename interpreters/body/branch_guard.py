@@ -9,9 +9,11 @@ The commits at which lifefold has left the branch are kept in a file beside the 
 branch, before and after. What is not covered: an agent that runs git in the user's own checkout is taken for the user.
 """
 
+import re
 from pathlib import Path
 from typing import Final
 
+from lifefold.interpreters.body.aside import make_room, read_regular
 from lifefold.interpreters.body.claim import CLAIM
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.git import Git, shown
@@ -22,11 +24,18 @@ from lifefold.interpreters.body.shim import durable
 NAME: Final = ".left"
 """The file, in the folder of the worktrees."""
 
+LEFT_BYTES: Final = 1_024
+"""How much of it is read; it has two commits at most."""
+
 COMMITS_SHOWN: Final = 5
 """How many commits a message names."""
 
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _MADE: Final = ("commit", "merge", "rebase", "cherry-pick", "revert", "am", "pull")
 """How a line of a reflog begins that tells of a commit made there, and not only of one that was checked out."""
+
+
+_ONLY_CHECKED_OUT: Final = ("Fast-forward", "(start): checkout")
 
 
 class MovedError(WorkplaceError):
@@ -50,14 +59,15 @@ class BranchGuard:
     def left(self) -> tuple[str, ...]:
         """Where lifefold has left the branch, the latest last; empty if it has not seen it yet."""
         if not self._left:
-            file = self._root / NAME
-            self._left = tuple(file.read_text().split()) if file.is_file() else ()
+            said = read_regular(self._root / NAME, LEFT_BYTES).decode("ascii", "replace").split()
+            self._left = tuple(said) if all(_COMMIT.fullmatch(commit) for commit in said) else ()
         return self._left
 
     def leave(self, *commits: str) -> None:
         """Remember, durably, where lifefold leaves the branch: at one of these."""
         if self.left != commits:
             make_private(self._root)
+            make_room(self._root / NAME)
             durable.write_durably(str(self._root), NAME, "".join(f"{commit}\n" for commit in commits))
             self._left = commits
 
@@ -109,13 +119,13 @@ class BranchGuard:
 
     async def _said(self, left: str, tip: str) -> str:
         """Say what has become of the branch, and by whom; an empty text if it was the user."""
-        tree = await self.users_tree()
-        if tree is not None and await _has_followed(tree, left, tip):
-            return ""
-        made = await self._made_by_agents()
+        tree, made = await self.users_tree(), await self._made_by_agents()
         new = (await self._home.run("rev-list", "--first-parent", "--max-count=1000", f"{left}..{tip}")).text.split()
+        by_agents = bool(made.keys() & set(new))
+        if tree is not None and await _has_followed(tree, left, tip, by_agents=by_agents):
+            return ""
         onward = await self._home.is_ancestor(left, tip)
-        if tree is None and onward and not made.keys() & set(new):
+        if tree is None and onward and not by_agents:
             return ""
         said = [await self._described(commit, made.get(commit, "")) for commit in new[:COMMITS_SHOWN]]
         more = [f"{len(new) - COMMITS_SHOWN} more commits"] if len(new) > COMMITS_SHOWN else []
@@ -136,15 +146,19 @@ class BranchGuard:
             by = f"agent {tree.folder.name}{f' on {claim}' if claim else ''}"
             for line in (await _reflog(tree, "--format=%H %gs")).splitlines():
                 commit, _, how = line.partition(" ")
-                if how.startswith(_MADE):
+                if how.startswith(_MADE) and not how.endswith(_ONLY_CHECKED_OUT):
                     found[commit] = by
         return found
 
 
-async def _has_followed(tree: Git, left: str, tip: str) -> bool:
-    """Tell whether the branch was moved in this working tree; without a reflog, whether its index has moved with it."""
+async def _has_followed(tree: Git, left: str, tip: str, *, by_agents: bool) -> bool:
+    """Tell whether the branch was moved in this working tree, by its reflog.
+
+    Agents can write that, too. So to commits that were made in an agent's worktree, and where there is no reflog, the
+    index must have moved as well.
+    """
     newest = await _reflog(tree, "-1", "--format=%H")
-    if newest:
+    if newest and (newest != tip or not by_agents):
         return newest == tip
     before, now = await difference(tree, left, tip)
     paths = set(before) | set(now)

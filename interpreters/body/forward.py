@@ -19,6 +19,7 @@ from typing import Final
 import anyio
 
 from lifefold.interpreters.body import index_lock
+from lifefold.interpreters.body.aside import make_own, make_room, read_regular
 from lifefold.interpreters.body.errors import InTheWayError
 from lifefold.interpreters.body.git import Git, GitError, Way, path_name, shown
 from lifefold.interpreters.body.locks import holding
@@ -27,6 +28,9 @@ from lifefold.interpreters.body.shim import durable
 
 FOLDER: Final = "lifefold-forward"
 """Where the notes are, in the git directory that all worktrees share: a file for each fleet."""
+
+NOTE_BYTES: Final = 65_536
+"""How much of a note is read; it has two commits and two paths."""
 
 LOCK_MS: Final = 700
 POLL_MS: Final = 20
@@ -92,7 +96,9 @@ class Places:
     def drop(self) -> None:
         """Remove the copy, with what a git that was killed has left of it."""
         for name in ("", ".lock"):
-            self.copy.with_name(self.copy.name + name).unlink(missing_ok=True)
+            file = self.copy.with_name(self.copy.name + name)
+            make_room(file)
+            file.unlink(missing_ok=True)
 
 
 class Forward:
@@ -188,7 +194,7 @@ class Forward:
         try:
             # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
             options = ("-c", f"branch.{note.branch.removeprefix('refs/heads/')}.mergeOptions=")
-            merge = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
+            merge = ("merge", "--ff-only", "--strategy=ort", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
             await tree.run(*options, *merge, way=Way(within=within))
         except GitError as error:
             if not _in_the_way(error):
@@ -202,7 +208,7 @@ class Forward:
         common = await tree.common_directory()
         lock = common / f"{note.branch}.lock"
         with suppress(OSError):
-            if lock.read_text() == f"{note.new}\n":
+            if read_regular(lock, NOTE_BYTES) == f"{note.new}\n".encode():
                 lock.unlink()
 
     async def _file(self) -> Path:
@@ -214,7 +220,8 @@ async def _places(tree: Git) -> Places:
 
 
 def _write(file: Path, note: Note) -> None:
-    file.parent.mkdir(exist_ok=True)
+    make_own(file.parent)
+    make_room(file)
     durable.write_durably(str(file.parent), file.name, note.text())
 
 
@@ -224,8 +231,8 @@ def _forget(file: Path) -> None:
 
 def _read(file: Path) -> Note | None:
     try:
-        found = durable.decode(file.read_text())
-    except (OSError, ValueError):
+        found = durable.decode(read_regular(file, NOTE_BYTES).decode())
+    except ValueError:
         return None
     if not isinstance(found, dict):
         return None

@@ -20,7 +20,7 @@ from pathlib import Path
 from lifefold.interpreters.body.command import Limits, Streams, plain, run
 from lifefold.interpreters.body.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.body.locks import held
-from lifefold.interpreters.body.pinned import Pins, repository_at, worktree_at
+from lifefold.interpreters.body.pinned import Pins, remove_pipes, repository_at, worktree_at
 
 GIT_LIMITS = Limits(timeout_ms=600_000, patience_ms=5_000, keep_bytes=67_108_864)
 """How long one git command may take, and take yet when it is cancelled, and how much it may print."""
@@ -45,18 +45,32 @@ _CONFIGURATION = (
     "core.filesRefLockTimeout=1000",
     "core.fsmonitor=false",
     "core.safecrlf=false",
+    "commit.cleanup=default",
     "commit.gpgSign=false",
+    "core.checkStat=default",
+    "core.ignoreStat=false",
+    "core.preferSymlinkRefs=false",
+    "core.trustctime=true",
+    "diff.orderFile=/dev/null",
     "gc.auto=0",
     "i18n.commitEncoding=UTF-8",
     "maintenance.auto=false",
     "merge.autoStash=false",
+    "merge.verbosity=2",
     "merge.verifySignatures=false",
     "protocol.ext.allow=never",
+    "sparse.expectFilesOutsideOfPatterns=false",
     "submodule.recurse=false",
 )
 _BY_SIGNAL = range(130, 193)
 """The exit statuses by which a shell says that a signal has ended its command."""
 
+_NOWHERE = f"{os.devnull}/none"
+_TOLD = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"} | {
+    # What a commit is must not depend on what an agent says that it stands for.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": _NOWHERE,
+}
 _KEPT_VARIABLES = ("GIT_CONFIG_", "GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_EXEC_PATH")
 _LOCKED = re.compile(r"Unable to create '.*\.lock': File exists")
 _LEFT_LOCK = re.compile(r"Unable to create '(.*/refs/(?:heads/)?lifefold/.*\.lock)': File exists")
@@ -204,7 +218,7 @@ class Git:
 
     async def commit_all(self, message: str) -> None:
         """Commit whatever differs from the last commit, also untracked files, but not ignored ones."""
-        await self.run("add", "--all")
+        await self.run("add", "--all", "--sparse")  # also what the user does not check out
         for names in portions(await self._hidden()):
             await self.run("update-index", "--add", "--", *names)
         if await self.agrees("diff", "--cached", "--quiet", "--no-ext-diff"):
@@ -262,6 +276,7 @@ class Git:
 
     async def worktrees(self) -> tuple[dict[str, str], ...]:
         """Return the repository's worktrees, the main one first: ``worktree`` (its path), ``HEAD``, ``branch``, …."""
+        remove_pipes(await self.common_directory())
         listed = (await self.run("worktree", "list", "--porcelain", "-z")).text
         entries = (entry.split("\0") for entry in listed.split("\0\0") if entry)
         return tuple({key: value for key, _, value in (line.partition(" ") for line in entry)} for entry in entries)
@@ -324,13 +339,16 @@ class Git:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment git runs in: ours, without what would lead it to another repository or to a person."""
+    """Return the environment git runs in: ours, without what would lead it to another repository or to a person.
+
+    Objects are what they are: neither ``refs/replace/`` nor ``info/grafts`` gives a commit other parents or files.
+    """
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT_VARIABLES)
     }
-    return kept | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_OPTIONAL_LOCKS": "0"}
+    return kept | _TOLD
 
 
 def portions(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -7,10 +7,12 @@ takes has a text in it, which no git writes. Only a lock with that very text is 
 import errno
 import os
 import pwd
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from lifefold.interpreters.body.aside import read_regular
 from lifefold.interpreters.body.locks import who_has
 from lifefold.interpreters.body.shim import proc
 
@@ -30,22 +32,20 @@ def take(lock: Path, note: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        return _write(lock, note.read_bytes())
+        return _write(lock, read_regular(note, _LIMIT_BYTES))
     return True
 
 
 def is_ours(lock: Path, note: Path) -> bool:
     """Tell whether a lock is there and has the text of ``note`` in it."""
-    try:
-        return lock.read_bytes() == note.read_bytes()
-    except OSError:
-        return False
+    text = read_regular(lock, _LIMIT_BYTES)
+    return bool(text) and text == read_regular(note, _LIMIT_BYTES)
 
 
 def whose(lock: Path, folder: Path) -> str:
     """Say whose a lock of the index of ``folder`` is, since when it is there, and what the operator can do."""
     try:
-        found, text = lock.stat(), lock.read_bytes()[:_LIMIT_BYTES]
+        found, text = lock.lstat(), read_regular(lock, _LIMIT_BYTES)
     except OSError:
         return f"{lock} was there, and is gone"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(found.st_mtime))
@@ -55,7 +55,8 @@ def whose(lock: Path, folder: Path) -> str:
         return f"{made}; at work there: {', '.join(_named(pid) for pid in holders)}. It goes on when that ends"
     if text.startswith(b'{"' + MARK.encode() + b'"'):
         return f"{made}: a merge of another fleet of lifefold was cut off. Run that fleet again; it removes the lock"
-    return f"{made}; no git is at work there, so one was probably killed. If none of yours is: rm '{lock}'"
+    remove = "rm -r" if stat.S_ISDIR(found.st_mode) else "rm"
+    return f"{made}; no git is at work there, so one was probably killed. If none of yours is: {remove} '{lock}'"
 
 
 def _write(lock: Path, text: bytes) -> bool:

@@ -16,6 +16,8 @@ POINTER_BYTES: Final = 16_384
 """How much is read of a file that names a folder."""
 
 _POINTS: Final = "gitdir: "
+_FOLDERS: Final = ("info", "logs", "refs")
+"""The folders in the git directory of a worktree, as far as they are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def worktree_at(folder: Path, common: Path) -> Pins | None:
     """Return the worktree at a folder, of the repository whose shared git directory is ``common``.
 
     None if it is not sound: it is a link, is none of this repository's, belongs to another folder, or its git directory
-    has links in it, through which git would write elsewhere.
+    has links in it, through which git would write elsewhere, or pipes, at which git would wait.
     """
     if not is_folder(folder) or not stat.S_ISREG(_mode(folder / ".git")):
         return None
@@ -74,17 +76,31 @@ def worktree_at(folder: Path, common: Path) -> Pins | None:
     return Pins(folder, directory, common)
 
 
+def remove_pipes(common: Path) -> None:
+    """Remove what keeps every git in a repository waiting: a pipe or a device in the git directory of a worktree."""
+    for where, _, files in os.walk(common / "worktrees"):
+        for path in (Path(where) / name for name in files):
+            if stat.S_ISFIFO(_mode(path)) or stat.S_ISCHR(_mode(path)):
+                path.unlink(missing_ok=True)
+
+
 def is_folder(path: Path) -> bool:
     """Tell whether a folder is at a path, and no link to one."""
     return stat.S_ISDIR(_mode(path))
 
 
 def _is_plain(directory: Path) -> bool:
-    """Tell whether a folder is there and has no link in it."""
-    if not is_folder(directory):
-        return False
-    with os.scandir(directory) as entries:
-        return not any(entry.is_symlink() for entry in entries)
+    """Tell whether a git directory has nothing but files and folders in it: no link, and no pipe that git waits at."""
+    folders = [directory / name for name in _FOLDERS]
+    return (
+        is_folder(directory)
+        and all(is_folder(each) or not _mode(each) for each in folders)
+        and all(
+            stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+            for where, folders, files in os.walk(directory)
+            for mode in (_mode(Path(where) / name) for name in (*folders, *files))
+        )
+    )
 
 
 def _pointed_to(file: Path, begins: str = "") -> Path | None:

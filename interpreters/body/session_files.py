@@ -2,10 +2,12 @@
 
 import contextlib
 import json
+import os
 import secrets
+import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -17,6 +19,9 @@ Outcome = Literal["exited", "signalled", "timeout", "ended", "killed", "lease-ex
 """Why a session is over: it exited or died of a signal by itself; its time was over; it was asked to end (whether or
 not it took SIGKILL in the end); it was to be killed at once; nobody renewed its lease; its command could not be
 started; or its shim died too, and what became of it is not known."""
+
+RECORD_BYTES: Final = 16_777_216
+"""How much of a record is read."""
 
 Record = TypeVar("Record", bound=msgspec.Struct)
 
@@ -124,11 +129,19 @@ def read_exit(directory: Path) -> SessionExit | None:
 
 def _read(path: Path, record: type[Record]) -> Record | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=record)
+        return msgspec.json.decode(_contents(path), type=record)
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
         raise SessionFileError(f"{path} is not a record of ours ({error}): was it edited?") from error
+
+
+def _contents(path: Path) -> bytes:
+    """Return what a record says. An agent can put a pipe there, which keeps no runner waiting: it is no record."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise SessionFileError(f"{path} is no file: was it replaced?")
+        return file.read(RECORD_BYTES)
 
 
 def write_exit(directory: Path, record: SessionExit) -> None:
@@ -173,6 +186,6 @@ def environment_of(spec: SessionSpec) -> bytes:
 def tail_lines(path: Path, size_bytes: int = 2048) -> str:
     """Read the end of a small log, for a message."""
     try:
-        return path.read_bytes()[-size_bytes:].decode("utf-8", "replace").strip()
-    except FileNotFoundError:
+        return _contents(path)[-size_bytes:].decode("utf-8", "replace").strip()
+    except (FileNotFoundError, SessionFileError):
         return ""

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from lifefold.interpreters.body.aside import make_own, make_room
 from lifefold.interpreters.body.errors import WorkplaceError
 from lifefold.interpreters.body.git import path_name
 from lifefold.interpreters.body.locks import open_lock, try_to_take
@@ -27,6 +28,8 @@ class Tenure:
         self._fleet: Final = fleet
         self._file: Final = _file(git_directory, fleet)
         try:
+            make_own(self._file.parent)
+            make_room(self._file)
             self._descriptor = open_lock(self._file)
             taken = try_to_take(self._descriptor)
         except OSError as error:
@@ -77,4 +80,4 @@ def _file(git_directory: Path, fleet: str) -> Path:
 
 def _read(descriptor: int) -> tuple[str, str]:
     run, _, log = os.fsdecode(os.pread(descriptor, LIMIT_BYTES, 0)).partition("\n")
-    return run, log.removesuffix("\n")
+    return (run, log.removesuffix("\n")) if log else ("", "")  # what no run has written says nothing

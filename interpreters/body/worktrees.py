@@ -42,7 +42,7 @@ from typing import Self
 import anyio
 from anyio import to_thread
 
-from lifefold.interpreters.body.aside import is_taken, make_own, move_into, set_aside
+from lifefold.interpreters.body.aside import is_taken, make_own, make_room, move_into, set_aside
 from lifefold.interpreters.body.branch_guard import BranchGuard
 from lifefold.interpreters.body.claim import CLAIM, Claim, one_line
 from lifefold.interpreters.body.errors import MergeConflict, WorkplaceError
@@ -51,10 +51,11 @@ from lifefold.interpreters.body.forward import Forward
 from lifefold.interpreters.body.git import Git, GitError, path_name, remove_locks, shown
 from lifefold.interpreters.body.hidden import changed_ns, changed_since
 from lifefold.interpreters.body.locks import holding
-from lifefold.interpreters.body.pinned import repository_at
+from lifefold.interpreters.body.pinned import remove_pipes, repository_at
 from lifefold.interpreters.body.survey import contradiction, survey
 from lifefold.interpreters.body.tenure import Tenure
 from lifefold.interpreters.body.trunk import Trunk
+from lifefold.interpreters.body.withheld import has_pipe, is_as_whole_as
 
 _KINDS = ("base", "result")
 
@@ -247,6 +248,8 @@ class GitWorkplace:
     async def _worktree(self, folder: Path) -> Git | None:
         """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
         found = await self._home.worktree_at(folder)
+        if found is not None and await to_thread.run_sync(has_pipe, folder):
+            return None
         if found is not None and found.pins is not None:
             found.pins = found.pins.by(self._rules)
         return found
@@ -258,10 +261,9 @@ class GitWorkplace:
         That no git of ours is at work there is also why the lock files that are found in it may be removed.
         """
         folder = self.folder(agent, "")
-        for own in (self._root, self._root / ".locks"):
-            make_own(own)
-        async with holding(self._root / ".locks" / folder.name):
+        async with self._alone_in(folder.name):
             if not self._rules.exists():
+                make_room(self._rules)
                 await copy_rules(self._home, self._rules)
             worktree = await self._worktree(folder)
             if worktree is None:
@@ -296,7 +298,7 @@ class GitWorkplace:
         not be told from one that an agent has spoilt.
         """
         folder = self._root / name
-        async with holding(self._root / ".locks" / name):
+        async with self._alone_in(name):
             if is_taken(folder):
                 worktree = await self._worktree(folder)
                 if worktree is None or worktree.pins is None:
@@ -318,7 +320,7 @@ class GitWorkplace:
             await worktree.forget_unfinished()
             await worktree.run("checkout", "--quiet", "--force", "--detach", await self._trunk.tip())
             await worktree.run("clean", "--quiet", "--force", "-d")
-            return await worktree.is_clean()
+            return await worktree.is_clean() and await is_as_whole_as(worktree, self._home)
         except GitError:
             return False
 
@@ -377,7 +379,7 @@ class GitWorkplace:
     async def _must_be_there(self, worktree: Git, claim: Claim) -> None:
         """Raise WorkplaceError if the worktree does not belong to the claim any more."""
         if await worktree.target_of(CLAIM) != claim.branch:
-            what = f"The worktree that {claim.name} was worked on in has been taken away"
+            what = f"The worktree that {claim.name} was worked on in has been taken away or damaged"
             remedy = f"Try the task again; what was committed is on {claim.branch}."
             raise WorkplaceError(what, self._home.folder, remedy)
 
@@ -396,13 +398,26 @@ class GitWorkplace:
         await worktree.run("symbolic-ref", "HEAD", claim.branch)
 
     @asynccontextmanager
+    async def _alone_in(self, name: str) -> AsyncGenerator[None, None]:
+        """Keep others away who work in the worktree of this name."""
+        lock = self._root / ".locks" / name
+        for own in (self._root, lock.parent):
+            make_own(own)
+        make_room(lock)
+        async with holding(lock):
+            yield
+
+    @asynccontextmanager
     async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
         """Keep others away, of this process and of other ones, who merge or change which worktrees there are.
 
         Merges would only make each other repeat. But while a worktree is being made, every git command that looks
         through the worktrees (also a checkout of a branch does) can fail on the half-made one.
         """
+        make_own(self._root)
+        make_room(self._root / ".lock")
         async with self._lock, holding(self._root / ".lock", limit_ms):
+            remove_pipes(await self._home.common_directory())
             yield
 
 

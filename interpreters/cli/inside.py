@@ -56,7 +56,7 @@ _RAISES: Final = ("add_usd", "add_tokens", "add_time", "add_sessions")
 def must_not_run(log: Path) -> None:
     """Raise ``BadInput`` inside a session of the fleet whose log this is: a session does not run its own fleet."""
     own = os.environ.get("LIFEFOLD_DB", "")
-    if own and Path(own).resolve() == log.resolve():
+    if own and os.path.realpath(own) == os.path.realpath(log):
         must_be_outside("run, of its own fleet,")
 
 

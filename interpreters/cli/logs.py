@@ -1,5 +1,6 @@
 """Find a log, and read a fleet out of it."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -76,10 +77,15 @@ def named(db: str) -> Path:
     return path
 
 
+def are_one(log: Path, other: Path) -> bool:
+    """Tell whether two paths lead to the same place, also if it is a loop of links."""
+    return os.path.realpath(log) == os.path.realpath(other)
+
+
 def option(log: Path) -> str:
     """Return what a command typed here needs besides to find a log: nothing if it is found without."""
     try:
-        is_found = find_log(None).resolve() == log.resolve()
+        is_found = are_one(find_log(None), log)
     except (BadInput, PermissionError):
         is_found = False
     return "" if is_found else f" --db {shlex.quote(str(log))}"

@@ -81,6 +81,8 @@ class Engine:
         interpreter.must_serve(system)
         self.ledger: Final = Ledger(system)
         self.clock: Final = clock or WallClock()
+        self.has_heard = False
+        """Whether all that operators had left in the store when the engine began is among its inputs."""
         self._store: Final = store
         self._interpreter: Final = interpreter
         self._observer: Final = observer
@@ -369,6 +371,9 @@ class Engine:
                 if post.id not in taken:
                     await self._take_post(post)
             taken = {post.id for post in posts}
+            if not self.has_heard:
+                self.has_heard = True
+                self.wake()
             if any(queue.news for queue in self._queues.values()):
                 self.wake()  # so that an idle engine, too, remembers what it has performed
             await self.clock.sleep_until(self.clock.now_ms() + POLL_MS)

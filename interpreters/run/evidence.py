@@ -22,11 +22,11 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 def look(folder: FleetFolder, agent: AgentStatus) -> Evidence | None:
-    """Look for the process of an agent's last session; None if it never had one, or its folder is another user's."""
+    """Look for the process of an agent's last session; None if it never had one, or its folder cannot be read."""
     try:
         directory = folder.last_start(agent.name, agent.attempt)
         start, last_ms = read_start(directory), last_progress_ms(directory, folder.heartbeat(agent.name, agent.attempt))
-    except (SessionError, PermissionError):
+    except (SessionError, OSError):
         return None
     if start is None or last_ms is None:
         return None

@@ -325,7 +325,8 @@ class Runner:
             return False
         if self.leaving > 1:
             return not self.handlers.live
-        if not self.leaving and not self.waits_for_people and only_people_move_it(engine.aggregates):
+        waits = self.waits_for_people or not engine.has_heard
+        if not self.leaving and not waits and only_people_move_it(engine.aggregates):
             self._is_held = True
             self.leave()
         if self.leaving:

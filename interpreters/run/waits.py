@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from lifefold.interpreters.body.aside import read_regular
 from lifefold.interpreters.run.specs import write_whole
 
 
@@ -63,9 +64,13 @@ class Waits:
                 self._file.unlink(missing_ok=True)
 
 
+WAITS_BYTES: Final = 16_777_216
+"""How much of the file is read."""
+
+
 def read_waits(file: Path) -> tuple[Wait, ...]:
     """Return what a run has found in the way of its agents; nothing if nobody can read it."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=tuple[Wait, ...])
+        return msgspec.json.decode(read_regular(file, WAITS_BYTES), type=tuple[Wait, ...])
     except (OSError, msgspec.DecodeError):
         return ()

@@ -17,7 +17,7 @@ LOCK_PAUSE_S: Final = 0.05
 
 def take_lock(path: Path) -> int:
     """Take the lock of a log and return its open file, which keeps it. Raises ``Locked``, ``StoreError``."""
-    lock = os.open(lock_file(path), os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = open_lock(path, os.O_CREAT)
     permit_as_the_log(path, lock)
     for _ in range(LOCK_TRIES):
         try:
@@ -32,6 +32,18 @@ def take_lock(path: Path) -> int:
     os.close(lock)
     message = f"{path}: another lifefold is running on this log; leave it with Ctrl-C there first, or use another --db"
     raise Locked(message)
+
+
+def open_lock(path: Path, flags: int = 0) -> int:
+    """Open the lock of a log. Raises ``FileNotFoundError`` if there is none, ``StoreError`` if it cannot be opened."""
+    try:
+        # A pipe that stands there keeps no process waiting.
+        return os.open(lock_file(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o600)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except OSError as error:
+        message = f"{lock_file(path)}: is no lock of a log ({error.strerror}); if no run is at work there, remove it"
+        raise StoreError(message) from error
 
 
 def unlockable(path: Path, error: OSError) -> StoreError:

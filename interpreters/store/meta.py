@@ -13,10 +13,21 @@ OF_THE_STORE: Final = ("epoch", "anchor", "digest")
 """The names that the store itself writes under; everything else is its maker's."""
 
 
+EPOCH_DIGITS: Final = 18
+"""How many digits an epoch has at most: SQLite counts no further."""
+
+_PERFORMED_TOO_MUCH: Final = (
+    "SELECT CAST(stream AS TEXT) FROM performed AS said WHERE typeof(version) <> 'integer'"
+    " OR version > (SELECT MAX(version) FROM entries WHERE stream = said.stream)"
+)
+
+
 def must_be_whole(path: Path, connection: sqlite3.Connection) -> None:
     """Raise ``Damaged`` unless a log says of itself what was written."""
     epoch_of(path, connection)
     anchor_of(path, connection)
+    for (stream,) in connection.execute(_PERFORMED_TOO_MUCH):
+        raise damaged(path, f"it says that effects of {stream!r} were performed that no entry of it asks for")
     made = dict(connection.execute("SELECT name, value FROM meta"))
     found = made.get("digest")
     if found != digest_of_meta({name: value for name, value in made.items() if name not in OF_THE_STORE}):
@@ -35,7 +46,7 @@ def digest_of_meta(made: Mapping[str, object]) -> str:
 def epoch_of(path: Path, connection: sqlite3.Connection) -> int:
     """Return the epoch of the newest writer. Raises ``Damaged``."""
     text = meta_of(connection, "epoch") or ""
-    if not text.isdecimal() or not text.isascii():
+    if not text.isdecimal() or not text.isascii() or len(text) > EPOCH_DIGITS:
         raise damaged(path, f"it does not say who writes to it: its epoch is {text!r}")
     return int(text)
 

@@ -26,7 +26,7 @@ from anyio import to_thread
 from lifefold.interpreters.store.chain import FIRST, Anchor, BrokenChain, linked, verified
 from lifefold.interpreters.store.errors import NotAStore, damaged, told
 from lifefold.interpreters.store.identity import APPLICATION_ID, SCHEMA_VERSION, must_be_ours
-from lifefold.interpreters.store.lock import lock_file, take_lock, unlockable
+from lifefold.interpreters.store.lock import open_lock, take_lock, unlockable
 from lifefold.interpreters.store.meta import anchor_of, digest_of_meta, epoch_of, meta_of, must_be_whole
 from lifefold.interpreters.store.permissions import make_private_file
 from lifefold.interpreters.store.place import Displaced, Place, flush_folder, recover
@@ -169,7 +169,7 @@ class SqliteStore:
         if self._locks:
             return True
         try:
-            lock = os.open(lock_file(self.path), os.O_RDONLY | os.O_CLOEXEC)
+            lock = open_lock(self.path)
         except FileNotFoundError:
             return False
         try:
@@ -206,7 +206,10 @@ class SqliteStore:
 
     async def posts(self, *, unanswered: bool = True) -> Sequence[Post]:
         """Return posts; see ``EventStore``."""
-        query = "SELECT id, stream, envelope, answer FROM posts WHERE answer IS NULL OR NOT ? ORDER BY id"
+        query = (
+            "SELECT id, CAST(stream AS TEXT), CAST(envelope AS BLOB), CAST(answer AS TEXT) FROM posts"
+            " WHERE answer IS NULL OR NOT ? ORDER BY id"
+        )
 
         def found() -> list[Post]:
             self._look()
@@ -305,9 +308,9 @@ class SqliteStore:
         if epoch != self._epoch:
             message = f"{self.path}: another runner (epoch {epoch}) has taken over from this one (epoch {self._epoch})"
             raise Fenced(message)
-        _check_versions(connection, batch.entries)
         if batch.entries:
-            anchor = anchor_of(self.path, connection)
+            anchor = self._anchor(connection)
+            _check_versions(connection, batch.entries)
             written = list(linked(anchor, batch.entries))
             connection.executemany(
                 "INSERT INTO entries (stream, version, at_ms, key, envelope, effects, digest, link)"
@@ -321,6 +324,14 @@ class SqliteStore:
             batch.performed.items(),
         )
         connection.executemany("UPDATE posts SET answer = ? WHERE id = ?", [(a, i) for i, a in batch.answers.items()])
+
+    def _anchor(self, connection: sqlite3.Connection) -> Anchor:
+        """Return the anchor, after which is written; see that the newest entry is the one that it names."""
+        anchor = anchor_of(self.path, connection)
+        newest = connection.execute("SELECT position, link FROM entries ORDER BY position DESC LIMIT 1").fetchone()
+        if Anchor(*(newest or ())) != anchor:
+            raise damaged(self.path, "another program has changed its entries while it was written")
+        return anchor
 
 
 def _check_versions(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

@@ -8,6 +8,7 @@ and the little around them is here; on an interpreter without ``_json`` the pack
 # ruff: noqa: PTH104, PTH108, PTH110, PTH118
 import errno
 import os
+import stat
 
 TYPE_CHECKING = False  # typing.TYPE_CHECKING, without the cost of importing typing
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
     ``reserve``. Writers that may compete for a name need temporary names of their own.
     """
     path = os.path.join(directory, temporary or f"{name}.tmp")
+    make_room(path)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         left = memoryview(text.encode("utf-8"))
@@ -106,6 +108,16 @@ def write_durably(directory: str, name: str, text: str, temporary: str | None = 
         os.close(fd)
     os.rename(path, os.path.join(directory, name))
     sync_directory(directory)
+
+
+def make_room(path: str) -> None:
+    """Remove a FIFO that stands where a file is to be written: an agent can put one there, on which a writer waits."""
+    try:
+        is_in_the_way = stat.S_ISFIFO(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return
+    if is_in_the_way:
+        os.unlink(path)
 
 
 def remove(directory: str, name: str) -> None:

@@ -73,6 +73,7 @@ class OutputLog:
     def _tell_position(self) -> None:
         if self._position_fd < 0:
             path = os.path.join(self._directory, POSITION)
+            durable.make_room(path)
             self._position_fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.pwrite(self._position_fd, f"{self._taken_bytes:020d} {self._limit_bytes}\n".encode(), 0)
 
@@ -103,7 +104,8 @@ def put_in_order(directory: str, position: tuple[int, int] | None = None) -> Non
 
 
 def _copy(source: str, target: str, position: tuple[int, int]) -> None:
-    source_fd = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    source_fd = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    durable.make_room(target)
     target_fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         for piece in _pieces(*position):
@@ -145,7 +147,8 @@ def tail(directory: str, size_bytes: int) -> bytes:
 def _position(directory: str) -> tuple[int, int] | None:
     """Read where the ring begins: (taken_bytes, limit_bytes), or None for a log that reads from top to bottom."""
     try:
-        fd = os.open(os.path.join(directory, POSITION), os.O_RDONLY | os.O_CLOEXEC)
+        # An agent can put a FIFO there, too.
+        fd = os.open(os.path.join(directory, POSITION), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             taken_bytes, limit_bytes = (int(number) for number in os.read(fd, 64).split())
         finally:

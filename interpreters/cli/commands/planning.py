@@ -130,7 +130,7 @@ def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  #
         return f"{_command('plan', fleet, log)} --accept"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
     names_file = "{fleet}" in command
-    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve() if names_file else False
+    usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log) if names_file else False
     typed = typed.replace("lifefold", this_command(), 1)
     return typed if "--db" in typed or usual else f"{typed}{logs.option(log)}"
 
@@ -142,7 +142,7 @@ def _fresh(log: Path) -> Path:
 
 
 def _command(word: str, fleet: Fleet, log: Path) -> str:
-    usual = logs.default_log(fleet.source, fleet.name).resolve() == log.resolve()
+    usual = logs.are_one(logs.default_log(fleet.source, fleet.name), log)
     elsewhere = "" if usual else f" --db {shlex.quote(str(log))}"
     return f"{this_command()} {word} {shlex.quote(str(fleet.source))}{elsewhere}"
 

@@ -43,7 +43,7 @@ from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.run.notices import About
 from lifefold.interpreters.run.targets import unloadable
 from lifefold.interpreters.run.variables import untold
-from lifefold.interpreters.store import SqliteStore, StoreError, Unwritable
+from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
 
 UNEXPECTED = 3
 
@@ -291,7 +291,7 @@ def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> It
 def _this_run(fleet: Fleet, log: Path) -> str:
     """Return the command that runs this fleet with this log."""
     usual = logs.default_log(fleet.source, fleet.name)
-    elsewhere = () if log.resolve() == usual.resolve() else ("--db", str(log))
+    elsewhere = () if logs.are_one(log, usual) else ("--db", str(log))
     return f"{this_command()} run {shlex.join((str(fleet.source), *elsewhere))}"
 
 
@@ -304,11 +304,8 @@ def _of_the_store(error: BaseException) -> StoreError | None:
 
 
 def _unwritten(failure: StoreError) -> int:
-    print(
-        f"lifefold: {failure}\n"
-        "The run has ended. Make room, or mend that, and run the same command again: it goes on from there.",
-        file=sys.stderr,
-    )
+    onward = "" if isinstance(failure, NotAStore) else " When that is put right, the same command goes on from there."
+    print(f"lifefold: {failure}\nThe run has ended.{onward}", file=sys.stderr)
     return UNEXPECTED
 
 

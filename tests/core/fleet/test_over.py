@@ -1,5 +1,7 @@
 """When a fleet is over, and when only people can move it on."""
 
+from pyrsistent import pmap
+
 from lifefold.core import task
 from lifefold.core.budget.amounts import Amounts
 from lifefold.core.fleet import AgentPlan, Budget, Caps, Plan, TaskPlan, job, opening, over, purse, system
@@ -33,13 +35,19 @@ def with_job(fleet: dict[str, Aggregate], record: job.Job) -> dict[str, Aggregat
 PLAN = Plan("f", (AgentPlan("ann"),), (TaskPlan("T1", "do it", asks=True),), budget=Budget(Caps(sessions=1)))
 
 
+def heard(fleet: dict[str, Aggregate]) -> dict[str, Aggregate]:
+    """Return a fleet in which every message was taken, and has changed nothing."""
+    taken = {name: {peer: each.sent[name] for peer, each in fleet.items() if name in each.sent} for name in fleet}
+    return {name: replace(each, received=pmap(taken[name])) for name, each in fleet.items()}
+
+
 def ready(plan: Plan = PLAN) -> dict[str, Aggregate]:
     """Return a fleet whose agent has its worktree, and waits for work."""
     fleet = begun(plan)
     ann = fleet["worker/ann"]
     (part,) = ann.entities["session"].running
     made = Envelope("session", WorktreeReady(), 0, "r", slot=part.slot, generation=part.generation)
-    return {**fleet, "worker/ann": take(ann, made)}
+    return heard({**fleet, "worker/ann": take(ann, made)})
 
 
 def test_nothing_that_goes_on_waits_for_people() -> None:
@@ -70,6 +78,18 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     resets = ready(replace(PLAN, budget=Budget(Caps(sessions=2), period_ms=9)))
     desk = take(resets["board"], Envelope(FLEET, purse.Reserve("ann"), 0, "rule"))
     assert not over.only_people_move_it({**resets, "board": desk})
+
+
+def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
+    """An approval without a runner has the board tell a worker to merge: no operator is needed."""
+    fleet = with_job(ready(), job.Job(task.State.BLOCKED, "T1", lacks=FLEET))
+    desk = fleet["board"]
+    told = {**fleet, "board": replace(desk, sent=desk.sent.set("worker/ann", desk.sent.get("worker/ann", 0) + 1))}
+    assert over.only_people_move_it(fleet)
+    assert not over.only_people_move_it(told)
+    assert over.only_people_move_it(heard(told))
+    gone = replace(desk, sent=desk.sent.set("worker/bob", 1))
+    assert over.only_people_move_it({**fleet, "board": gone})
 
 
 def test_the_command_that_raises_a_budget_says_how_much_the_next_claim_needs() -> None:

@@ -38,12 +38,21 @@ def without_reflogs(scene: Scene) -> None:
     (scene.repository / ".git" / "logs" / "HEAD").unlink()
 
 
+def by_forged_reflog(scene: Scene) -> None:
+    """Let the agent do the same, and write into the reflog that the user has done it in his checkout."""
+    left = scene.git("rev-parse", "main")
+    by_reference(scene)
+    line = f"{left} {scene.git('rev-parse', 'main')} user <user@example.org> 1800000000 +0000\tcommit: mine\n"
+    with (scene.repository / ".git" / "logs" / "HEAD").open("a") as reflog:
+        reflog.write(line)
+
+
 def back(scene: Scene) -> None:
     """Let the agent take what was merged out of the branch."""
     git(scene.place(), "update-ref", "refs/heads/main", "main~1")
 
 
-MOVES = [on_branch, by_reference, without_reflogs, back]
+MOVES = [on_branch, by_reference, without_reflogs, by_forged_reflog, back]
 
 
 @pytest.mark.parametrize("move", MOVES)
@@ -109,7 +118,9 @@ async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: Scene) -
     scene.git("merge", "--quiet", "--no-ff", "-m", "by hand", "lifefold/fleet/T1/1")
     await scene.workplace.check_out("a", "T2", 1)
     write(scene.place(), two="2")
-    assert await scene.merge("a", "T2", 1, "do")
+    await scene.park("a", "T2", 1, "do")
+    scene.git("merge", "--quiet", "lifefold/fleet/T2/1")
+    assert await scene.merge("a", "T2", 1, "do") == ""
     scene.git("checkout", "--quiet", "-b", "elsewhere")
     commit(scene.repository, more="m")
     scene.git("branch", "--force", "main", "elsewhere")
@@ -122,6 +133,17 @@ async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: Scene) -
     await scene.workplace.check_out("a", "T4", 1)
     write(scene.place(), four="4")
     assert await scene.merge("a", "T4", 1, "do")
+
+
+async def test_an_agent_that_takes_up_a_commit_of_the_users_has_not_made_it(scene: Scene) -> None:
+    """Its worktree is fast-forwarded to what the user has put on the branch, who has another one checked out."""
+    await begun(scene)
+    scene.git("checkout", "--quiet", "-b", "elsewhere")
+    commit(scene.repository, users="u")
+    scene.git("branch", "--force", "main", "elsewhere")
+    git(scene.place(), "merge", "--quiet", "--ff-only", "main")
+    assert await scene.merge("a", "T1", 1, "do")
+    assert scene.git("show", "main:users") == "u"
 
 
 async def test_a_runner_that_was_killed_while_it_moved_the_branch_knows_its_own_commit(scene: Scene) -> None:

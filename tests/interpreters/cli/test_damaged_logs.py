@@ -93,6 +93,15 @@ DAMAGES: Final[Mapping[str, tuple[Damage, str]]] = {
         "what it says of itself is not as it was written",
     ),
     "no epoch": (statement("DELETE FROM meta WHERE name = 'epoch'"), "who writes to it"),
+    "an epoch that cannot be counted": (
+        statement("UPDATE meta SET value = '9223372036854775807' WHERE name = 'epoch'"),
+        "who writes to it",
+    ),
+    "more performed than there is": (
+        statement("UPDATE performed SET version = 999999"),
+        "that no entry of it asks for",
+    ),
+    "performed no number": (statement("UPDATE performed SET version = 'x'"), "that no entry of it asks for"),
     "no anchor": (statement("DELETE FROM meta WHERE name = 'anchor'"), "how many entries"),
     "an anchor that is none": (statement("UPDATE meta SET value = 'x' WHERE name = 'anchor'"), "how many entries"),
     "an entry changed": (statement("UPDATE entries SET envelope = '{}' WHERE position = 2"), "entry 2 ("),
@@ -183,3 +192,41 @@ def test_a_path_that_can_be_no_log_is_bad_input(
     assert complaint in err
     assert "Traceback" not in out + err
     assert len(err) < 1_000
+
+
+def test_what_stands_beside_a_log_keeps_no_command_waiting(
+    prepared: Prepared, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe for a lock, operators' commands that are none, a file or a loop in place of the sessions' folder."""
+    lock = prepared.log.with_name(f"{prepared.log.name}.lock")
+    lock.unlink(missing_ok=True)
+    os.mkfifo(lock)
+    statement(
+        "INSERT INTO posts (stream, envelope) VALUES (5, 7), ('board', x'00ff'), ('nothing', '{}');"
+        "INSERT INTO posts (stream, envelope, answer) VALUES ('board', 7, 7)"
+    )(prepared.log)
+    monkeypatch.chdir(prepared.folder)
+    files = prepared.log.with_name(f"{prepared.log.name}.files")
+    for target in (prepared.fleet, files):  # a file, and a loop
+        files.symlink_to(target)
+        for words in ("status", "tasks", "why plain-1", "log"):
+            assert main([*words.split(), "--db", str(prepared.log)]) == 0
+        files.unlink()
+    assert main(["retry", "plain-1", "--db", str(prepared.log)]) == 2
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_loop_of_links_in_place_of_the_usual_log_is_no_log(
+    prepared: Prepared, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """``status`` finds none there; ``plan`` says what a first run would do, as ``run`` begins a log in its place."""
+    usual = prepared.folder / ".lifefold" / "ground.db"
+    usual.parent.mkdir()
+    usual.symlink_to(usual)
+    assert main(["status", "--db", str(usual)]) == 2
+    fleet = shutil.copy(prepared.fleet, prepared.folder / "fleet.toml")
+    assert main(["plan", str(fleet)]) == 0
+    assert main(["run", str(fleet), "--no-live"]) == 0
+    assert usual.is_file()
+    assert not usual.is_symlink()
+    assert "Traceback" not in "".join(capfd.readouterr())

@@ -165,6 +165,24 @@ def test_a_runner_that_is_killed_while_work_waits_for_a_person_loses_nothing(gro
     assert ground.processes() == []
 
 
+@pytest.mark.parametrize("taken", [True, False], ids=["decided", "left in the log"])
+def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_person(
+    ground: Ground, *, taken: bool
+) -> None:
+    """``--no-wait`` leaves a fleet that only people can move on; what was approved meanwhile is none of that.
+
+    Also if a runner that has died since was to take it, and it lies in the log.
+    """
+    ground.prepare("ask-1").demand("ask-1", ASKS)
+    ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4)
+    if taken:
+        ground.call("approve", "ask-1")
+    else:
+        ground.post("task:ask-1", approval.ApprovalGranted())
+    assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--no-live", "--no-wait").stdout
+    assert len(ground.merges()) == 1
+
+
 @on_asyncio_first
 def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(ground: Ground, backend: str) -> None:
     """It was kept, and the log does not say so: the next runner keeps it anew, and an operator decides about that.

@@ -65,6 +65,10 @@ if task == "one" and "failed" not in prompt:
     time.sleep(600)
 """
 
+GARBAGE = '.write_text("garbage")'
+PIPE = """.unlink(True)
+    os.mkfifo(start / "FILE")"""
+
 NESTS = """
 if "repositories of its own" not in prompt:
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost"]
@@ -234,10 +238,11 @@ async def _run(ground: Ground, interpreter: Interpreter | None = None) -> tuple[
 # -- the agent's own files
 
 
-@pytest.mark.parametrize("file", ["exit.json", "started.json"])
-def test_an_agent_that_spoils_its_records_fails_alone(ground: Ground, file: str) -> None:
+@pytest.mark.parametrize("file", ["exit.json", "started.json", "output.position", "exit.json.tmp"])
+@pytest.mark.parametrize("how", [GARBAGE, PIPE], ids=["garbage", "pipe"])
+def test_an_agent_that_spoils_its_records_fails_alone(ground: Ground, file: str, how: str) -> None:
     """It is an error of its session; the others go on, and the task is tried again."""
-    prepare(ground, SPOILS.replace("FILE", file), "one", "two", agents=2)
+    prepare(ground, SPOILS.replace(GARBAGE, how).replace("FILE", file), "one", "two", agents=2)
     ground.run()
     assert (ground.sessions("one"), ground.sessions("two")) == (2, 1)
     assert sorted(agent["total_errors"] for agent in ground.json("status")["agents"]) == [0, 1]

@@ -20,6 +20,7 @@ import store_child
 from conformance import entry
 from lifefold.interpreters.store import (
     Batch,
+    Damaged,
     Fenced,
     Locked,
     NotAStore,
@@ -415,3 +416,18 @@ def test_a_copy_that_cannot_be_beside_its_log_is_among_the_temporary_files(
                 await store.append(Batch((entry("a", 4),)))
 
     anyio.run(displace)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["DELETE FROM entries WHERE version = 4", "UPDATE entries SET link = x'00' WHERE version = 4"],
+    ids=["removed", "changed"],
+)
+async def test_a_writer_whose_newest_entry_another_program_has_changed_writes_no_more(made: Path, change: str) -> None:
+    """It says that the log is damaged, before it would write on as if nothing were the matter."""
+    with SqliteStore.open(made) as store:
+        await store.append(Batch((entry("a", 3), entry("a", 4))))
+        with closing(sqlite3.connect(made, isolation_level=None)) as other:
+            other.execute(change)
+        with pytest.raises(Damaged, match="another program has changed its entries"):
+            await store.append(Batch((entry("a", 5),)))
