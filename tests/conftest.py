@@ -4,6 +4,7 @@ Properties are tried with few examples here, and with many in a campaign (`make 
 that are marked as such: the longer form of one that runs always.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -19,6 +20,13 @@ settings.load_profile("short")
 def pytest_configure() -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage less often, and not at all in what stays: thousands of tests, and all that they import."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -320,6 +320,7 @@ def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     return iter(aborts.spread.follow(board, transition))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("wrong", "promise"),
     [
@@ -355,6 +356,7 @@ def test_a_part_that_knows_no_policy_breaks_a_promise() -> None:
     assert "a part is aborted as its whole would be" in broken(of)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("lost", "promise"),
     [

@@ -407,6 +407,7 @@ LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
 def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
     """The promises see to what the rules are for."""
@@ -415,6 +416,7 @@ def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
     assert any(promise in each.name for each in found), [each.name for each in found]
 
 
+@pytest.mark.no_cover
 def test_an_orphan_that_nobody_looks_at_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
@@ -477,6 +479,7 @@ def _deaf(event: type[Any], state: assignment.State) -> Machine[Any]:
     return assignment.machine.without_rows((state, event))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_row_that_is_wrong_breaks_a_promise(name: str) -> None:
     """Of the assignment alone."""

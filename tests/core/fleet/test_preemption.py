@@ -370,6 +370,7 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     assert [each.makes_room_for for each in seen] == [""]
 
 
+@pytest.mark.no_cover
 def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
     """Without one of its other rows it would be no machine at all."""
     rows = [each for each in room.machine.rows if each.event is not room.RoomPassedOn]
@@ -386,6 +387,7 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "promise"),
     [
@@ -400,6 +402,7 @@ def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
     assert promise in [each.name for each in lost(rule, states=3_000).broken()]
 
 
+@pytest.mark.no_cover
 def test_who_is_not_told_to_end_his_session_would_be_at_lost_work_for_ever() -> None:
     """What never comes is known when all is looked at; people need say nothing for that."""
     report = lost("abandon", commands=0)

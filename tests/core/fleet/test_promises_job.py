@@ -15,7 +15,6 @@ from lifefold.interpreters.check import Bounds
 from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 
 SMALL: Final[tuple[Machine[Any], ...]] = (
-    assignment.machine.starting(assignment.Assignment(guarded=True)),
     intent.machine,
     seat.machine.starting(seat.Seat(trust=Trust())),
     proposal.machine,
@@ -23,8 +22,15 @@ SMALL: Final[tuple[Machine[Any], ...]] = (
     supervision.machine,
 )
 
+LARGER: Final = assignment.machine.starting(assignment.Assignment(guarded=True))
+"""Its certificate is of the same search; that it is of these rules is a test of its own, which runs always."""
 
-@pytest.mark.parametrize("machine", SMALL, ids=lambda machine: machine.name)
+
+@pytest.mark.parametrize(
+    "machine",
+    [*SMALL, pytest.param(LARGER, marks=pytest.mark.campaign)],
+    ids=lambda machine: machine.name,
+)
 def test_a_small_machine_of_a_fleet_keeps_all_its_promises(machine: Machine[Any]) -> None:
     """In all of its states, with every row used. Whether a fleet gates anything, or guards a branch, never changes."""
     never_change = ("has_trust", "is_guarded")
@@ -60,6 +66,7 @@ def starting(record: job.Job, machine: Machine[Any] = job.machine) -> Machine[An
     return machine.starting(record, machine.name)
 
 
+@pytest.mark.campaign
 def test_a_task_on_a_board_keeps_all_its_promises() -> None:
     """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
     record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=job.Fate())
@@ -223,6 +230,7 @@ MUTANTS: Final[Mutants] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_promise(mutant: Any) -> None:
     """Each of these was planted."""
