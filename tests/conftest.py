@@ -16,6 +16,8 @@ settings.register_profile("short", derandomize=True, deadline=None, max_examples
 settings.register_profile("campaign", settings.get_profile("short"), max_examples=100)
 settings.load_profile("short")
 
+gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that only the collector can find
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
@@ -23,10 +25,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage less often, and not at all in what stays: thousands of tests, and all that they import."""
+    """Let the collector leave alone what stays: thousands of tests, and all that they import."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -320,7 +320,13 @@ def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     return iter(aborts.spread.follow(board, transition))
 
 
-@pytest.mark.no_cover
+def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> None:
+    """The task is not tried again, and its siblings go on."""
+    of = fail(parts(max_retries=1), "T1+2").give("task:T1+2", SESSION)
+    assert states(of, *PARTS) == ["IN_PROGRESS", "FAILED", "IN_PROGRESS"]
+    assert broken(of) == set()
+
+
 @pytest.mark.parametrize(
     ("wrong", "promise"),
     [

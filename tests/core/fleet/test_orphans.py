@@ -38,6 +38,7 @@ from lifefold.core.kernel import (
     Rule,
     System,
     Transition,
+    create,
     row,
     rule,
 )
@@ -336,6 +337,12 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
     begun = opened.event.records["task:T1"]
     assert isinstance(begun, job.Job)
     assert begun.orphaned is found
+
+
+def test_nothing_is_told_of_an_assignment_that_begins() -> None:
+    """It cannot be an orphan yet."""
+    (begun,) = create(assignment.machine, "assignment", assignment.machine.initial, 0, "worker").transitions
+    assert list(orphans.told(begun)) == []
 
 
 # What is promised

@@ -387,6 +387,19 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
+@pytest.mark.parametrize(("stage", "is_so"), [(task.Stage.WORK, False), (task.Stage.VERIFY, True)])
+def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
+    stage: task.Stage, *, is_so: bool
+) -> None:
+    """What is only to be verified, or merged, is nothing that has to make room."""
+    of = add(add(busy(2, seats=("ann",)), "X", 1), "L2", 3, stage=stage)
+    assert preemption.has_let_go(of.aggregate)
+    sits = of.entity("seat:ann")
+    elsewhere = replace(sits, record=replace(sits.record, task="L2"))
+    of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("seat:ann", elsewhere))
+    assert preemption.has_let_go(of.aggregate) is is_so
+
+
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "promise"),

@@ -11,7 +11,7 @@ from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
-from lifefold.interpreters.check import Bounds
+from lifefold.interpreters.check import Bounds, check
 from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 
 SMALL: Final[tuple[Machine[Any], ...]] = (
@@ -73,6 +73,16 @@ def test_a_task_on_a_board_keeps_all_its_promises() -> None:
     report = proven(starting(record), FEW)
     assert [each for each in report.missing if "has_aborts" not in each] == []
     assert report.cut > 0
+
+
+NEAREST_STATES: Final = 500
+"""How many states of a task that may be aborted are looked at always; there is a certificate of all of them."""
+
+
+def test_a_task_that_may_be_aborted_keeps_its_promises_in_the_nearest_states() -> None:
+    """Among them those of a task that was aborted while it rests."""
+    report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
+    assert report.broken() == (), report
 
 
 def _keeps_its_owner(t: job.Job, e: job.Parked) -> Step[job.Job, Any]:
