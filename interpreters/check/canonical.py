@@ -151,9 +151,9 @@ def rewritten(value: Any, change: Change) -> Any:
 
 def blank(value: Any) -> Any:
     """Return a value without the contents of what is opaque in it, however deep: texts and numbers that are there."""
-    kind = type(value)
-    if kind is tuple:
+    if _is_tuple(value):
         return _blank_parts(value)
+    kind: type[object] = value.__class__
     fields = _BLANK_FIELDS.get(kind)
     if fields is None:
         fields = _BLANK_FIELDS[kind] = _fields_to_blank(kind)
@@ -163,9 +163,7 @@ def blank(value: Any) -> Any:
         new = _blank_of(kind, name, held) if is_opaque and held else blank(held)
         if new is not held:
             news[name] = new
-    if news:
-        return replace(value, **news)
-    return _blank_parts(value) if isinstance(value, tuple) else value
+    return replace(value, **news) if news else value
 
 
 def _blank_parts(before: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -173,11 +171,11 @@ def _blank_parts(before: tuple[Any, ...]) -> tuple[Any, ...]:
     return after if any(new is not old for new, old in zip(after, before, strict=True)) else before
 
 
-_BLANK_FIELDS: Final[dict[type, tuple[tuple[str, bool], ...]]] = {}
+_BLANK_FIELDS: Final[dict[type[object], tuple[tuple[str, bool], ...]]] = {}
 """By type: the fields that are opaque, or in which there may be more, and whether each is opaque."""
 
 
-def _fields_to_blank(kind: type) -> tuple[tuple[str, bool], ...]:
+def _fields_to_blank(kind: type[object]) -> tuple[tuple[str, bool], ...]:
     if not issubclass(kind, msgspec.Struct):
         return ()
     opaque = frozenset[str](getattr(kind, "opaque", ()))
