@@ -4,6 +4,7 @@ Properties are tried with few examples here, and with many in a campaign (`make 
 that are marked as such: the longer form of one that runs always.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Generator
@@ -15,10 +16,18 @@ settings.register_profile("short", derandomize=True, deadline=None, max_examples
 settings.register_profile("campaign", settings.get_profile("short"), max_examples=100)
 settings.load_profile("short")
 
+gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that only the collector can find
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector leave alone what stays: thousands of tests, and all that they import."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -151,19 +151,35 @@ def rewritten(value: Any, change: Change) -> Any:
 
 def blank(value: Any) -> Any:
     """Return a value without the contents of what is opaque in it, however deep: texts and numbers that are there."""
-    if isinstance(value, msgspec.Struct):
-        kind = type(value)
-        opaque: tuple[str, ...] = getattr(kind, "opaque", ())
-        news: dict[str, Any] = {}
-        for name in _fields(kind, frozenset(opaque)):
-            held = getattr(value, name)
-            new = _blank_of(kind, name, held) if name in opaque and held else blank(held)
-            if new is not held:
-                news[name] = new
-        return replace(value, **news) if news else value
-    before = _parts(value)
+    if _is_tuple(value):
+        return _blank_parts(value)
+    kind: type[object] = value.__class__
+    fields = _BLANK_FIELDS.get(kind)
+    if fields is None:
+        fields = _BLANK_FIELDS[kind] = _fields_to_blank(kind)
+    news: dict[str, Any] = {}
+    for name, is_opaque in fields:
+        held = getattr(value, name)
+        new = _blank_of(kind, name, held) if is_opaque and held else blank(held)
+        if new is not held:
+            news[name] = new
+    return replace(value, **news) if news else value
+
+
+def _blank_parts(before: tuple[Any, ...]) -> tuple[Any, ...]:
     after = tuple(map(blank, before))
-    return after if any(new is not old for new, old in zip(after, before, strict=True)) else value
+    return after if any(new is not old for new, old in zip(after, before, strict=True)) else before
+
+
+_BLANK_FIELDS: Final[dict[type[object], tuple[tuple[str, bool], ...]]] = {}
+"""By type: the fields that are opaque, or in which there may be more, and whether each is opaque."""
+
+
+def _fields_to_blank(kind: type[object]) -> tuple[tuple[str, bool], ...]:
+    if not issubclass(kind, msgspec.Struct):
+        return ()
+    opaque = frozenset[str](getattr(kind, "opaque", ()))
+    return tuple((name, name in opaque) for name in _fields(kind, opaque))
 
 
 class Unusable(ValueError):

@@ -137,6 +137,7 @@ MUTANTS: Final[Mutants] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_budgets_breaks_a_promise(mutant: Any) -> None:
     """Each of these was planted."""
@@ -212,6 +213,7 @@ RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "rules"), RULES.values(), ids=RULES)
 def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_promise(words: str, rules: tuple[Rule, ...]) -> None:
     """Each of these was planted."""

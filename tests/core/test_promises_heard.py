@@ -66,6 +66,7 @@ def never(_record: Any, _event: Any) -> bool:
     return False
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("name", "words", "promise"), CASES)
 def test_what_is_not_heard_breaks_a_promise(name: str, words: str, promise: str) -> None:
     """Looked at within the bounds that the lifecycle is shipped with, the rows with these words taking nothing."""

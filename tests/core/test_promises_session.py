@@ -165,6 +165,7 @@ def test_what_is_promised_of_every_step_holds_of_the_first() -> None:
     assert broken_by_birth(session.machine) == []
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_session_breaks_a_promise(mistake: str) -> None:
     """The promise that is named is among those that do not hold any more."""
@@ -181,6 +182,7 @@ def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_bef
         without_timer(M, "RunSession").with_rows(during=longer)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("state", [State.INITIALIZING, State.BUILDING_PROMPT, State.RUNNING, State.COOLING_DOWN])
 def test_a_stop_that_is_not_taken_in_a_state_breaks_a_promise(state: State) -> None:
     """Also in one that ends by itself soon: what is refused is no step, but it was promised to be taken."""

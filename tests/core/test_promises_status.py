@@ -128,6 +128,7 @@ MUTANTS: Final[Mutants] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_status_breaks_a_promise(mutant: Any) -> None:
     """Each of these was planted."""

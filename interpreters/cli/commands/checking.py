@@ -1,5 +1,6 @@
 """The command that checks: ``check``. What it says is what ``interpreters.check`` has found."""
 
+import gc
 import json
 import sys
 from argparse import Namespace
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
 
 
+RARELY: Final = (50_000, 20, 50)
+"""How often the garbage collector looks at a search, which keeps nearly all that it makes; see ``gc.set_threshold``."""
+
+
 def check(arguments: Namespace) -> int:
     """Check the targets, or what certificates say; return 0 if all is as it should be, else 1. Raises ``BadInput``."""
+    gc.set_threshold(*RARELY)
     try:
         import_module("lifefold.interpreters.check.checking")
     except ModuleNotFoundError as error:

@@ -321,6 +321,13 @@ def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     return iter(aborts.spread.follow(board, transition))
 
 
+def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> None:
+    """The task is not tried again, and its siblings go on."""
+    of = fail(parts(max_retries=1), "T1+2").give("task:T1+2", SESSION)
+    assert states(of, *PARTS) == ["IN_PROGRESS", "FAILED", "IN_PROGRESS"]
+    assert broken(of) == set()
+
+
 @pytest.mark.parametrize(
     ("wrong", "promise"),
     [
@@ -356,6 +363,7 @@ def test_a_part_that_knows_no_policy_breaks_a_promise() -> None:
     assert "a part is aborted as its whole would be" in broken(of)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("lost", "promise"),
     [

@@ -55,6 +55,7 @@ NEEDED: Final = (
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", NEEDED.split())
 def test_a_board_without_one_of_its_rules_breaks_a_promise(name: str) -> None:
     """And is found to. Recalls, and the way home, are messages: what they are for is promised by the fleet."""

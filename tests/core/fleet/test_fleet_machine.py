@@ -34,6 +34,7 @@ LOST: Final = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
 def test_a_fleet_without_a_rule_breaks_a_promise_soon(name: str) -> None:
     """What is wrong at a step is found at that step; what never comes is for simulations, and for the check."""

@@ -38,6 +38,7 @@ from lifefold.core.kernel import (
     Rule,
     System,
     Transition,
+    create,
     row,
     rule,
 )
@@ -338,6 +339,12 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
     assert begun.orphaned is found
 
 
+def test_nothing_is_told_of_an_assignment_that_begins() -> None:
+    """It cannot be an orphan yet."""
+    (begun,) = create(assignment.machine, "assignment", assignment.machine.initial, 0, "worker").transitions
+    assert list(orphans.told(begun)) == []
+
+
 # What is promised
 
 
@@ -407,6 +414,7 @@ LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
 def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
     """The promises see to what the rules are for."""
@@ -415,6 +423,7 @@ def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
     assert any(promise in each.name for each in found), [each.name for each in found]
 
 
+@pytest.mark.no_cover
 def test_an_orphan_that_nobody_looks_at_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
@@ -477,6 +486,7 @@ def _deaf(event: type[Any], state: assignment.State) -> Machine[Any]:
     return assignment.machine.without_rows((state, event))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_row_that_is_wrong_breaks_a_promise(name: str) -> None:
     """Of the assignment alone."""

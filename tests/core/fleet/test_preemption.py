@@ -370,6 +370,7 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
     assert [each.makes_room_for for each in seen] == [""]
 
 
+@pytest.mark.no_cover
 def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
     """Without one of its other rows it would be no machine at all."""
     rows = [each for each in room.machine.rows if each.event is not room.RoomPassedOn]
@@ -386,6 +387,20 @@ def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
 
 
+@pytest.mark.parametrize(("stage", "is_so"), [(task.Stage.WORK, False), (task.Stage.VERIFY, True)])
+def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
+    stage: task.Stage, *, is_so: bool
+) -> None:
+    """What is only to be verified, or merged, is nothing that has to make room."""
+    of = add(add(busy(2, seats=("ann",)), "X", 1), "L2", 3, stage=stage)
+    assert preemption.has_let_go(of.aggregate)
+    sits = of.entity("seat:ann")
+    elsewhere = replace(sits, record=replace(sits.record, task="L2"))
+    of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("seat:ann", elsewhere))
+    assert preemption.has_let_go(of.aggregate) is is_so
+
+
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "promise"),
     [
@@ -400,6 +415,7 @@ def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
     assert promise in [each.name for each in lost(rule, states=3_000).broken()]
 
 
+@pytest.mark.no_cover
 def test_who_is_not_told_to_end_his_session_would_be_at_lost_work_for_ever() -> None:
     """What never comes is known when all is looked at; people need say nothing for that."""
     report = lost("abandon", commands=0)

@@ -201,6 +201,7 @@ def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Repor
     return check(fleet, opening=planned(1, 1, max_retries=retries), bounds=Bounds(states=20_000, compared=0))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "of_board", "of_worker"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
     words: str, of_board: list[Rule] | None, of_worker: list[Rule] | None
@@ -210,6 +211,7 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
     assert any(words in each for each in broken), f"{words!r} does not find it; broken are {broken}"
 
 
+@pytest.mark.no_cover
 def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
     """Under one claim."""
     twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
@@ -243,6 +245,7 @@ def _has_them_in_the_order_of_the_plan(work: Work, transition: Transition) -> Wo
     return replace(now, ready=pmap(places))
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("fold", [_forgets_what_is_closed, _has_them_in_the_order_of_the_plan])
 def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
     """Also where no rule looks at it before all is over."""

@@ -11,11 +11,10 @@ from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.core.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
-from lifefold.interpreters.check import Bounds
+from lifefold.interpreters.check import Bounds, check
 from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 
 SMALL: Final[tuple[Machine[Any], ...]] = (
-    assignment.machine.starting(assignment.Assignment(guarded=True)),
     intent.machine,
     seat.machine.starting(seat.Seat(trust=Trust())),
     proposal.machine,
@@ -23,8 +22,15 @@ SMALL: Final[tuple[Machine[Any], ...]] = (
     supervision.machine,
 )
 
+LARGER: Final = assignment.machine.starting(assignment.Assignment(guarded=True))
+"""Its certificate is of the same search; that it is of these rules is a test of its own, which runs always."""
 
-@pytest.mark.parametrize("machine", SMALL, ids=lambda machine: machine.name)
+
+@pytest.mark.parametrize(
+    "machine",
+    [*SMALL, pytest.param(LARGER, marks=pytest.mark.campaign)],
+    ids=lambda machine: machine.name,
+)
 def test_a_small_machine_of_a_fleet_keeps_all_its_promises(machine: Machine[Any]) -> None:
     """In all of its states, with every row used. Whether a fleet gates anything, or guards a branch, never changes."""
     never_change = ("has_trust", "is_guarded")
@@ -60,12 +66,23 @@ def starting(record: job.Job, machine: Machine[Any] = job.machine) -> Machine[An
     return machine.starting(record, machine.name)
 
 
+@pytest.mark.campaign
 def test_a_task_on_a_board_keeps_all_its_promises() -> None:
     """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
     record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=job.Fate())
     report = proven(starting(record), FEW)
     assert [each for each in report.missing if "has_aborts" not in each] == []
     assert report.cut > 0
+
+
+NEAREST_STATES: Final = 500
+"""How many states of a task that may be aborted are looked at always; there is a certificate of all of them."""
+
+
+def test_a_task_that_may_be_aborted_keeps_its_promises_in_the_nearest_states() -> None:
+    """Among them those of a task that was aborted while it rests."""
+    report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
+    assert report.broken() == (), report
 
 
 def _keeps_its_owner(t: job.Job, e: job.Parked) -> Step[job.Job, Any]:
@@ -223,6 +240,7 @@ MUTANTS: Final[Mutants] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
 def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_promise(mutant: Any) -> None:
     """Each of these was planted."""

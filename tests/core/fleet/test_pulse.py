@@ -297,12 +297,14 @@ MUTANTS: Final[Mutants] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mistake_in_the_ladder_breaks_a_promise(name: str) -> None:
     """A row that is lost, or is another one, is found."""
     is_found(MUTANTS[name])
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["keep_watch", "give_up"])
 def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
     """Whoever runs is watched, and whoever has stalled does not run on."""

@@ -284,6 +284,7 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
     assert State.QUARANTINED in supervision.machine.final
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("rule", "promise"),
     [

@@ -316,6 +316,7 @@ LOST: Final[dict[str, tuple[str, tuple[type[Event], ...], list[Rule]]]] = {
 }
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "people", "rules"), LOST.values(), ids=LOST)
 def test_a_rule_of_trust_that_is_lost_breaks_a_promise(
     words: str, people: tuple[type[Event], ...], rules: list[Rule]
