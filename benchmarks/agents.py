@@ -11,8 +11,8 @@ from time import perf_counter
 
 import anyio
 
-from lifefold.core import session
 from lifefold.core.kernel import AggregateType, Envelope, Event, Opened, System
+from lifefold.core.lifecycles import session
 from lifefold.effects import (
     BuildPrompt,
     CancelSession,

@@ -25,11 +25,11 @@ from typing import Any
 
 from benchmarks.report import Report, Table, Target, plain
 from benchmarks.sampling import Costs, Turn, ratios, spread, take_turns
-from lifefold.core import session
 from lifefold.core.kernel import AggregateType, Created, Envelope, System
-from lifefold.interpreters.check.dense import search
-from lifefold.interpreters.check.house import House
-from lifefold.interpreters.check.question import Bounds, Judge
+from lifefold.core.lifecycles import session
+from lifefold.interpreters.search.bitset_search import search
+from lifefold.interpreters.search.configuration import Bounds, Judge
+from lifefold.interpreters.search.product_system import House
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 

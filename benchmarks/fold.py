@@ -11,9 +11,10 @@ from time import thread_time_ns
 from benchmarks.pure_world import World, plan
 from benchmarks.report import Report, Table
 from benchmarks.sampling import Turn, take_turns
-from lifefold.core import task
-from lifefold.core.fleet import board, system
+from lifefold.core.fleet import system
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal, react
+from lifefold.core.lifecycles import task
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Entry
 

@@ -14,9 +14,10 @@ from typing import Final
 
 from benchmarks.report import Report, Table, Target
 from benchmarks.sampling import Turn, ratios, spread, take_turns
-from lifefold.core import fleet, session
-from lifefold.core.fleet import assignment
+from lifefold.core import fleet
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate, Envelope, Event, Reaction, react
+from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, Tell
 
 ROUNDS: Final = 7

@@ -2,8 +2,8 @@
 
 from benchmarks.peers.ledger import UNLIMITED
 from benchmarks.peers.tape import SymbolicEvent
-from lifefold.core import session
 from lifefold.core.kernel import Event
+from lifefold.core.lifecycles import session
 
 OUTCOMES: dict[object, session.Success | session.Error | session.Timeout] = {
     "success": session.Success(),

@@ -4,9 +4,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
-from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, assignment, opening
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Asked, Ended, Envelope, Event
+from lifefold.core.lifecycles import session
 from lifefold.effects import (
     Activity,
     Begin,

@@ -15,7 +15,7 @@ from benchmarks.peers import PEERS, agreement
 from benchmarks.peers.tape import cycles
 from benchmarks.report import Report, Table, Target
 from benchmarks.sampling import Costs, Turn, ratios, spread, take_turns
-from lifefold.core import session
+from lifefold.core.lifecycles import session
 
 ROUNDS = 15
 TAPE = cycles(100)

@@ -9,13 +9,13 @@ import anyio
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from lifefold.interpreters.cli import letters
+from lifefold.interpreters.cli import demo_message
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.logs import default_log
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.demo.project import write_demo
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner
 
 MOMENT_S = 11.3
 WIDTH, HEIGHT = 118, 22
@@ -31,7 +31,7 @@ async def draw() -> str:
         account = Account()
         runner.observers.append(account.observe)
         picture = Picture(runner, account)
-        letters.send(runner)
+        demo_message.send(runner)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)
             await anyio.sleep(MOMENT_S)

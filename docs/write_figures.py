@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifefold.interpreters.check.certificate import Certificate, read
+from lifefold.interpreters.certificates.certificate import Certificate, read
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "check.md")

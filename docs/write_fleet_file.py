@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lifefold.interpreters.fleet.config import FileKeys
-from lifefold.interpreters.fleet.keys import Heading, Key, Section, heading, keys_of, sections_of
-from lifefold.interpreters.run.redaction import SECRET
-from lifefold.interpreters.run.variables import PASSED
+from lifefold.interpreters.fleet_file.config import FileKeys
+from lifefold.interpreters.fleet_file.keys import Heading, Key, Section, heading, keys_of, sections_of
+from lifefold.interpreters.fleet_runner.redaction import SECRET
+from lifefold.interpreters.fleet_runner.variables import PASSED
 
 PAGE = Path(__file__).parent / "fleet-file.md"
 PART = re.compile(r"<!-- keys of (?P<header>\S+) -->\n.*?<!-- end of keys -->", re.DOTALL)

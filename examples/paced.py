@@ -16,12 +16,13 @@ from typing import Any, Final
 
 import anyio
 
-from lifefold.core import session
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system, worker
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.system import worker
 from lifefold.core.kernel import Event, Machine, State, System, after, leads_to, row
-from lifefold.core.session.rules import increment
-from lifefold.interpreters.fleet import Fleet, load
-from lifefold.interpreters.run import Runner, Verdict
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.session.rules import increment
+from lifefold.interpreters.fleet_file import Fleet, load
+from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 REST_MS: Final = 2_000
 """How long an agent rests."""

@@ -22,8 +22,8 @@ from anyio import to_thread
 
 from lifefold.effects import LogFatal
 from lifefold.interpreters.engine import Occasion, handles
-from lifefold.interpreters.fleet import parse_duration_ms
-from lifefold.interpreters.run import Surroundings
+from lifefold.interpreters.fleet_file import parse_duration_ms
+from lifefold.interpreters.fleet_runner import Surroundings
 
 TRIES: Final = 3
 """How often it is tried. With the time-out and the pauses this bounds how long the agent's next effect waits."""

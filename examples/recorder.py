@@ -17,9 +17,9 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core import session
-from lifefold.core.fleet import assignment
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Event
+from lifefold.core.lifecycles import session
 from lifefold.effects import (
     Activity,
     CancelSession,
@@ -40,7 +40,7 @@ from lifefold.effects import (
     WarnOfSilence,
 )
 from lifefold.interpreters.engine import Occasion, Ongoing, handles
-from lifefold.interpreters.run import Surroundings
+from lifefold.interpreters.fleet_runner import Surroundings
 
 
 class Recorder:

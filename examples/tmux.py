@@ -31,9 +31,11 @@ import anyio
 import msgspec
 from anyio import to_thread
 
-from lifefold.core import session
+from lifefold.core.lifecycles import session
 from lifefold.effects import CancelSession, ForceStopSession, RunSession
-from lifefold.interpreters.body import (
+from lifefold.interpreters.engine import Occasion, Ongoing, handles
+from lifefold.interpreters.fleet_runner import Surroundings
+from lifefold.interpreters.processes import (
     ProcessIdentity,
     SessionSpec,
     SessionStart,
@@ -43,9 +45,7 @@ from lifefold.interpreters.body import (
     signal_group_if_ours,
     signal_if_ours,
 )
-from lifefold.interpreters.body.private import make_private, open_private
-from lifefold.interpreters.engine import Occasion, Ongoing, handles
-from lifefold.interpreters.run import Surroundings
+from lifefold.interpreters.processes.private import make_private, open_private
 
 Outcome: TypeAlias = session.Success | session.Error | session.Timeout
 

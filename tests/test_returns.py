@@ -14,7 +14,7 @@ import returns
 from returns.primitives.container import BaseContainer
 from returns.result import Failure, Result, Success
 
-from lifefold.interpreters.fleet import loading
+from lifefold.interpreters.fleet_file import loading
 
 ROOT = Path(__file__).parent.parent
 SOURCES = [path for folder in ("core", "effects", "interpreters") for path in sorted((ROOT / folder).rglob("*.py"))]

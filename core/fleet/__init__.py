@@ -1,45 +1,8 @@
 """The fleet: a board that gives tasks out, a worker for every agent, and services; the system that lifefold ships."""
 
-from lifefold.core.budget.amounts import Caps
-from lifefold.core.fleet import (
-    aborts,
-    assignment,
-    board,
-    budgets,
-    change,
-    changing,
-    departure,
-    difference,
-    doors,
-    duty,
-    inbox,
-    intent,
-    invocation,
-    job,
-    mailbox,
-    meter,
-    obstacles,
-    orphans,
-    pace,
-    permit,
-    preemption,
-    promises,
-    proposal,
-    pulse,
-    purse,
-    remainder,
-    restarts,
-    room,
-    seat,
-    service,
-    status,
-    supervision,
-    trigger,
-    trusting,
-    work,
-    worker,
-)
-from lifefold.core.fleet.plan import (
+from lifefold.core.fleet import service
+from lifefold.core.fleet.system import board, fleet_properties, worker
+from lifefold.core.fleet.system.plan import (
     AgentPlan,
     Budget,
     GatePlan,
@@ -50,54 +13,10 @@ from lifefold.core.fleet.plan import (
     opening,
 )
 from lifefold.core.kernel import System
+from lifefold.core.lifecycles.budget.amounts import Caps
 
-system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=promises.PROMISES)
+system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=fleet_properties.PROMISES)
 
 __all__ = [
-    "AgentPlan",
-    "Budget",
-    "Caps",
-    "GatePlan",
-    "Plan",
-    "Preemption",
-    "ServicePlan",
-    "TaskPlan",
-    "aborts",
-    "assignment",
-    "board",
-    "budgets",
-    "change",
-    "changing",
-    "departure",
-    "difference",
-    "doors",
-    "duty",
-    "inbox",
-    "intent",
-    "invocation",
-    "job",
-    "mailbox",
-    "meter",
-    "obstacles",
-    "opening",
-    "orphans",
-    "pace",
-    "permit",
-    "preemption",
-    "promises",
-    "proposal",
-    "pulse",
-    "purse",
-    "remainder",
-    "restarts",
-    "room",
-    "seat",
-    "service",
-    "status",
-    "supervision",
-    "system",
-    "trigger",
-    "trusting",
-    "work",
-    "worker",
-]
+    "AgentPlan", "Budget", "Caps", "GatePlan", "Plan", "Preemption", "ServicePlan", "TaskPlan", "opening", "system",
+]  # fmt: skip

@@ -31,7 +31,6 @@ from lifefold.core.kernel.environment import Cause, Possible, alone, late, possi
 from lifefold.core.kernel.failure import DecisionError, EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.journal import LifecycleEvent, describe, journal
 from lifefold.core.kernel.machine import Machine, Span, anywhere
-from lifefold.core.kernel.problems import InvalidMachine
 from lifefold.core.kernel.property import (
     Fairness,
     Overview,
@@ -54,6 +53,7 @@ from lifefold.core.kernel.reaction import Asked, Reaction, decide, react
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, STAY, After, Does, Pattern, Row, after, does, row
 from lifefold.core.kernel.step import IllegalTransition, Step
+from lifefold.core.kernel.validation import InvalidMachine
 
 __all__ = [
     "ANY", "STAY", "Advance", "After", "Aggregate", "AggregateType", "Asked", "Cause", "Codec", "Create", "Created",

@@ -19,11 +19,11 @@ import msgspec
 from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_timer
-from lifefold.core.kernel.problems import InvalidMachine, problems
 from lifefold.core.kernel.property import Property, invariants_of, unseeing
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
+from lifefold.core.kernel.validation import InvalidMachine, problems
 from lifefold.effects import Begin, CancelTimer, Effect, End, Postpone
 
 if TYPE_CHECKING:

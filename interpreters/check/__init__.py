@@ -8,15 +8,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from lifefold.interpreters.check.findings import Progress
-from lifefold.interpreters.check.ground import SHIPPED, CrashBounds, Discipline, Fault, Stage
-from lifefold.interpreters.check.question import Bounds
-from lifefold.interpreters.check.report import CrashReport, Message, Outcome, Report, Verdict
-from lifefold.interpreters.check.trace import CrashTrace, Incident, Trace
+from lifefold.interpreters.search.configuration import Bounds
+from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline, Fault, Stage
+from lifefold.interpreters.search.findings import Progress
+from lifefold.interpreters.search.report import CrashReport, Message, Outcome, Report, Verdict
+from lifefold.interpreters.search.trace import CrashTrace, Incident, Trace
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check.checking import check
-    from lifefold.interpreters.check.crash import check_crashes
+    from lifefold.interpreters.crash.crash_search import check_crashes
 
 __all__ = [
     "SHIPPED",

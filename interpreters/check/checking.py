@@ -9,27 +9,27 @@ import numpy as np
 
 from lifefold.core.kernel import Envelope, Machine, Property, System, Temper, alone
 from lifefold.core.kernel.property import promises_of
-from lifefold.interpreters.check.apart import Liveness as LivenessApart
 from lifefold.interpreters.check.clocks import see_to_clocks
-from lifefold.interpreters.check.crash import crashed, with_crashes
-from lifefold.interpreters.check.dense import Product, search
-from lifefold.interpreters.check.disagreement import Unsound
-from lifefold.interpreters.check.findings import Findings, Progress
-from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED, INERT, Flaw, Place, raised
-from lifefold.interpreters.check.gate import Comparison, gate
-from lifefold.interpreters.check.graph import Graph
-from lifefold.interpreters.check.ground import CrashBounds
-from lifefold.interpreters.check.house import House, Refused, World
-from lifefold.interpreters.check.liveness import Flags, Lasso, Steps, assumptions, never
-from lifefold.interpreters.check.opening import Opening, opened, unopened
-from lifefold.interpreters.check.parts import Carried
-from lifefold.interpreters.check.question import Bounds, Judge, Promise, Subject
-from lifefold.interpreters.check.repeats import REPEATABLE
-from lifefold.interpreters.check.report import Alike, Outcome, Report, Verdict
-from lifefold.interpreters.check.scenes import Scenes
-from lifefold.interpreters.check.symmetry import NotAlike
-from lifefold.interpreters.check.trace import Trace
-from lifefold.interpreters.check.witness import Witness
+from lifefold.interpreters.crash.crash_search import crashed, with_crashes
+from lifefold.interpreters.search.bitset_search import Product, search
+from lifefold.interpreters.search.component import Carried
+from lifefold.interpreters.search.configuration import Bounds, Judge, Promise, Subject
+from lifefold.interpreters.search.crash_model import CrashBounds
+from lifefold.interpreters.search.cross_check import Comparison, gate
+from lifefold.interpreters.search.determinism import REPEATABLE
+from lifefold.interpreters.search.disagreement import Unsound
+from lifefold.interpreters.search.findings import Findings, Progress
+from lifefold.interpreters.search.graph import Graph
+from lifefold.interpreters.search.independence import Liveness as LivenessApart
+from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
+from lifefold.interpreters.search.opening import Opening, opened, unopened
+from lifefold.interpreters.search.product_system import House, Refused, World
+from lifefold.interpreters.search.report import Alike, Outcome, Report, Verdict
+from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Flaw, Place, raised
+from lifefold.interpreters.search.symmetry import NotAlike
+from lifefold.interpreters.search.system_properties import Scenes
+from lifefold.interpreters.search.trace import Trace
+from lifefold.interpreters.search.witness import Witness
 
 NEVER_STUCK: Final = "what is not settled can go on"
 SAME_STEPS: Final = "the reduced search takes the steps of the unreduced rules"

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from lifefold.core.fleet import intent, service, system, worker
-from lifefold.core.fleet.spending import Spending, spend
+from lifefold.core.fleet import service, system
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Reaction, Refusal, Transition
-from lifefold.core.session import Usage
+from lifefold.core.lifecycles.session import Usage
 from lifefold.effects import LogFatal
 from lifefold.interpreters.cli.story import PEOPLE
 from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.explain.spending import Spending, spend
 from lifefold.interpreters.store import SqliteStore
 
 SESSION: Final = "session"
@@ -41,7 +43,7 @@ class Account:
 
     def _note(self, aggregate: str, transition: Transition) -> None:
         agent = aggregate.partition("/")[2]
-        if isinstance(transition.event, intent.PauseWanted):
+        if isinstance(transition.event, desired_state.PauseWanted):
             self.paused_by[agent] = transition.actor.removeprefix(PEOPLE)
         if transition.entity == SESSION and transition.entered is not None:
             self.stopped_by.pop(agent, None)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import anyio
 
-from lifefold.core.fleet import board
-from lifefold.core.fleet.remainder import Ended, ended, is_over, left_out, remainder
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.system.rerun import Ended, ended, is_over, left_out, remainder
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.fleet import Fleet
-from lifefold.interpreters.run import OtherFleetError
-from lifefold.interpreters.run.log_owner import Before, before_of, must_be_in_its_repository
+from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_runner import OtherFleetError
+from lifefold.interpreters.fleet_runner.log_owner import Before, before_of, must_be_in_its_repository
 from lifefold.interpreters.store import SqliteStore
 
 

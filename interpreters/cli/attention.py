@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
-from lifefold.core.fleet.status import AgentStatus, TaskStatus
-from lifefold.core.task import State
-from lifefold.interpreters.cli.words import NO_WORK
+from lifefold.core.lifecycles.task import State
+from lifefold.interpreters.cli.wording import NO_WORK
+from lifefold.interpreters.explain.status import AgentStatus, TaskStatus
 
 _TASKS: Final = (
     State.FAILED,

@@ -4,14 +4,14 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from lifefold.core.fleet import board
-from lifefold.core.fleet.status import Awaited, Waiting
-from lifefold.core.fleet.why.phrases import brief, count, enumerated
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli.words import age, by_number, clock_time
-from lifefold.interpreters.run.quarantines import Quarantine
-from lifefold.interpreters.run.waits import Wait
+from lifefold.interpreters.cli.wording import age, by_number, clock_time
+from lifefold.interpreters.explain.status import Awaited, Waiting
+from lifefold.interpreters.explain.why.phrases import brief, count, enumerated
+from lifefold.interpreters.fleet_runner.blocked_merges import Wait
+from lifefold.interpreters.fleet_runner.quarantines import Quarantine
+from lifefold.interpreters.processes.command import plain
 
 
 def goes_on(there: Mapping[str, Aggregate]) -> bool:

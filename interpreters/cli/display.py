@@ -6,14 +6,14 @@ from typing import Final, Protocol
 
 import anyio
 
-from lifefold.core.fleet import status
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.story import moves
-from lifefold.interpreters.cli.words import clock_time
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.cli.wording import clock_time
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.fleet_runner import Runner
 
 NOTICE_PAUSE_S: Final = 0.5
 """How long a notice waits for the transition that it is about."""

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from lifefold.interpreters.check import Bounds, CrashReport, Report
-from lifefold.interpreters.check.targets import Target
+from lifefold.interpreters.targets.check_targets import Target
 
 _WIDE: Final = 10_000
 """No line of a trace is cut where a program reads it."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from lifefold.interpreters.body.shim.durable import MARK_VARIABLE
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.run.redaction import Secrets
+from lifefold.interpreters.fleet_runner.redaction import Secrets
+from lifefold.interpreters.processes.shim.durable import MARK_VARIABLE
 
 MARKS: Final = (MARK_VARIABLE, "LIFEFOLD_AGENT", "LIFEFOLD_TASK", "LIFEFOLD_TOKEN")
 """Variables that a process of a fleet has, and an operator's shell has not."""

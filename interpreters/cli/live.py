@@ -12,7 +12,7 @@ from rich.control import Control
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.outlet import Outlet
 from lifefold.interpreters.cli.picture import Picture
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.fleet_runner import Runner
 
 REFRESH_HZ: Final = 4
 

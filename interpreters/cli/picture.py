@@ -13,16 +13,25 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lifefold.core.fleet import status
-from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
 from lifefold.core.kernel import Reaction, Refusal, replace
-from lifefold.core.session import Usage
+from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
 from lifefold.interpreters.cli.story import Happening, moves
-from lifefold.interpreters.cli.words import age, by_number, by_state, coming, cost, cut_in_the_middle, next_of, work_of
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.cli.wording import (
+    age,
+    by_number,
+    by_state,
+    coming,
+    cost,
+    cut_in_the_middle,
+    next_of,
+    work_of,
+)
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.fleet_runner import Runner
 
 STYLES: Final = {
     "Running": "green",

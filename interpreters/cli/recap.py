@@ -3,9 +3,10 @@
 from collections import Counter
 from typing import Final
 
-from lifefold.core import session
-from lifefold.core.fleet import mailbox, worker
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import mailbox
 from lifefold.core.kernel import Reaction, Refusal, Transition
+from lifefold.core.lifecycles import session
 
 DEAF: Final = "script: deaf"
 """What the prompt of a task has whose first agent takes no notice of being told to end."""

@@ -7,7 +7,7 @@ from shutil import get_terminal_size
 from typing import Final
 
 from lifefold.interpreters.check import Progress, Report
-from lifefold.interpreters.cli.words import age
+from lifefold.interpreters.cli.wording import age
 
 WIDTH: Final = 80
 """How many characters a line has where no terminal says it."""

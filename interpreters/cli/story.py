@@ -9,11 +9,12 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core import session, task
-from lifefold.core.fleet import assignment, intent, job, mailbox, seat
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import Aggregate, Event, LifecycleEvent, Reaction, describe, journal, replace
-from lifefold.interpreters.body.command import plain
-from lifefold.interpreters.cli.words import clock_time, cut_in_the_middle, spent
+from lifefold.core.lifecycles import session, task
+from lifefold.interpreters.cli.wording import clock_time, cut_in_the_middle, spent
+from lifefold.interpreters.processes.command import plain
 
 SHOWN: Final = ("session", "task", "invocation")
 """The machines whose transitions are told while a fleet runs; ``lifefold log`` has all of them."""
@@ -72,17 +73,17 @@ def _wish(event: Event, among: Aggregate) -> str:
     """Return what was asked of an agent, if that is why its session ends or its task is given back; else nothing."""
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
-    wanted: intent.Intent = among.record("intent")
-    if wanted.state is intent.State.PAUSE:
+    wanted: desired_state.Intent = among.record("intent")
+    if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
-    return LEAVING if wanted.state is intent.State.HOLD else wanted.reason
+    return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason
 
 
 def _cause(event: Event, told: LifecycleEvent) -> str:
     match event:
         case assignment.Assigned(brief=brief):
             says = f"{brief.task}, claim {brief.epoch}"
-        case job.Split(epoch=epoch, tasks=tasks):
+        case fleet_task.Split(epoch=epoch, tasks=tasks):
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
         case session.SessionExited(usage=used) if used != session.Usage():
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
@@ -90,7 +91,7 @@ def _cause(event: Event, told: LifecycleEvent) -> str:
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
             says = _without("took_ms 0", told.reason)
-        case seat.WorkWanted(silent=False) | seat.WorkerGone(silent=False):
+        case worker_slot.WorkWanted(silent=False) | worker_slot.WorkerGone(silent=False):
             says = _without("silent False", told.reason)
         case _:
             says = told.reason

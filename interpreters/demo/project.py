@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from lifefold.interpreters.fleet.command import literal
+from lifefold.interpreters.fleet_file.command import literal
 
 GIT_TIMEOUT_SECONDS = 60
 

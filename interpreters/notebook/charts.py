@@ -17,8 +17,8 @@ from lifefold.interpreters.notebook.space import FILLS
 from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.report import HOUR_MS, MINUTE_MS, SECOND_MS, duration, percentile_95, spread
 from lifefold.interpreters.simulate.simulation import START_MS, Run
+from lifefold.interpreters.simulate.simulation_targets import Target
 from lifefold.interpreters.simulate.story import happenings
-from lifefold.interpreters.simulate.targets import Target
 
 WIDTH: Final = 560
 HEIGHT: Final = 150

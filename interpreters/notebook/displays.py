@@ -5,14 +5,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from lifefold.core.kernel import Machine, System
-from lifefold.interpreters.check.display import html
-from lifefold.interpreters.check.report import Report
-from lifefold.interpreters.check.trace import Trace
 from lifefold.interpreters.notebook.figure import Figure
 from lifefold.interpreters.notebook.history import History
 from lifefold.interpreters.notebook.space import Space
 from lifefold.interpreters.notebook.trial import finding_html, finding_text, report_html, run_html, run_text
 from lifefold.interpreters.notebook.way import way
+from lifefold.interpreters.search.display import html
+from lifefold.interpreters.search.report import Report
+from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.simulate.findings import Finding
 from lifefold.interpreters.simulate.report import Report as Trial
 from lifefold.interpreters.simulate.simulation import Run

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Entity, Machine, alone
-from lifefold.interpreters.check.house import House
-from lifefold.interpreters.check.question import Bounds, Judge
+from lifefold.interpreters.search.configuration import Bounds, Judge
+from lifefold.interpreters.search.product_system import House
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 FILLS: Final = (

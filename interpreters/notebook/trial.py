@@ -10,8 +10,8 @@ from html import escape
 from itertools import islice
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.notebook.space import FILLS
+from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.simulate.campaign import Tally, points
 from lifefold.interpreters.simulate.findings import Finding
 from lifefold.interpreters.simulate.report import (

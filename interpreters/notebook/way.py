@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lifefold.core.kernel import Cause, Elapsed, Ended, Recovered, State
-from lifefold.interpreters.check.plain import Happening
-from lifefold.interpreters.check.trace import Trace, placed
+from lifefold.interpreters.search.trace import Trace, placed
+from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 NOTHING_MORE: Final = "nothing happens any more"

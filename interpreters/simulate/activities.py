@@ -19,11 +19,11 @@ from lifefold.core.kernel import (
     System,
     replace,
 )
-from lifefold.interpreters.check.ground import Fault
+from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said, Span
 from lifefold.interpreters.simulate.inputs import Given, Taker
-from lifefold.interpreters.simulate.outside import Agenda, Part, Process, turn
-from lifefold.interpreters.simulate.vigil import Violation
+from lifefold.interpreters.simulate.property_monitor import Violation
+from lifefold.interpreters.simulate.scheduler import Agenda, Part, Process, turn
 
 
 class Activities:

@@ -15,7 +15,7 @@ from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreach
 from lifefold.interpreters.missing import wanted
 from lifefold.interpreters.simulate.environment import Chance, Said
 from lifefold.interpreters.simulate.inputs import Entry
-from lifefold.interpreters.simulate.outside import WAITED, Part, Process, turn
+from lifefold.interpreters.simulate.scheduler import WAITED, Part, Process, turn
 from lifefold.interpreters.simulate.virtual_time import VirtualClock
 
 

@@ -20,8 +20,8 @@ from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY, Faults
 from lifefold.interpreters.simulate.simulation import Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import unless_stopped
-from lifefold.interpreters.simulate.targets import Target, named
 
 PORTION: Final = 5
 """How many seeds a worker is given at a time."""

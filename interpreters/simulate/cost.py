@@ -1,7 +1,7 @@
 """What a run has cost, and how long its tasks were in nobody's hands: read off the log.
 
 What a fleet spends is the time of its agents: sessions, each of which is for one task. Money is on record only where a
-record has an account (``core/budget``), which no record of the fleet has; only for that the log is folded again. Times
+record has an account (``core/lifecycles/budget``), which no record of the fleet has; only for that the log is folded again. Times
 are those of the log, as the runner's clock had them: where that jumps, a session seems to have taken so long.
 """
 
@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core import session, task
-from lifefold.core.budget.account import Account
-from lifefold.core.fleet import assignment, seat
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate, AggregateType, Ended, Envelope, Reaction, System, react
+from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles.budget.account import Account
 from lifefold.effects import RunSession
 from lifefold.interpreters.simulate.inputs import Entry
 
@@ -60,7 +61,7 @@ _READ: Final = frozenset(
         Ended,
         *_UNDONE,
         task.Verified,
-        seat.WorkerGone,
+        worker_slot.WorkerGone,
     }
 )
 
@@ -93,7 +94,7 @@ class _Bill:
             case task.Failed(epoch=epoch) | task.Rejected(epoch=epoch) | task.Released(epoch=epoch):
                 if self._claims.get(envelope.sender) == (envelope.entity.removeprefix("task:"), epoch):
                     self._lose(envelope.sender, envelope.at_ms)
-            case seat.WorkerGone():
+            case worker_slot.WorkerGone():
                 self._lose(envelope.sender, envelope.at_ms)
             case task.Verified():
                 self._claims.pop(envelope.sender, None)

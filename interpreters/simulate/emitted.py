@@ -24,7 +24,7 @@ def emitted(findings: Sequence[Finding]) -> str:
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
         "from lifefold.interpreters.simulate.story import told",
-        "from lifefold.interpreters.simulate.targets import named",
+        "from lifefold.interpreters.simulate.simulation_targets import named",
     )
     return "\n".join([head, "", *imports, "", "", "\n\n\n".join(tests), ""])
 

@@ -7,14 +7,14 @@ from typing import Final
 import msgspec
 
 from lifefold.core.kernel import System
-from lifefold.interpreters.check.flaw import ANSWERED
+from lifefold.interpreters.search.rule_error import ANSWERED
 from lifefold.interpreters.simulate.campaign import Tally
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.shrink import shrunk
 from lifefold.interpreters.simulate.simulation import START_MS, Found, Limits, Run, simulate
+from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import unless_stopped
-from lifefold.interpreters.simulate.targets import Target, named
 
 SEEDS: Final = 100
 """How many seeds are tried in each smaller system."""

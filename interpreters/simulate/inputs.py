@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
-from lifefold.interpreters.simulate.outside import Process
+from lifefold.interpreters.simulate.scheduler import Process
 
 Opening = Sequence[tuple[str, Envelope]]
 Identity = tuple[str, int, int]

@@ -8,13 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import Does
-from lifefold.interpreters.check.trace import WIDTH, wrapped
+from lifefold.interpreters.search.trace import WIDTH, wrapped
 from lifefold.interpreters.simulate.campaign import Tally, campaign
 from lifefold.interpreters.simulate.faults import DEADLY, NAMES, Faults
 from lifefold.interpreters.simulate.findings import Finding, first_of_each
 from lifefold.interpreters.simulate.simulation import Limits
+from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.story import deviation_lines, last_lines
-from lifefold.interpreters.simulate.targets import Target, named
 
 SECOND_MS: Final = 1_000
 MINUTE_MS: Final = 60 * SECOND_MS

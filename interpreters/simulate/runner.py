@@ -24,14 +24,14 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
-from lifefold.interpreters.check.flaw import ADDRESSED, ANSWERED
-from lifefold.interpreters.check.ground import Fault
+from lifefold.interpreters.search.crash_model import Fault
+from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate.activities import Activities
 from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Span
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
-from lifefold.interpreters.simulate.outside import Agenda
+from lifefold.interpreters.simulate.property_monitor import Violation
+from lifefold.interpreters.simulate.scheduler import Agenda
 from lifefold.interpreters.simulate.timers import Timers
-from lifefold.interpreters.simulate.vigil import Violation
 
 
 class Runner:

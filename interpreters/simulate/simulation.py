@@ -29,15 +29,15 @@ from lifefold.core.kernel import (
     alone,
     encode,
 )
-from lifefold.interpreters.check.coverage import Coverage
+from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.simulate.choices import Choices, Name
 from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
-from lifefold.interpreters.simulate.outside import Agenda
-from lifefold.interpreters.simulate.people import HOUR_MS, People
+from lifefold.interpreters.simulate.operators import HOUR_MS, People
+from lifefold.interpreters.simulate.property_monitor import Debt, Vigil, Violation
 from lifefold.interpreters.simulate.runner import Runner
-from lifefold.interpreters.simulate.vigil import Debt, Vigil, Violation
+from lifefold.interpreters.simulate.scheduler import Agenda
 
 SECOND_MS: Final = 1_000
 """After how long it is asked whether what is owed has followed, at first."""

@@ -25,8 +25,8 @@ from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.findings import Finding, small
 from lifefold.interpreters.simulate.report import Report
 from lifefold.interpreters.simulate.simulation import Found, Limits
+from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
-from lifefold.interpreters.simulate.targets import Target, named
 
 SMALL_OF_EACH: Final = 3
 """How many seeds that break the same promise are made small."""

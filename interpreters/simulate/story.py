@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Final
 
 from lifefold.core.kernel import Aggregate, Cause, Elapsed, Ended, Envelope, Reaction, Recovered, System, react
-from lifefold.interpreters.check.plain import Happening
-from lifefold.interpreters.check.trace import WIDTH, Trace, wrapped
+from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
+from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.simulate.choices import Name
 from lifefold.interpreters.simulate.inputs import Entry
 from lifefold.interpreters.simulate.simulation import Run

@@ -4,7 +4,7 @@ from typing import Final
 
 from lifefold.core.kernel import Elapsed, Envelope
 from lifefold.interpreters.simulate.inputs import Given, Taker
-from lifefold.interpreters.simulate.outside import Agenda, Part, due
+from lifefold.interpreters.simulate.scheduler import Agenda, Part, due
 
 
 class Timers:

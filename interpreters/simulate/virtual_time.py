@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskStatus
 from anyio.lowlevel import checkpoint
 
-from lifefold.interpreters.simulate.outside import Order
+from lifefold.interpreters.simulate.scheduler import Order
 from lifefold.interpreters.store import Batch, Entry, EventStore, Post
 
 TURNS: Final = 8

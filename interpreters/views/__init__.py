@@ -1,12 +1,6 @@
 """Machines to look at: the catalogue of those that are known, their tables, and their diagrams in four languages."""
 
-from lifefold.interpreters.views.catalogue import (
-    UnknownNameError,
-    about,
-    machine_named,
-    machines,
-    systems,
-)
+from lifefold.interpreters.targets.catalogue import UnknownNameError, about, machine_named, machines, systems
 from lifefold.interpreters.views.diagram import FORMATS, dot, draw, mermaid, scxml, xstate
 from lifefold.interpreters.views.table import markdown, plain, table_rows
 

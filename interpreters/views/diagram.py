@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lifefold.core.kernel import Machine
-from lifefold.interpreters.views.catalogue import UnknownNameError
+from lifefold.interpreters.targets.catalogue import UnknownNameError
 from lifefold.interpreters.views.formats.dot import dot
 from lifefold.interpreters.views.formats.mermaid import mermaid
 from lifefold.interpreters.views.formats.scxml import scxml

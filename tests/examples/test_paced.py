@@ -7,11 +7,11 @@ import pytest
 
 from examples.paced import Rest, agent, fleet, resting, run
 from fleet_ground import Ground
-from lifefold.core.fleet import worker
+from lifefold.core.fleet.system import worker
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.engine import Ledger
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Verdict
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Verdict
 from lifefold.interpreters.simulate import Faults, simulate
 from lifefold.interpreters.store import SqliteStore
 

@@ -18,7 +18,7 @@ from examples.tmux import MARK, Tmux
 from fleet_bench import FleetBench
 from fleet_ground import HANG_S, Ground
 from lifefold.effects import CancelSession, ForceStopSession, RunSession
-from lifefold.interpreters.body.shim import proc
+from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Bench, InterpreterConformance
 from session_ground import processes_about
 

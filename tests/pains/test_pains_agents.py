@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
-from lifefold.core import agent, process, session, status, turn
-from lifefold.core.agent import Agent, Heartbeat, State, Watched, silent_ms
 from lifefold.core.kernel import STAY, Step, after, replace, row
-from lifefold.core.process import Process, StartRequested, StopRequested
-from lifefold.core.process import rules as do
-from lifefold.core.session.rules import complete
+from lifefold.core.lifecycles import agent, process, session, status, turn
+from lifefold.core.lifecycles.agent import Agent, Heartbeat, State, Watched, silent_ms
+from lifefold.core.lifecycles.process import Process, StartRequested, StopRequested
+from lifefold.core.lifecycles.process import rules as do
+from lifefold.core.lifecycles.session.rules import complete
 from lifefold.effects import CallHook
 from planted import ALL, STUCK, lasting, shipped, way_to
 from promise_ground import changed

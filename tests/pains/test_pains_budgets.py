@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from lifefold.core.budget import lease
-from lifefold.core.budget.account import Reservation
-from lifefold.core.budget.lease import Expire, Lease, Reserve, Settle, State
 from lifefold.core.kernel import STAY, Step, replace, row
+from lifefold.core.lifecycles.budget import lease
+from lifefold.core.lifecycles.budget.account import Reservation
+from lifefold.core.lifecycles.budget.lease import Expire, Lease, Reserve, Settle, State
 from planted import shipped, way_to
 from promise_ground import changed
 from promised import rebuilt

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from lifefold.core import approval, task, turn
-from lifefold.core.approval import ApprovalGranted
 from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
-from lifefold.core.task import (
+from lifefold.core.lifecycles import approval, task, turn
+from lifefold.core.lifecycles.approval import ApprovalGranted
+from lifefold.core.lifecycles.task import (
     Approved,
     Cancelled,
     Claimed,
@@ -16,7 +16,7 @@ from lifefold.core.task import (
     State,
     Task,
 )
-from lifefold.core.task_profiles import GovernedTask
+from lifefold.core.lifecycles.task_profiles import GovernedTask
 from planted import ALL, STUCK, shipped, way_to
 from promise_ground import changed, without_timer
 from promised import instead, rebuilt

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Final
 
-from lifefold.core import task
-from lifefold.core.fleet import claiming, dependencies, intent, job
-from lifefold.core.fleet.work import Work, _close, fold, is_lost
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.dispatch import claims, dependencies
+from lifefold.core.fleet.dispatch.task_index import Work, _close, fold, is_lost
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Transition, replace, rule
+from lifefold.core.lifecycles import task
 from lifefold.effects import Tell
 from planted import ALL, STUCK
 from planted_fleet import BOARD, WORKER, plan, way_through, without
 
-STOP: Final = {"intent": (intent.StopWanted,)}
+STOP: Final = {"intent": (desired_state.StopWanted,)}
 CHAIN: Final = plan(tasks=2, chained=True)
 SETTLED: Final = "every task is settled at last"
 AWAITED: Final = "nobody waits for a task that is lost"
@@ -45,12 +47,12 @@ def test_what_depends_on_a_failure_is_not_queued_again() -> None:
     assert "task:T1 OPEN → CLAIMED" in way[-1]
 
 
-@rule(on=job.machine)
+@rule(on=fleet_task.machine)
 def _again_as_another(_of: Aggregate, transition: Transition) -> Iterator[Create]:
     """Try a task that has failed again under another id, so that what depends on it need not be blocked."""
-    record: job.Job = transition.after.record
+    record: fleet_task.Job = transition.after.record
     if transition.entered is task.State.FAILED and not record.id.endswith("-again"):
-        fresh = job.Job(task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries)
+        fresh = fleet_task.Job(task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries)
         yield Create(f"task:{fresh.id}", fresh)
 
 
@@ -60,7 +62,7 @@ def test_what_waits_for_a_task_waits_for_its_retry() -> None:
     assert "task:T0 CLAIMED → FAILED; task:T0-again OPEN" in way[-1]
 
 
-@rule(on=job.machine)
+@rule(on=fleet_task.machine)
 def _block_after_failures(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Block what depends on a failed task, and forget what depends on a cancelled one."""
     if transition.entered is task.State.FAILED:
@@ -85,10 +87,10 @@ def test_what_a_task_depends_on_is_asked_whenever_it_is_opened() -> None:
     assert way[-1].endswith("Unblocked()   task:T1 BLOCKED → OPEN")
 
 
-@rule(on=job.machine)
+@rule(on=fleet_task.machine)
 def _to_another(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Hand the task over to who has not claimed it."""
-    for wish in claiming.hand_over.follow(of, transition):
+    for wish in claims.hand_over.follow(of, transition):
         yield replace(wish, aggregate="worker/a1") if isinstance(wish, Tell) else wish
 
 
@@ -102,7 +104,7 @@ def test_nobody_works_at_what_another_has_claimed() -> None:
 
 def test_who_is_let_go_on_does() -> None:
     """statelyai/xstate#4627: what a state begins when it is entered is not begun when it is restored."""
-    people = {"intent": (intent.HoldWanted, intent.RunWanted)}
+    people = {"intent": (desired_state.HoldWanted, desired_state.RunWanted)}
     way = way_through(SETTLED, plan(), people, worker=without(WORKER, "go_on", on="intent"), states=ALL)
     assert way[-2].endswith("RunWanted()   intent Hold → Run")
     assert way[-1] == STUCK

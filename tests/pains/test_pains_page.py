@@ -9,7 +9,7 @@ from typing import Final
 from lifefold.core.kernel import alone
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Fault
-from lifefold.interpreters.check.question import Judge
+from lifefold.interpreters.search.configuration import Judge
 from planted import shipped
 
 TESTS: Final = Path(__file__).parent.parent

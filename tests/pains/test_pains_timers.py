@@ -2,16 +2,16 @@
 
 from typing import Any, Final
 
-from lifefold.core import agent, process, session, task_profiles
-from lifefold.core.agent import Heartbeat, SpawnOverdue, TaskFinished
 from lifefold.core.kernel import STAY, Row, Step, after, replace, row
-from lifefold.core.process import Process
-from lifefold.core.process.promises import COMING_BACK
-from lifefold.core.process.restart import Limits
-from lifefold.core.session import GraceExceeded
-from lifefold.core.session.rules import force_stop
-from lifefold.core.task import Approved, Claimed, Started, State, Task
-from lifefold.core.task_profiles import LeaseExpired
+from lifefold.core.lifecycles import agent, process, session, task_profiles
+from lifefold.core.lifecycles.agent import Heartbeat, SpawnOverdue, TaskFinished
+from lifefold.core.lifecycles.process import Process
+from lifefold.core.lifecycles.process.promises import COMING_BACK
+from lifefold.core.lifecycles.process.restart import Limits
+from lifefold.core.lifecycles.session import GraceExceeded
+from lifefold.core.lifecycles.session.rules import force_stop
+from lifefold.core.lifecycles.task import Approved, Claimed, Started, State, Task
+from lifefold.core.lifecycles.task_profiles import LeaseExpired
 from planted import ALL, STUCK, lasting, shipped, way_to
 from promise_ground import changed, without_timer
 from promised import instead

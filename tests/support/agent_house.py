@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from lifefold.interpreters.handles.status import AgentState, MemoryStateManager, Runtime, StateManager
+from lifefold.interpreters.facades.status import AgentState, MemoryStateManager, Runtime, StateManager
 
 
 def well(_agent_id: str, _incarnation: int) -> None:

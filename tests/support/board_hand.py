@@ -3,31 +3,34 @@
 from typing import Any
 
 from aggregate_hand import Hand
-from lifefold.core import task
-from lifefold.core.fleet import assignment, job, seat
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Event, Record
+from lifefold.core.lifecycles import task
 
 Seats = tuple[str, ...] | dict[str, tuple[str, ...]]
 """The workers of a board, and the roles that they have if they have any."""
 
 
-def opened(*tasks: job.Job, seats: Seats = ("ann", "bob"), **more: Record) -> Hand:
+def opened(*tasks: fleet_task.Job, seats: Seats = ("ann", "bob"), **more: Record) -> Hand:
     """Return a board with these tasks and seats, all away."""
     roles = seats if isinstance(seats, dict) else dict.fromkeys(seats, ())
     records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
-    return Hand("board", records | {f"seat:{name}": seat.Seat(roles=have) for name, have in roles.items()} | more)
+    return Hand(
+        "board", records | {f"seat:{name}": worker_slot.Seat(roles=have) for name, have in roles.items()} | more
+    )
 
 
-def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> job.Job:
+def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> fleet_task.Job:
     """Return an open task."""
     begun: dict[str, Any] = {"state": task.State.OPEN, "prompt": f"do {name}", "limit": max_retries}
-    return job.Job(id=name, depends_on=needs, max_retries=max_retries, **(begun | fields))
+    return fleet_task.Job(id=name, depends_on=needs, max_retries=max_retries, **(begun | fields))
 
 
 def ask(of: Hand, *names: str) -> Hand:
     """Let workers ask for work, one after another; ann, if nobody is named."""
     for name in names or ("ann",):
-        of.hear(f"worker/{name}", f"seat:{name}", seat.WorkWanted())
+        of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted())
     return of
 
 
@@ -58,19 +61,19 @@ def fail(of: Hand, name: str, reason: str = "broken") -> Hand:
 
 def park(of: Hand, name: str) -> Hand:
     """Let the owner of a task put what is verified where a person's word is waited for."""
-    return say(of, name, task.Completed, job.Parked)
+    return say(of, name, task.Completed, fleet_task.Parked)
 
 
 def split(of: Hand, name: str, parts: int = 2, **fields: Any) -> Hand:
     """Split a task, as its owner's command does: in a person's name, under the number of the claim."""
     epoch = of.record(f"task:{name}").epoch
-    wanted = tuple(job.Subtask(f"part {number}", **fields) for number in range(1, parts + 1))
-    return of.give(f"task:{name}", job.Split(epoch, wanted))
+    wanted = tuple(fleet_task.Subtask(f"part {number}", **fields) for number in range(1, parts + 1))
+    return of.give(f"task:{name}", fleet_task.Split(epoch, wanted))
 
 
 def go(of: Hand, name: str, reason: str = "") -> Hand:
     """Let a worker go for good."""
-    return of.hear(f"worker/{name}", f"seat:{name}", seat.WorkerGone(reason))
+    return of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkerGone(reason))
 
 
 def rest(of: Hand, name: str) -> Hand:

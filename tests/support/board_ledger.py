@@ -2,10 +2,11 @@
 
 import msgspec
 
-from lifefold.core import task
-from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import job, permit, preemption, purse, seat, trusting
+from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
+from lifefold.core.fleet.dispatch import preemption, trust
 from lifefold.core.kernel import Transition, replace
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.budget.amounts import Amounts
 
 
 class Ledger(msgspec.Struct, frozen=True):
@@ -20,13 +21,13 @@ class Ledger(msgspec.Struct, frozen=True):
     (``used``), and that a permit was spent by somebody else, or given back by him (``misspent``).
     """
 
-    seats: tuple[tuple[str, seat.Seat], ...] = ()
+    seats: tuple[tuple[str, worker_slot.Seat], ...] = ()
     robbed: bool = False
     spent: Amounts = Amounts()
     silent: bool = False
     mischarged: bool = False
     made_room: tuple[tuple[str, int], ...] = ()
-    permits: tuple[tuple[str, permit.State], ...] = ()
+    permits: tuple[tuple[str, restart_permit.State], ...] = ()
     owed: int = 0
     granted: tuple[tuple[str, int], ...] = ()
     used: str = ""
@@ -37,21 +38,21 @@ def enter(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what has happened on the board."""
     if not transition.actor.startswith("rule:"):
         ledger = replace(ledger, spent=Amounts(), silent=False, used="")
-    if transition.machine == seat.machine.name:
+    if transition.machine == worker_slot.machine.name:
         return _seated(ledger, transition)
-    if transition.machine == permit.machine.name:
+    if transition.machine == restart_permit.machine.name:
         return _permitted(ledger, transition)
     match transition.event:
-        case task.Released() if transition.machine == job.machine.name and transition.before is not None:
-            before: job.Job = transition.before.record
+        case task.Released() if transition.machine == fleet_task.machine.name and transition.before is not None:
+            before: fleet_task.Job = transition.before.record
             if transition.actor == f"rule:{preemption.take_away.name}":
                 made = dict(ledger.made_room) | {before.id: before.epoch}
                 return replace(ledger, made_room=tuple(sorted(made.items())))
             owner = dict(ledger.seats).get(before.owner)
-            by_trust = transition.actor == f"rule:{trusting.withdraw.name}"
-            allowed = by_trust and owner is not None and trusting.is_allowed(before, owner)
+            by_trust = transition.actor == f"rule:{trust.withdraw.name}"
+            allowed = by_trust and owner is not None and trust.is_allowed(before, owner)
             return replace(ledger, robbed=ledger.robbed or allowed)
-        case purse.Settle(cost=cost) if transition.before is not None:
+        case budget.Settle(cost=cost) if transition.before is not None:
             due = _due(ledger, transition.before.record)
             return replace(ledger, mischarged=ledger.mischarged or cost != due)
         case _:
@@ -60,25 +61,25 @@ def enter(ledger: Ledger, transition: Transition) -> Ledger:
 
 def _seated(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what is said of a worker, and how far it is trusted now."""
-    now: seat.Seat = transition.after.record
-    if isinstance(transition.event, seat.WorkWanted | seat.WorkLeft | seat.WorkerGone):
+    now: worker_slot.Seat = transition.after.record
+    if isinstance(transition.event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone):
         ledger = replace(ledger, spent=transition.event.spent, silent=transition.event.silent)
-    if isinstance(transition.event, seat.RestartWanted):
+    if isinstance(transition.event, worker_slot.RestartWanted):
         ledger = _asked(ledger, transition.entity.removeprefix("seat:"))
-    if isinstance(transition.event, seat.RestartDone):
+    if isinstance(transition.event, worker_slot.RestartDone):
         ledger = replace(ledger, used=transition.entity.removeprefix("seat:"))
     if now.trust is None:
         return ledger
-    seats = dict(ledger.seats) | {transition.entity.removeprefix("seat:"): replace(seat.Seat(), trust=now.trust)}
+    seats = dict(ledger.seats) | {transition.entity.removeprefix("seat:"): replace(worker_slot.Seat(), trust=now.trust)}
     return replace(ledger, seats=tuple(sorted(seats.items(), key=lambda each: each[0])))
 
 
 def _asked(ledger: Ledger, name: str) -> Ledger:
     """Take in that somebody asks for a restart: a permit of his own and one of all are due to him, if both are free."""
     kinds = [[state for ref, state in ledger.permits if ref.startswith(f"permit:{of}.")] for of in (name, "*")]
-    if not all(permit.State.FREE in states for states in kinds):
+    if not all(restart_permit.State.FREE in states for states in kinds):
         return ledger
-    recent = sum(state is not permit.State.FREE for state in kinds[0]) + 1
+    recent = sum(state is not restart_permit.State.FREE for state in kinds[0]) + 1
     granted = dict(ledger.granted) | {name: recent}
     return replace(ledger, owed=ledger.owed + len(kinds), granted=tuple(sorted(granted.items())))
 
@@ -86,15 +87,15 @@ def _asked(ledger: Ledger, name: str) -> Ledger:
 def _permitted(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what becomes of a permit."""
     permits = dict(ledger.permits) | {transition.entity: transition.after.state}
-    owed = ledger.owed - isinstance(transition.event, permit.Reserved)
+    owed = ledger.owed - isinstance(transition.event, restart_permit.Reserved)
     wrong = False
-    if transition.before is not None and isinstance(transition.event, permit.Used | permit.Returned):
+    if transition.before is not None and isinstance(transition.event, restart_permit.Used | restart_permit.Returned):
         is_used = ledger.used == transition.before.record.worker
-        wrong = is_used is not isinstance(transition.event, permit.Used)
+        wrong = is_used is not isinstance(transition.event, restart_permit.Used)
     return replace(ledger, permits=tuple(sorted(permits.items())), owed=owed, misspent=ledger.misspent or wrong)
 
 
-def _due(ledger: Ledger, p: purse.Purse) -> Amounts:
+def _due(ledger: Ledger, p: budget.Purse) -> Amounts:
     """Return what a claim has cost, by what was said of it."""
     spent = ledger.spent
     if not (ledger.silent and p.charges_the_silent):

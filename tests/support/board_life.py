@@ -14,22 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from aggregate_hand import Hand
-from lifefold.core import approval, task
-from lifefold.core.fleet import (
-    AgentPlan,
-    Plan,
-    TaskPlan,
-    board_promises,
-    doors,
-    job,
-    opening,
-    proposal,
-    seat,
-    system,
-)
-from lifefold.core.fleet.claiming import KEPT
-from lifefold.core.fleet.plan import job_of
-from lifefold.core.fleet.work import tasks_of
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.board import fleet_task, intake, worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.dispatch.claims import KEPT
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system import board_properties
+from lifefold.core.fleet.system.plan import job_of
 from lifefold.core.kernel import (
     AggregateType,
     Created,
@@ -44,8 +35,9 @@ from lifefold.core.kernel import (
     replace,
 )
 from lifefold.core.kernel.property import Property, Temper
+from lifefold.core.lifecycles import approval, task
+from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.core.task import Stage, State
 
 ROLES: Final = ("", "", "tester", "writer")
 PATHS: Final = ("a", "a/b", "a/b/c", "a/bc", "b", "b/a")
@@ -65,14 +57,14 @@ PICK: Final = st.integers(0, 11)
 CHANCES: Final = st.builds(Chance, PICK, PICK, FILES)
 WORKED_AT: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
 
-ALWAYS: Final = [each for each in board_promises.PROMISES if each.temper is Temper.ALWAYS]
+ALWAYS: Final = [each for each in board_properties.PROMISES if each.temper is Temper.ALWAYS]
 STEPS: Final[dict[str, list[Property[Any]]]] = {
     of.name: [
         each
-        for each in (*of.properties, *board_promises.PROMISES)
+        for each in (*of.properties, *board_properties.PROMISES)
         if each.temper is Temper.ALWAYS_STEP and each.of is None
     ]
-    for of in (job.machine, seat.machine, proposal.machine, doors.machine)
+    for of in (fleet_task.machine, worker_slot.machine, plan_approval.machine, intake.machine)
 }
 
 ASKED_TWICE: Final = re.compile(r"task: DependencyLost is not possible in BLOCKED ")
@@ -143,20 +135,20 @@ class Board(RuleBasedStateMachine):
         """Tell whether a rule has asked for something twice, or a worker for what it may not any more."""
         return not refusal.envelope.actor.startswith("rule:") or bool(ASKED_TWICE.match(refusal.reason))
 
-    def fitting(self, fits: Callable[[job.Job], bool]) -> list[job.Job]:
+    def fitting(self, fits: Callable[[fleet_task.Job], bool]) -> list[fleet_task.Job]:
         """Return the tasks that fit, in the order of their names."""
         return sorted((each for each in tasks_of(self.of.aggregate) if fits(each)), key=lambda each: each.id)
 
-    def has(self, fits: Callable[[job.Job], bool]) -> bool:
+    def has(self, fits: Callable[[fleet_task.Job], bool]) -> bool:
         """Tell whether a task fits."""
         return bool(self.fitting(fits))
 
-    def pick(self, by: Chance, fits: Callable[[job.Job], bool] = lambda _: True) -> job.Job | None:
+    def pick(self, by: Chance, fits: Callable[[fleet_task.Job], bool] = lambda _: True) -> fleet_task.Job | None:
         """Choose one of the tasks that fit; None if there is none."""
         found = self.fitting(fits)
         return found[by.number % len(found)] if found else None
 
-    def say(self, chosen: job.Job | None, event: Event) -> None:
+    def say(self, chosen: fleet_task.Job | None, event: Event) -> None:
         """Let a person say something to a task, if there is one."""
         if chosen is not None:
             self.offer(Envelope(f"task:{chosen.id}", event, self.of.now_ms, "operator"))
@@ -182,14 +174,22 @@ class Board(RuleBasedStateMachine):
         """Let everybody who has nothing in hand ask for work, if he has not."""
         owners = {each.owner for each in tasks_of(self.of.aggregate) if each.state in KEPT}
         for name in (each.name for each in self.plan.agents if each.name not in owners):
-            if self.of.entity(f"seat:{name}").state in {seat.State.AWAY, seat.State.WORKING}:
-                self.offer(self.of.message(f"worker/{name}", f"seat:{name}", seat.WorkWanted()))
+            if self.of.entity(f"seat:{name}").state in {worker_slot.State.AWAY, worker_slot.State.WORKING}:
+                self.offer(self.of.message(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted()))
 
     @precondition(lambda self: self.has(_was_claimed))
     @rule(by=CHANCES)
     def speak_too_late(self, by: Chance) -> None:
         """Somebody reports of a claim that is over."""
-        kinds = (task.Started, task.Completed, task.Failed, task.Verified, job.Parked, job.Returned, job.Split)
+        kinds = (
+            task.Started,
+            task.Completed,
+            task.Failed,
+            task.Verified,
+            fleet_task.Parked,
+            fleet_task.Returned,
+            fleet_task.Split,
+        )
         chosen = self.pick(by, _was_claimed)
         if chosen is not None:
             late = kinds[by.way % len(kinds)](chosen.epoch - 1)
@@ -200,7 +200,7 @@ class Board(RuleBasedStateMachine):
         """Somebody goes for good, now and then."""
         name = self.plan.agents[by.number % len(self.plan.agents)].name
         if by.way > 9:
-            self.offer(self.of.message(f"worker/{name}", f"seat:{name}", seat.WorkerGone("enough")))
+            self.offer(self.of.message(f"worker/{name}", f"seat:{name}", worker_slot.WorkerGone("enough")))
 
     # People
 
@@ -210,8 +210,8 @@ class Board(RuleBasedStateMachine):
         """The owner of a task splits it, by a command."""
         chosen = self.pick(by, _may_be_split)
         if chosen is not None:
-            wanted = (job.Subtask("a part", files=by.files),) * (1 + by.way % 3)
-            self.say(chosen, job.Split(chosen.epoch, wanted))
+            wanted = (fleet_task.Subtask("a part", files=by.files),) * (1 + by.way % 3)
+            self.say(chosen, fleet_task.Split(chosen.epoch, wanted))
 
     @precondition(lambda self: self.has(_is(State.PENDING_APPROVAL)))
     @rule(by=CHANCES)
@@ -225,7 +225,7 @@ class Board(RuleBasedStateMachine):
     def decide(self, by: Chance) -> None:
         """A person decides about the plan, or about a task of it: mostly that it is to be done."""
         if by.number < 4 and self.plan.approve_plan:
-            decision = proposal.PlanApproved() if by.way < 9 else proposal.PlanDeclined()
+            decision = plan_approval.PlanApproved() if by.way < 9 else plan_approval.PlanDeclined()
             self.offer(Envelope("plan", decision, self.of.now_ms, "operator"))
         else:
             self.say(self.pick(by, _is(State.PLANNED)), task.Approved() if by.way < 9 else task.Declined())
@@ -241,7 +241,9 @@ class Board(RuleBasedStateMachine):
     @rule(by=CHANCES)
     def retry(self, by: Chance) -> None:
         """A person lets a task be tried again."""
-        self.say(self.pick(by, _is(State.FAILED)), job.RetryGranted("once more") if by.way < 6 else task.Retried())
+        self.say(
+            self.pick(by, _is(State.FAILED)), fleet_task.RetryGranted("once more") if by.way < 6 else task.Retried()
+        )
 
     @precondition(lambda self: self.has(_is(State.BLOCKED)))
     @rule(by=CHANCES)
@@ -261,8 +263,8 @@ class Board(RuleBasedStateMachine):
     def say_what_does_not_fit(self, by: Chance) -> None:
         """A person says something to a task that it may not be meant for."""
         said = (
-            task.Approved(), task.Declined(), task.Unblocked(), task.Retried(), job.RetryGranted(),
-            approval.ApprovalGranted(), approval.ApprovalRefused(), proposal.PlanApproved(),
+            task.Approved(), task.Declined(), task.Unblocked(), task.Retried(), fleet_task.RetryGranted(),
+            approval.ApprovalGranted(), approval.ApprovalRefused(), plan_approval.PlanApproved(),
         )  # fmt: skip
         self.say(self.pick(by), said[by.way % len(said)])
 
@@ -271,13 +273,13 @@ class Board(RuleBasedStateMachine):
     def add(self, by: Chance) -> None:
         """One more task comes, like one that is planned, but for its files; or the last has come."""
         if by.way == 11:
-            self.offer(Envelope(doors.REF, doors.LastTaskIn(), self.of.now_ms, "operator"))
-        elif self.added < 3 and doors.are_open(self.of.aggregate):
+            self.offer(Envelope(intake.REF, intake.LastTaskIn(), self.of.now_ms, "operator"))
+        elif self.added < 3 and intake.are_open(self.of.aggregate):
             self.added += 1
             like = self.plan.tasks[by.number % len(self.plan.tasks)]
             fresh = replace(like, id=f"N{self.added}", files=by.files, depends_on=(*like.depends_on, like.id))
             plan = self.of.aggregate.entities.get("plan")
-            proposed = plan is not None and plan.state is proposal.State.PROPOSED
+            proposed = plan is not None and plan.state is plan_approval.State.PROPOSED
             record = job_of(fresh, 10 + self.added, replace(self.plan, approve_plan=proposed))
             self.offer(Envelope(f"task:{fresh.id}", Created(record), self.of.now_ms, "operator"))
 
@@ -299,19 +301,19 @@ class Board(RuleBasedStateMachine):
         self.offer(Envelope("", Recovered(10), self.of.now_ms, "runner"))
 
 
-def _is(*states: State) -> Callable[[job.Job], bool]:
+def _is(*states: State) -> Callable[[fleet_task.Job], bool]:
     return lambda each: each.state in states
 
 
-def _was_claimed(t: job.Job) -> bool:
+def _was_claimed(t: fleet_task.Job) -> bool:
     return t.epoch > 0
 
 
-def _may_be_split(t: job.Job) -> bool:
+def _may_be_split(t: fleet_task.Job) -> bool:
     return t.state in WORKED_AT and t.parts < t.most_subtasks
 
 
-def _reports(t: job.Job, reason: str) -> tuple[Event, ...]:
+def _reports(t: fleet_task.Job, reason: str) -> tuple[Event, ...]:
     """Return what the owner of a task may say of it."""
     rejected = task.Rejected(t.epoch, reason)
     match t.state, t.stage:
@@ -321,12 +323,12 @@ def _reports(t: job.Job, reason: str) -> tuple[Event, ...]:
         case State.IN_PROGRESS, _:
             return (task.Completed(t.epoch),) * 3 + (task.Failed(t.epoch, reason),)
         case _, Stage.MERGE:
-            return task.Verified(t.epoch), task.Verified(t.epoch), job.Returned(t.epoch, "no disk"), rejected
+            return task.Verified(t.epoch), task.Verified(t.epoch), fleet_task.Returned(t.epoch, "no disk"), rejected
         case _, Stage.VERIFY:
-            home = job.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
-            return home, home, job.Returned(t.epoch, "no disk"), rejected
+            home = fleet_task.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
+            return home, home, fleet_task.Returned(t.epoch, "no disk"), rejected
         case _:
-            home = job.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
+            home = fleet_task.Parked(t.epoch) if t.asks else task.Verified(t.epoch)
             return home, home, home, rejected
 
 

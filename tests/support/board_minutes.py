@@ -2,9 +2,10 @@
 
 import msgspec
 
-from lifefold.core import task
-from lifefold.core.fleet import job, proposal, purse, seat
+from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.kernel import State, Transition, replace
+from lifefold.core.lifecycles import task
 
 
 class Minutes(msgspec.Struct, frozen=True):
@@ -25,7 +26,7 @@ class Minutes(msgspec.Struct, frozen=True):
     hasty: bool = False
     decided: State | None = None
     contrary: bool = False
-    described: tuple[tuple[str, job.Subtask], ...] = ()
+    described: tuple[tuple[str, fleet_task.Subtask], ...] = ()
     changed: bool = False
     planned: frozenset[tuple[int, int]] = frozenset()
     early: bool = False
@@ -36,27 +37,27 @@ class Minutes(msgspec.Struct, frozen=True):
 def take_down(minutes: Minutes, transition: Transition) -> Minutes:
     """Take in what has happened on the board, and whether people have just let more be done."""
     if not transition.actor.startswith("rule:"):
-        minutes = replace(minutes, lifted=isinstance(transition.event, seat.Promoted | purse.Raise))
+        minutes = replace(minutes, lifted=isinstance(transition.event, worker_slot.Promoted | budget.Raise))
     return _taken_down(minutes, transition)
 
 
 def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
-    if transition.machine == proposal.machine.name:
+    if transition.machine == plan_approval.machine.name:
         return replace(minutes, decided=transition.entered)
-    if transition.machine != job.machine.name:
+    if transition.machine != fleet_task.machine.name:
         return minutes
-    of: job.Job = transition.after.record
+    of: fleet_task.Job = transition.after.record
     minutes = _decided(minutes, of, transition)
     if transition.before is None:
         wished = dict(minutes.described).get(of.id)
-        is_other = wished is not None and wished != job.Subtask(of.prompt, of.verify, of.files)
+        is_other = wished is not None and wished != fleet_task.Subtask(of.prompt, of.verify, of.files)
         return replace(minutes, changed=minutes.changed or is_other)
     by_rule, now = transition.actor.startswith("rule:"), minutes
     match transition.event:
-        case job.Split(tasks=tasks):
+        case fleet_task.Split(tasks=tasks):
             first = transition.before.record.parts + 1
             now = replace(minutes, described=tuple((of.part(n), each) for n, each in enumerate(tasks, first)))
-        case job.RetryGranted():
+        case fleet_task.RetryGranted():
             now = replace(minutes, granted=of.id)
         case task.Cancelled():
             now = replace(minutes, cancelled=minutes.cancelled | {of.id})
@@ -67,7 +68,7 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
             wholes = {of.id.rsplit("+", places)[0] for places in range(1, of.id.count("+") + 1)}
             now = replace(minutes, unwanted=minutes.unwanted or bool(wholes & minutes.cancelled))
         case task.Approved() | task.Declined() if by_rule:
-            approved = minutes.decided is proposal.State.APPROVED
+            approved = minutes.decided is plan_approval.State.APPROVED
             contrary = approved is not isinstance(transition.event, task.Approved)
             now = replace(minutes, contrary=minutes.contrary or contrary)
         case _:
@@ -75,12 +76,12 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
     return now
 
 
-def _decided(minutes: Minutes, of: job.Job, transition: Transition) -> Minutes:
+def _decided(minutes: Minutes, of: fleet_task.Job, transition: Transition) -> Minutes:
     """Take in who has to be decided about, and whether somebody is given something before that."""
     place = (of.priority, of.ordinal)
     others = minutes.planned - {place}
     left = others | {place} if of.state is task.State.PLANNED else others
-    is_given = transition.entered is task.State.CLAIMED and minutes.decided is proposal.State.APPROVED
+    is_given = transition.entered is task.State.CLAIMED and minutes.decided is plan_approval.State.APPROVED
     again = transition.before is not None and task.settled(transition.before.record) and not task.settled(of)
     return replace(
         minutes,

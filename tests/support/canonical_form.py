@@ -3,7 +3,7 @@
 from pyrsistent import pmap
 
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.check.canonical import NONE, Canonical, rewritten
+from lifefold.interpreters.search.canonical import NONE, Canonical, rewritten
 
 
 def in_form(form: Canonical, aggregate: Aggregate) -> Aggregate:

@@ -3,40 +3,28 @@
 from collections.abc import Mapping
 from typing import Final
 
-from lifefold.core import process, task
-from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import (
-    AgentPlan,
-    Budget,
-    Caps,
-    GatePlan,
-    Plan,
-    Preemption,
-    ServicePlan,
-    TaskPlan,
-    doors,
-    inbox,
-    intent,
-    proposal,
-    pulse,
-    purse,
-    seat,
-)
-from lifefold.core.fleet.plan import job_of
+from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preemption, ServicePlan, TaskPlan
+from lifefold.core.fleet.board import budget, intake, worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.worker import desired_state, stall_detector
 from lifefold.core.kernel import replace
+from lifefold.core.lifecycles import process, task
+from lifefold.core.lifecycles.budget.amounts import Amounts
+from lifefold.core.lifecycles.session import Limits
+from lifefold.core.lifecycles.task import OnDeath
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
-from lifefold.core.session import Limits
-from lifefold.core.task import OnDeath
 from lifefold.effects import Every
-from lifefold.interpreters.check.bounded import few_uses, little_left, one_message
+from lifefold.interpreters.targets.bounded import few_uses, little_left, one_message
 from small_fleets import ONE_LETTER, Small
 
 _NO_CAPS: Final = Caps()
 _NO_RESTART: Final = Restart()
-_LADDER: Final = pulse.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
-_APPROVAL: Final = (proposal.PlanApproved,)
-_STOP: Final = (intent.StopWanted,)
+_LADDER: Final = stall_detector.Limits(warn_ms=2, nudge_ms=3, end_ms=4)
+_APPROVAL: Final = (plan_approval.PlanApproved,)
+_STOP: Final = (desired_state.StopWanted,)
 
 
 def _agents(number: int, errors: int = 1) -> tuple[AgentPlan, ...]:
@@ -65,7 +53,7 @@ PREEMPTING: Final[Mapping[str, Small]] = {
         {"task": (task.Cancelled,), "plan": _APPROVAL},
         commands=2,
         jobs=tuple(replace(job_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
-        plan_is=proposal.State.PROPOSED,
+        plan_is=plan_approval.State.PROPOSED,
     ),
 }
 
@@ -87,10 +75,10 @@ ORPHANS: Final[Mapping[str, Small]] = {
     "one agent, whose session has stalled or died, and is verified": Small(
         Plan(
             "small",
-            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=pulse.Limits(2, None, 4)),),
+            (AgentPlan("a0", _agents(1, 2)[0].limits, stall=stall_detector.Limits(2, None, 4)),),
             (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY),),
         ),
-        {"intent": (intent.HoldWanted, intent.RunWanted)},
+        {"intent": (desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
     ),
 }
@@ -98,7 +86,7 @@ ORPHANS: Final[Mapping[str, Small]] = {
 WATCHED: Final[Mapping[str, Small]] = {
     "one agent that is watched": Small(
         Plan("small", (AgentPlan("a0", _agents(1, 2)[0].limits, stall=_LADDER),), (_task(0),)),
-        {"intent": (intent.StopWanted, intent.HoldWanted, intent.RunWanted)},
+        {"intent": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
     ),
 }
@@ -141,7 +129,7 @@ RESTARTED: Final[Mapping[str, Small]] = {
 LIMITED: Final[Mapping[str, Small]] = {
     "one agent, a budget for two sessions": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1), _task(1)), budget=Budget(Caps(sessions=2))),
-        {"purse": (purse.Raise,)},
+        {"purse": (budget.Raise,)},
         commands=1,
         within={**ONE_LETTER, "purse": little_left},
     ),
@@ -152,7 +140,7 @@ LIMITED: Final[Mapping[str, Small]] = {
     ),
     "one agent, a task that may take one session": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1, caps=Caps(sessions=1)), _task(1))),
-        {"purse": (purse.Raise,), "task": (task.Cancelled,)},
+        {"purse": (budget.Raise,), "task": (task.Cancelled,)},
         commands=1,
         within={**ONE_LETTER, "purse": little_left},
     ),
@@ -169,7 +157,7 @@ LIMITED: Final[Mapping[str, Small]] = {
             (_task(0, retries=1),),
             budget=Budget(Caps(microusd=2), share=Amounts(microusd=1), charges_the_silent=True),
         ),
-        {"intent": (intent.HoldWanted, intent.RunWanted)},
+        {"intent": (desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
         within={**ONE_LETTER, "purse": little_left},
     ),
@@ -183,7 +171,7 @@ TRUSTED: Final[Mapping[str, Small]] = {
             (_task(0), TaskPlan("T1", "do it", max_retries=0, trust=AccessLevel.PROBATIONARY)),
             gates=GatePlan(),
         ),
-        {"seat": (seat.Promoted, seat.Demoted, seat.Violated)},
+        {"seat": (worker_slot.Promoted, worker_slot.Demoted, worker_slot.Violated)},
         commands=2,
     ),
     "two agents, of whom one is trusted to merge": Small(
@@ -194,7 +182,7 @@ TRUSTED: Final[Mapping[str, Small]] = {
             gates=GatePlan(merge=AccessLevel.PROBATIONARY),
             approval_ms=3_600_000,
         ),
-        {"seat": (seat.Demoted,)},
+        {"seat": (worker_slot.Demoted,)},
         commands=1,
     ),
 }
@@ -207,14 +195,14 @@ SERVING: Final[Mapping[str, Small]] = {
         Plan("small", (), (), watch=True, services=(_SERVICE,)),
         {
             "inbox": (inbox.MessageArrived,),
-            "doors": (doors.LastTaskIn,),
+            "doors": (intake.LastTaskIn,),
             "intent": (
-                intent.StopWanted,
-                intent.DrainWanted,
-                intent.PauseWanted,
-                intent.ResumeWanted,
-                intent.HoldWanted,
-                intent.RunWanted,
+                desired_state.StopWanted,
+                desired_state.DrainWanted,
+                desired_state.PauseWanted,
+                desired_state.ResumeWanted,
+                desired_state.HoldWanted,
+                desired_state.RunWanted,
             ),
         },
         commands=2,

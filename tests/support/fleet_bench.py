@@ -11,9 +11,10 @@ from uuid import uuid4
 
 from anyio.lowlevel import checkpoint
 
-from lifefold.core import fleet, session
-from lifefold.core.fleet import assignment
+from lifefold.core import fleet
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
+from lifefold.core.lifecycles import session
 from lifefold.effects import (
     CancelSession,
     CheckOutWork,
@@ -34,14 +35,14 @@ from lifefold.effects import (
     WarnOfSilence,
     WatchBranch,
 )
-from lifefold.interpreters.body.shim import proc
-from lifefold.interpreters.body.workplace import FolderWorkplace
 from lifefold.interpreters.engine import Interpreter
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import FleetFolder, Surroundings
-from lifefold.interpreters.run.handlers import Handlers
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import FleetFolder, Surroundings
+from lifefold.interpreters.fleet_runner.handlers import Handlers
+from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
 from lifefold.interpreters.testing.world import World
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 from session_ground import processes_about
 
 FLEET: Final = """

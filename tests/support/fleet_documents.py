@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lifefold.interpreters.fleet.config import FileKeys
-from lifefold.interpreters.fleet.keys import keys_of, sections_of
-from lifefold.interpreters.fleet.values import as_array, as_table
+from lifefold.interpreters.fleet_file.config import FileKeys
+from lifefold.interpreters.fleet_file.keys import keys_of, sections_of
+from lifefold.interpreters.fleet_file.values import as_array, as_table
 
 KEYS = [
     *sections_of(FileKeys),

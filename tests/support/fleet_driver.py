@@ -10,8 +10,10 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from lifefold.core import approval, session, task
-from lifefold.core.fleet import Plan, assignment, intent, job, mailbox, opening, proposal, system
+from lifefold.core.fleet import Plan, opening, system
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Aggregate,
     Asked,
@@ -31,6 +33,7 @@ from lifefold.core.kernel import (
     react,
     replace,
 )
+from lifefold.core.lifecycles import approval, session, task
 from lifefold.effects import (
     Activity,
     Begin,
@@ -230,8 +233,10 @@ class Driver:
 
     def answer(self, transition: Transition) -> None:
         """Let a person answer what he is asked: about a plan always, about finished work if he likes."""
-        if transition.machine == proposal.machine.name and transition.before is None:
-            self.post("board", "plan", (proposal.PlanApproved(), proposal.PlanDeclined())[self.choose(8) // 7], 10)
+        if transition.machine == plan_approval.machine.name and transition.before is None:
+            self.post(
+                "board", "plan", (plan_approval.PlanApproved(), plan_approval.PlanDeclined())[self.choose(8) // 7], 10
+            )
         if transition.entered is task.State.PENDING_APPROVAL:
             said = (approval.ApprovalGranted(), approval.ApprovalRefused("no tests"), None)[self.choose(3)]
             if said is not None:
@@ -246,13 +251,13 @@ class Driver:
                 letter = mailbox.LetterArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
                 self.post(worker, "mailbox", letter, self.delay_ms())
             case 3:
-                self.post(worker, "intent", intent.HoldWanted(), self.delay_ms())
-                self.post(worker, "intent", intent.RunWanted(), 80_000 + self.delay_ms())
+                self.post(worker, "intent", desired_state.HoldWanted(), self.delay_ms())
+                self.post(worker, "intent", desired_state.RunWanted(), 80_000 + self.delay_ms())
             case 4:
-                self.post(worker, "intent", intent.PauseWanted("lunch"), self.delay_ms())
-                self.post(worker, "intent", intent.ResumeWanted(), 80_000 + self.delay_ms())
+                self.post(worker, "intent", desired_state.PauseWanted("lunch"), self.delay_ms())
+                self.post(worker, "intent", desired_state.ResumeWanted(), 80_000 + self.delay_ms())
             case 5:
-                self.post(worker, "intent", intent.StopWanted("enough"), self.delay_ms())
+                self.post(worker, "intent", desired_state.StopWanted("enough"), self.delay_ms())
             case 7 | 8:
                 down_ms = self.delay_ms()
                 for name in self.aggregates:
@@ -272,10 +277,10 @@ class Driver:
             case 1:
                 self.post("board", wanted, task.Released(epoch, "taken away"), self.delay_ms())
             case 2 | 3:
-                parts = (job.Subtask("a part"),) * (1 + self.choose(2))
-                self.post("board", wanted, job.Split(epoch, parts), self.delay_ms())
+                parts = (fleet_task.Subtask("a part"),) * (1 + self.choose(2))
+                self.post("board", wanted, fleet_task.Split(epoch, parts), self.delay_ms())
             case 4:
-                self.post("board", wanted, job.RetryGranted("once more"), self.delay_ms())
+                self.post("board", wanted, fleet_task.RetryGranted("once more"), self.delay_ms())
             case _:
                 self.post("board", wanted, task.Cancelled("not any more"), self.delay_ms())
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import board_life
-from lifefold.core import process, session, task
-from lifefold.core.budget.amounts import Amounts, Caps
-from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, opening, purse, system
-from lifefold.core.fleet.pulse import Limits as StallLimits
+from lifefold.core.fleet import AgentPlan, Budget, GatePlan, Plan, Preemption, ServicePlan, opening, system
+from lifefold.core.fleet.board import budget
+from lifefold.core.fleet.worker.stall_detector import Limits as StallLimits
 from lifefold.core.kernel import (
     Aggregate,
     Cause,
@@ -37,6 +36,8 @@ from lifefold.core.kernel import (
     replace,
     subject_of,
 )
+from lifefold.core.lifecycles import process, session, task
+from lifefold.core.lifecycles.budget.amounts import Amounts, Caps
 from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.effects import Begin, Every, Tell
@@ -244,7 +245,7 @@ class World:
         assert str(seat.state) == "Working", "who has a task has not gone"
         assert seat.task == of.record.id
 
-    def is_within_its_cap(self, of: purse.Purse) -> None:
+    def is_within_its_cap(self, of: budget.Purse) -> None:
         """What is spent and set aside is no more than the cap."""
         for line in of.lines:
             assert line.account.spent + line.account.reserved <= line.account.cap, "spending is within the caps"

@@ -8,9 +8,10 @@ from typing import Any
 
 import anyio
 
-from lifefold.core import session, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, seat, system
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.board import worker_slot
 from lifefold.core.kernel import Envelope, Event, Phase
+from lifefold.core.lifecycles import session, task
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.store import Batch, Entry, SqliteStore
 
@@ -45,7 +46,7 @@ class FleetLog:
 
     def claimed(self, name: str, agent: str = "ann") -> "FleetLog":
         """Let an agent want work, which must get it this task, and begin."""
-        self.happens("board", f"seat:{agent}", seat.WorkWanted())
+        self.happens("board", f"seat:{agent}", worker_slot.WorkWanted())
         return self.happens("board", f"task:{name}", task.Started(self.task(name).epoch))
 
     def failed(self, name: str, reason: str = "tests fail") -> "FleetLog":

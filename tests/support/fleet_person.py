@@ -7,8 +7,8 @@ import anyio
 from fleet_ground import HANG_S, Ground
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, State, Transition
 from lifefold.interpreters.engine import Interpreter
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner, Verdict
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 
 def when(runner: Runner, entity: str, state: State, *do: Callable[[Transition], object]) -> None:

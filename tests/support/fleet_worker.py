@@ -1,9 +1,9 @@
 """One worker of a fleet, driven by hand to the moment that a test is about."""
 
 from aggregate_hand import Hand
-from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, intent, mailbox
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import Reaction
+from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.effects import Begin, RunSession
 
 BRIEF = task.Brief("T1", 2, "do it", (("true",),), "")
@@ -15,7 +15,7 @@ def opened(limits: session.Limits | None = None) -> Hand:
     return Hand(
         NAME,
         {
-            "intent": intent.Intent(),
+            "intent": desired_state.Intent(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),

@@ -17,19 +17,11 @@ from anyio.lowlevel import checkpoint
 
 from agreement import fold_with_ledger, fold_with_react
 from engine_ground import TappedStore, VirtualClock
-from lifefold.core import session, task
-from lifefold.core.fleet import (
-    AgentPlan,
-    Plan,
-    TaskPlan,
-    assignment,
-    board,
-    departure,
-    mailbox,
-    opening,
-    system,
-)
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import assignment, mailbox, shutdown
 from lifefold.core.kernel import Asked, Envelope, Event, Reaction, Refusal, encode
+from lifefold.core.lifecycles import session, task
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import (
     AwaitTrigger,
@@ -308,7 +300,7 @@ def is_over(engine: Engine) -> bool:
     """Tell whether every task is settled and everybody has gone home."""
     workers = [each for name, each in engine.aggregates.items() if name != board.NAME]
     opened = len(workers) == len(PLAN.agents)
-    return opened and board.finished(engine.aggregates[board.NAME]) and all(map(departure.settled, workers))
+    return opened and board.finished(engine.aggregates[board.NAME]) and all(map(shutdown.settled, workers))
 
 
 def must_be_sound(entries: Sequence[Entry], performed: Mapping[str, int], world: World, *, crashes: int) -> None:

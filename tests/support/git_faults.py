@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import anyio
 import pytest
 
-from lifefold.interpreters.body.git import PLAIN, Answer, Git, Way
+from lifefold.interpreters.worktrees.git import PLAIN, Answer, Git, Way
 
 WRITING = frozenset("add checkout clean commit commit-tree merge merge-tree symbolic-ref update-ref worktree".split())
 

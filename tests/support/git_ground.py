@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifefold.interpreters.body.worktrees import GitWorkplace
+from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from lifefold.core.fleet import board, promises, service, worker
+from lifefold.core.fleet import service
+from lifefold.core.fleet.system import board, fleet_properties, worker
 from lifefold.core.kernel import AggregateType, System
 
 BOARD: Final = tuple(dict.fromkeys(each.name for each in board.aggregate.rules))
@@ -14,7 +15,7 @@ SERVICE: Final = tuple(dict.fromkeys(each.name for each in service.aggregate.rul
 def without(name: str) -> System:
     """Return the fleet without the rules of this name."""
     types = [_without(of, name) for of in (board.aggregate, worker.aggregate, service.aggregate)]
-    return System("fleet", *types, properties=promises.PROMISES)
+    return System("fleet", *types, properties=fleet_properties.PROMISES)
 
 
 def _without(of: AggregateType, name: str) -> AggregateType:

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 from lifefold.core.kernel import Aggregate, AggregateType, InvalidMachine, Machine, Reaction, alone, replace
 from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
-from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.house import House
-from lifefold.interpreters.check.question import Judge
-from lifefold.interpreters.check.targets import named
+from lifefold.interpreters.search.configuration import Judge
+from lifefold.interpreters.search.graph import explore
+from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.targets.check_targets import named
 from mutation import Mutant, mutants
 from tabulated import Tabulated
 

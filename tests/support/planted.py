@@ -11,7 +11,7 @@ from typing import Any, Final
 from lifefold.core.kernel import AggregateType, Event, Machine, Row, State, System, alone, replace
 from lifefold.core.kernel.row import During
 from lifefold.interpreters.check import Outcome, Report, check
-from lifefold.interpreters.check.targets import named
+from lifefold.interpreters.targets.check_targets import named
 
 LONGEST: Final = 12
 """How many steps a way to a planted bug has at most, what then goes on for ever included."""

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, promises, system
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.system import fleet_properties
 from lifefold.core.kernel import AggregateType, Event, Rule, System, View, replace
-from lifefold.core.session import Limits
+from lifefold.core.lifecycles.session import Limits
 from lifefold.interpreters.check import check
-from lifefold.interpreters.check.targets import named
+from lifefold.interpreters.targets.check_targets import named
 from planted import NEAR, way_in
 
 BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
@@ -64,6 +65,8 @@ def way_through(  # noqa: PLR0913 - what can be different, each with its name
 ) -> list[str]:
     """Check a copy of the fleet with other rules; return the way to where it breaks the promise with these words."""
     said = people or {}
-    copy = System("fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=promises.PROMISES)
+    copy = System(
+        "fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=fleet_properties.PROMISES
+    )
     bounds = replace(named("fleet").bounds, compared=0, states=states)
     return way_in(check(copy, opening=list(opening(of, 0)), bounds=bounds), promise)

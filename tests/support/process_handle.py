@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from lifefold.interpreters.handles.process import ProcessLifecycle, ProcessState
+from lifefold.interpreters.facades.process import ProcessLifecycle, ProcessState
 
 EDGES: Final = {
     "created": ["starting", "stopped"],

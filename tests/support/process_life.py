@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from lifefold.core import process
 from lifefold.core.kernel import (
     Advance,
     Elapsed,
@@ -18,7 +17,8 @@ from lifefold.core.kernel import (
     advance,
     create,
 )
-from lifefold.core.process import Limits, Process, State
+from lifefold.core.lifecycles import process
+from lifefold.core.lifecycles.process import Limits, Process, State
 from lifefold.effects import Effect, NotifyProcess
 
 ON_FAILURE = Limits(restart_policy="on_failure")

@@ -15,8 +15,8 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.check.house import House
-from lifefold.interpreters.check.parts import LocalStep, Part
+from lifefold.interpreters.search.component import LocalStep, Part
+from lifefold.interpreters.search.product_system import House
 
 Situation = Mapping[int, int]
 """Some parts, and the state that each of them is in."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from lifefold.interpreters.handles.cooperative import Agent, AgentState
+from lifefold.interpreters.facades.cooperative import Agent, AgentState
 from virtual_clock import VirtualClock
 
 HOOKS: Final = (

@@ -18,14 +18,14 @@ from lifefold.core.kernel import Aggregate, AggregateType, Envelope, Reaction, S
 from lifefold.effects import CancelTimer, StartTimer, Tell
 from lifefold.interpreters.check import Bounds, Report
 from lifefold.interpreters.check import Outcome as Said
-from lifefold.interpreters.check.canonical import NOW_MS, blank
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
-from lifefold.interpreters.check.flaw import Flaw
-from lifefold.interpreters.check.graph import Graph, explore
-from lifefold.interpreters.check.house import House, Refused, Unaddressed
-from lifefold.interpreters.check.parts import Letter, Part
-from lifefold.interpreters.check.question import Judge
-from lifefold.interpreters.check.witness import Witness
+from lifefold.interpreters.search.canonical import NOW_MS, blank
+from lifefold.interpreters.search.component import Letter, Part
+from lifefold.interpreters.search.configuration import Judge
+from lifefold.interpreters.search.graph import Graph, explore
+from lifefold.interpreters.search.product_system import House, Refused, Unaddressed
+from lifefold.interpreters.search.rule_error import Flaw
+from lifefold.interpreters.search.witness import Witness
 from mutation_campaign import Broken, Impatient
 from rule_mutation import Mistake, Source
 from rule_places import watched

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Final
 
 from lifefold.core.kernel import State
-from lifefold.core.task import Stage
+from lifefold.core.lifecycles.task import Stage
 
 Variant = tuple[str, str, Sequence[ast.AST]]
 """The kind of a mistake at a node, what it is, and what then stands there instead."""

@@ -4,34 +4,29 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import featured_fleets
-from lifefold.core.fleet import (
-    board,
+from lifefold.core.fleet.board import intake, service_slot
+from lifefold.core.fleet.dispatch import (
     budgets,
-    claiming,
-    departure,
+    claims,
     dependencies,
-    doors,
-    duty,
-    metering,
-    orphans,
+    plan_approval,
     preemption,
-    proposal,
-    pulse,
     restarts,
-    trusting,
-    work,
-    worker,
+    task_index,
+    trust,
 )
 from lifefold.core.fleet.service import model, rules
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker import orphans, shutdown, stall_detector, usage
 from rule_mutation import Source
 
 SOURCES: Final = (
     Source(
-        work,
-        doors,
-        claiming,
+        task_index,
+        intake,
+        claims,
         dependencies,
-        proposal,
+        plan_approval,
         board,
         names=(
             "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
@@ -42,7 +37,7 @@ SOURCES: Final = (
         ).split(),
     ),
     Source(
-        departure,
+        shutdown,
         worker,
         names=(
             "go_on obey leave_to_others decline interrupt abandon _interrupt work_begins work_ends _GIVEN_UP report"
@@ -54,9 +49,9 @@ SOURCES: Final = (
 
 FEATURES: Final[Mapping[Source, Iterable[str]]] = {
     Source(
-        *(work, budgets, claiming, preemption, board),
+        *(task_index, budgets, claims, preemption, board),
         name="preemption",
-        changed=(work, claiming, preemption),
+        changed=(task_index, claims, preemption),
         names=(
             "make_room take_away use_room leave_room _used next_asked _waiting _passed_on is_ready _asked _may_take"
             " _within_ms _fold_room _go_to CLAIMED"
@@ -69,7 +64,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="ending has_died bury _is_alive told _ADOPTED _found".split(),
     ): featured_fleets.ORPHANS,
     Source(
-        *(restarts, departure, worker),
+        *(restarts, shutdown, worker),
         name="restarts",
         changed=(restarts,),
         names="comes_back fall dismiss ask begin_anew".split(),
@@ -81,30 +76,30 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="permits_of grant spend give_back _held".split(),
     ): featured_fleets.RESTARTED,
     Source(
-        *(pulse, worker),
+        *(stall_detector, worker),
         name="pulse",
-        changed=(pulse,),
+        changed=(stall_detector,),
         names="WATCHED keep_watch give_up".split(),
     ): featured_fleets.WATCHED,
     Source(
-        *(work, budgets, claiming, preemption, dependencies, board),
+        *(task_index, budgets, claims, preemption, dependencies, board),
         name="budgets",
-        changed=(work, budgets),
+        changed=(task_index, budgets),
         names=(
             "of_task admits out_of_money share_of _concerned reserve settle _cost reopen go_without go_on_with_more"
             " _blocked _fold_purse whole_of"
         ).split(),
     ): featured_fleets.LIMITED,
     Source(
-        *(metering, departure, worker),
+        *(usage, shutdown, worker),
         name="metering",
-        changed=(metering,),
+        changed=(usage,),
         names="measuring measure _most_ms told spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
     Source(
-        *(work, claiming, dependencies, trusting, board),
+        *(task_index, claims, dependencies, trust, board),
         name="trusting",
-        changed=(work, claiming, trusting),
+        changed=(task_index, claims, trust),
         names=(
             "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
             " _distrust"
@@ -119,9 +114,9 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         ).split(),
     ): featured_fleets.SERVING,
     Source(
-        *(duty, board),
+        *(service_slot, board),
         name="duty",
-        changed=(duty, board),
+        changed=(service_slot, board),
         names="duties is_kept send_home close_down".split(),
     ): featured_fleets.SERVING,
 }

@@ -2,9 +2,9 @@
 
 from typing import Final, TypeVar
 
-from lifefold.core import runtime
 from lifefold.core.kernel import Advance, Elapsed, Entity, Envelope, Event, Machine, Refusal, advance, create
-from lifefold.core.runtime import (
+from lifefold.core.lifecycles import runtime
+from lifefold.core.lifecycles.runtime import (
     Complete,
     DeadlinePassed,
     Fail,

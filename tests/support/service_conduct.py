@@ -2,10 +2,11 @@
 
 import msgspec
 
-from lifefold.core import process, session
-from lifefold.core.fleet import intent, invocation, service
-from lifefold.core.fleet.service import rules
+from lifefold.core.fleet import service
+from lifefold.core.fleet.service import invocation, rules
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Transition, replace
+from lifefold.core.lifecycles import process, session
 
 RUNS = frozenset({process.State.RUNNING, process.State.AWAITING})
 
@@ -28,11 +29,11 @@ class Runs(msgspec.Struct, frozen=True):
 
 def accompany(runs: Runs, transition: Transition) -> Runs:
     """Take in what has happened to a service."""
-    if transition.machine == intent.machine.name:
+    if transition.machine == desired_state.machine.name:
         by_rule = transition.actor == f"rule:{rules.drained.__name__}"
-        by_drain = by_rule or isinstance(transition.event, intent.Drained)
+        by_drain = by_rule or isinstance(transition.event, desired_state.Drained)
         runs = replace(runs, hasty=runs.hasty or (by_drain and runs.busy))
-        return replace(runs, wanted=transition.after.state is intent.State.RUN)
+        return replace(runs, wanted=transition.after.state is desired_state.State.RUN)
     if transition.machine == service.PROCESS:
         p: process.Process = transition.after.record
         runs = _told(runs, transition)

@@ -3,9 +3,10 @@
 from typing import Any, Final
 
 from aggregate_hand import Hand
-from lifefold.core import process, session
-from lifefold.core.fleet import Plan, ServicePlan, inbox, opening, trigger
+from lifefold.core.fleet import Plan, ServicePlan, opening
+from lifefold.core.fleet.service import inbox, trigger
 from lifefold.core.kernel import Opened
+from lifefold.core.lifecycles import process, session
 from lifefold.effects import Every
 
 TRIGGER: Final = "trigger:1"

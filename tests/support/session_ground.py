@@ -10,8 +10,8 @@ from pathlib import Path
 
 import anyio
 
-from lifefold.interpreters.body import ProcessIdentity, SessionSpec, identify
-from lifefold.interpreters.body.shim import proc
+from lifefold.interpreters.processes import ProcessIdentity, SessionSpec, identify
+from lifefold.interpreters.processes.shim import proc
 
 PATIENCE_S = 60
 """How long a test waits for what is to happen at once. It is never waited for in vain when all is well."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from lifefold.core import session
 from lifefold.core.kernel import (
     Advance,
     Elapsed,
@@ -18,7 +17,8 @@ from lifefold.core.kernel import (
     advance,
     create,
 )
-from lifefold.core.session import (
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.session import (
     Error,
     FatalError,
     OperatorStop,

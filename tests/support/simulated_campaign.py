@@ -14,12 +14,13 @@ import msgspec
 
 import rule_campaign
 from lifefold.core import fleet
-from lifefold.core.fleet import Plan, promises
+from lifefold.core.fleet import Plan
+from lifefold.core.fleet.system import fleet_properties
 from lifefold.core.kernel import AggregateType, InvalidMachine, System, View
 from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
 from lifefold.interpreters.simulate.findings import small
-from lifefold.interpreters.simulate.plans import governed_plan, plan
-from lifefold.interpreters.simulate.targets import FLEET, Target, target
+from lifefold.interpreters.simulate.fleet_plans import governed_plan, plan
+from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, target
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
 from rule_mutation import Made, Mistake
@@ -166,7 +167,7 @@ def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> 
     """Return the shipped fleet with a mistake in its rules; what is found there is looked for in smaller ones."""
     made = mistake.make()
     types = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
-    system = System("fleet", *types, properties=promises.PROMISES)
+    system = System("fleet", *types, properties=fleet_properties.PROMISES)
     large, *small_ones = (
         target(system, tuple(fleet.opening(of, 0)), environment=FLEET, name=f"fleet-{of.name}")
         for of in (planned(*size) for size in FLEETS)

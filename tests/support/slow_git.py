@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from git_ground import Scene, commit
-from lifefold.interpreters.body import ProcessIdentity
+from lifefold.interpreters.processes import ProcessIdentity
 from session_ground import Bell
 
 RUNNER = """
 import anyio, sys
 from pathlib import Path
-from lifefold.interpreters.body import git
-from lifefold.interpreters.body.worktrees import GitWorkplace
+from lifefold.interpreters.processes import git
+from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
 async def main(repository, root, operation, *arguments):
     workplace = GitWorkplace(Path(repository), Path(root), "fleet", "main")

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from lifefold.core import approval, task
-from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, doors, intent, job, mailbox, opening, proposal
-from lifefold.core.fleet.plan import job_of
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet.board import fleet_task, intake
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import Envelope, Event, Opened, replace
+from lifefold.core.lifecycles import approval, task
+from lifefold.core.lifecycles.session import Limits
 from lifefold.core.policy.retry import RetryPolicy
-from lifefold.core.session import Limits
-from lifefold.interpreters.check.bounded import one_letter
+from lifefold.interpreters.targets.bounded import one_letter
 
 ONE_LETTER: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
 """How far every fleet is followed: no more than one letter waits."""
@@ -25,8 +28,8 @@ class Small(NamedTuple):
     plan: Plan
     people: Mapping[str, tuple[type[Event], ...]]
     commands: int | None = None
-    jobs: tuple[job.Job, ...] = ()
-    plan_is: proposal.State | None = None
+    jobs: tuple[fleet_task.Job, ...] = ()
+    plan_is: plan_approval.State | None = None
     within: Mapping[str, Callable[[Any], bool]] = ONE_LETTER
 
     @property
@@ -36,7 +39,7 @@ class Small(NamedTuple):
         assert isinstance(first.event, Opened)
         records = {**first.event.records, **{f"task:{each.id}": each for each in self.jobs}}
         if self.plan_is is not None:
-            records[proposal.REF] = proposal.Proposal(self.plan_is)
+            records[plan_approval.REF] = plan_approval.Proposal(self.plan_is)
         return ((name, replace(first, event=Opened(records))), *others)
 
 
@@ -49,15 +52,15 @@ def _agents(number: int, errors: int, roles: tuple[tuple[str, ...], ...] = ((), 
     return tuple(AgentPlan(f"a{n}", limits, roles=roles[n]) for n in range(number))
 
 
-def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> job.Job:
+def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> fleet_task.Job:
     most = 4 >> name.count("+")
     waits = parts > 0
-    return job.Job(
+    return fleet_task.Job(
         state, name, "do it", max_retries=0, limit=0, parent=parent, parts=parts, waits=waits, most_subtasks=most
     )
 
 
-_WISHES: Final = (intent.StopWanted, intent.HoldWanted, intent.RunWanted)
+_WISHES: Final = (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)
 _TASK: Final = (task.Cancelled, task.Unblocked)
 _ONE: Final = TaskPlan("T0", "do it", max_retries=1)
 _NONE: Final = RetryPolicy(other_retries=0)
@@ -75,8 +78,8 @@ SMALL: Final[Mapping[str, Small]] = {
             TaskPlan("T2", "do the rest", depends_on=("T1",), max_retries=0, files=("a/b", "c")),
         ),
         {
-            "task": (approval.ApprovalGranted, approval.ApprovalRefused, job.RetryGranted),
-            "intent": (intent.StopWanted,),
+            "task": (approval.ApprovalGranted, approval.ApprovalRefused, fleet_task.RetryGranted),
+            "intent": (desired_state.StopWanted,),
         },
         commands=2,
     ),
@@ -92,24 +95,24 @@ SMALL: Final[Mapping[str, Small]] = {
             watch=True,
         ),
         {
-            "plan": (proposal.PlanApproved, proposal.PlanDeclined),
-            "doors": (doors.LastTaskIn,),
+            "plan": (plan_approval.PlanApproved, plan_approval.PlanDeclined),
+            "doors": (intake.LastTaskIn,),
             "task": (task.Declined,),
         },
         commands=3,
     ),
     "one agent, a task that comes to an approved plan": Small(
-        _plan(1, 1), {}, jobs=(job.Job(id="T0", max_retries=0, limit=0),), plan_is=proposal.State.APPROVED
+        _plan(1, 1), {}, jobs=(fleet_task.Job(id="T0", max_retries=0, limit=0),), plan_is=plan_approval.State.APPROVED
     ),
     "one agent, a task that comes to a declined plan": Small(
         _plan(1, 1, TaskPlan("T1", "do that", max_retries=0)),
         {},
-        jobs=(job.Job(id="T0", max_retries=0, limit=0),),
-        plan_is=proposal.State.DECLINED,
+        jobs=(fleet_task.Job(id="T0", max_retries=0, limit=0),),
+        plan_is=plan_approval.State.DECLINED,
     ),
     "two agents, one task": Small(
         _plan(2, 1, TaskPlan("T0", "do it", max_retries=0)),
-        {"intent": (intent.StopWanted,), "task": (task.Cancelled,)},
+        {"intent": (desired_state.StopWanted,), "task": (task.Cancelled,)},
         commands=1,
     ),
     "two agents, of whom one may take a task": Small(
@@ -121,12 +124,12 @@ SMALL: Final[Mapping[str, Small]] = {
                 TaskPlan("T1", "do that", max_retries=0),
             ),
         ),
-        {"intent": (intent.StopWanted,)},
+        {"intent": (desired_state.StopWanted,)},
         commands=1,
     ),
     "one agent, a part of a part": Small(
         _plan(1, 1, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
-        {"task": (task.Cancelled, task.Unblocked), "intent": (intent.StopWanted,)},
+        {"task": (task.Cancelled, task.Unblocked), "intent": (desired_state.StopWanted,)},
         commands=2,
         jobs=(
             _part(task.State.WAITING_FOR_SUBTASKS, "T0", parts=1),
@@ -136,7 +139,7 @@ SMALL: Final[Mapping[str, Small]] = {
     ),
     "one agent, one task after another": Small(
         _plan(1, 2, _ONE, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
-        {"intent": (intent.StopWanted,), "task": _TASK},
+        {"intent": (desired_state.StopWanted,), "task": _TASK},
         commands=2,
     ),
     "two agents, one task after two others": Small(
@@ -161,7 +164,7 @@ SMALL: Final[Mapping[str, Small]] = {
     ),
     "one agent, one task in parts": Small(
         _IN_PARTS,
-        {"task": (job.Split, task.Cancelled, job.RetryGranted, task.Unblocked)},
+        {"task": (fleet_task.Split, task.Cancelled, fleet_task.RetryGranted, task.Unblocked)},
         commands=2,
         jobs=(job_of(_WHOLE, 1, _IN_PARTS),),
     ),

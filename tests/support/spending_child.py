@@ -2,7 +2,7 @@
 
 import sys
 
-from lifefold.interpreters.handles.status import BudgetRefused, Runtime, SqliteStateManager
+from lifefold.interpreters.facades.status import BudgetRefused, Runtime, SqliteStateManager
 
 
 def main(path: str, agent_id: str, name: str, times: str) -> None:

@@ -25,10 +25,10 @@ from lifefold.core.kernel import (
     react,
 )
 from lifefold.interpreters.check import Bounds
-from lifefold.interpreters.check.canonical import NOW_MS
-from lifefold.interpreters.check.graph import explore
-from lifefold.interpreters.check.house import House
-from lifefold.interpreters.check.question import Judge
+from lifefold.interpreters.search.canonical import NOW_MS
+from lifefold.interpreters.search.configuration import Judge
+from lifefold.interpreters.search.graph import explore
+from lifefold.interpreters.search.product_system import House
 from promised import rebuilt
 
 Answer = Step[Any, Any] | IllegalTransition

@@ -11,26 +11,11 @@ import msgspec
 
 from board_ledger import Ledger, enter
 from board_minutes import Minutes, take_down
-from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import (
-    assignment,
-    board,
-    board_promises,
-    doors,
-    intent,
-    job,
-    mailbox,
-    orphans,
-    promises,
-    purse,
-    seat,
-    service,
-    supervision,
-    system,
-    worker,
-    worker_promises,
-)
-from lifefold.core.fleet.work import tasks_of, work_of
+from lifefold.core.fleet import service, system
+from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
+from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
+from lifefold.core.fleet.system import board, board_properties, fleet_properties, worker, worker_properties
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, supervisor
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -47,6 +32,7 @@ from lifefold.core.kernel import (
     replace,
     seeing,
 )
+from lifefold.core.lifecycles import session, session_profiles, task
 from service_conduct import Runs, accompany
 from worker_conduct import Conduct, observe
 
@@ -92,7 +78,7 @@ def remember(diary: Diary, transition: Transition) -> Diary:
             now = replace(now, urgent=False)
         case assignment.CheckoutFailed() | session_profiles.PromptFailed():
             now = replace(now, unplaced=transition.machine == assignment.machine.name)
-        case intent.StopWanted():
+        case desired_state.StopWanted():
             now = replace(now, sent_home=now.sent_home or transition.actor == board.NAME)
         case session.OperatorStop():
             now = replace(now, stopped=True, failing=False)
@@ -134,11 +120,11 @@ CAME: Final[Mapping[type[Event], str]] = {
 
 TAKEN: Final[Mapping[type[Event], str]] = {
     task.Verified: "merged",
-    job.Parked: "parked",
+    fleet_task.Parked: "parked",
     task.Rejected: "rejected",
     task.Failed: "failed",
     task.Released: "given back",
-    job.Returned: "given back",
+    fleet_task.Returned: "given back",
 }
 """And what a board takes it for."""
 
@@ -180,10 +166,10 @@ def remember_what_was_taken(taken: Outcomes, transition: Transition) -> Outcomes
 
 def remember_who_waits(queue: tuple[str, ...], transition: Transition) -> tuple[str, ...]:
     """Take in who has come to wait for work, and who waits no more: the one who has waited longest is the first."""
-    if transition.machine != seat.machine.name or transition.entered is None:
+    if transition.machine != worker_slot.machine.name or transition.entered is None:
         return queue
     others = tuple(each for each in queue if each != transition.entity)
-    return (*others, transition.entity) if transition.entered is seat.State.WAITING else others
+    return (*others, transition.entity) if transition.entered is worker_slot.State.WAITING else others
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -245,7 +231,9 @@ class Left(msgspec.Struct, frozen=True):
 
 def remember_dismissal(before: int, transition: Transition) -> int:
     """Take in that a service was told by the board to end: 1 if it was."""
-    return int(bool(before) or (isinstance(transition.event, intent.DrainWanted) and transition.actor == board.NAME))
+    return int(
+        bool(before) or (isinstance(transition.event, desired_state.DrainWanted) and transition.actor == board.NAME)
+    )
 
 
 def waits_for_more(of: Aggregate) -> Left | bool:
@@ -257,8 +245,8 @@ def waits_for_more(of: Aggregate) -> Left | bool:
         return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
     purses = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
-    spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and purse.is_spent_for_good(each))
-    return Left(doors.are_open(of) or is_left, spent, work_of(of).present > 0)
+    spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and budget.is_spent_for_good(each))
+    return Left(intake.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
 def nobody_is_sent_home(fleet: Overview) -> bool:
@@ -297,7 +285,7 @@ def urgency_interrupts(of: Aggregate) -> bool:
 
 def stops_when_asked(of: Aggregate) -> bool:
     """Tell whether the agent was asked to stop only because somebody wants that."""
-    return not of.views["diary"].stopped or of.record("intent").state is intent.State.STOP
+    return not of.views["diary"].stopped or of.record("intent").state is desired_state.State.STOP
 
 
 def is_made_before_it_is_used(step: Transition) -> bool:
@@ -331,8 +319,8 @@ def told(of: Aggregate) -> Told | None:
     if of.kind == worker.KIND:
         conduct: Conduct = of.views["conduct"]
         name, epoch, within_ms = conduct.recalled
-        found = of.entities.get(supervision.REF)
-        rests = found is not None and found.state is supervision.State.RESTING
+        found = of.entities.get(supervisor.REF)
+        rests = found is not None and found.state is supervisor.State.RESTING
         granted = ((of.key, conduct.granted),) if rests else ()
         return Told(within_ms, frozenset({(name, epoch)} if name else ()), granted)
     if of.kind != board.NAME:
@@ -367,7 +355,7 @@ def knows_how_often(fleet: Overview) -> bool:
 MERGED: Final = "a task is closed when its owner has merged it, and not otherwise"
 
 OF_ALL: Final[tuple[Property[Scene], ...]] = (
-    *promises.PROMISES,
+    *fleet_properties.PROMISES,
     *orphans.AT_LAST,
     *seeing(
         told,
@@ -381,7 +369,7 @@ OF_ALL: Final[tuple[Property[Scene], ...]] = (
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     worker.KIND: (
-        *worker_promises.PROMISES,
+        *worker_properties.PROMISES,
         always("no session goes on without the urgent letter that has come", urgency_interrupts),
         always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
@@ -403,7 +391,7 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("the process hears how a run went", lambda s: not s.views["runs"].mistold),
     ),
     board.NAME: (
-        *board_promises.PROMISES,
+        *board_properties.PROMISES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
         always("nothing is tried again at once that nobody has granted", lambda b: not b.views["minutes"].hasty),
         always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),

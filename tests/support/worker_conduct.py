@@ -2,9 +2,9 @@
 
 import msgspec
 
-from lifefold.core import session, session_profiles, task
-from lifefold.core.fleet import assignment, intent, pulse, supervision
+from lifefold.core.fleet.worker import assignment, desired_state, stall_detector, supervisor
 from lifefold.core.kernel import Transition, replace
+from lifefold.core.lifecycles import session, session_profiles, task
 
 
 class Conduct(msgspec.Struct, frozen=True):
@@ -32,17 +32,17 @@ def observe(conduct: Conduct, transition: Transition) -> Conduct:
     """Take in what has happened to a worker."""
     if isinstance(transition.after.state, session.State):
         return _of_sessions(conduct, transition)
-    if isinstance(transition.after.state, supervision.State):
+    if isinstance(transition.after.state, supervisor.State):
         return _of_supervision(conduct, transition)
     return _of_work(conduct, transition)
 
 
 def _of_work(now: Conduct, transition: Transition) -> Conduct:
     """Take in what has happened to the work in hand, to whoever watches the session, or to what is wanted."""
-    if transition.machine == pulse.machine.name:
-        return replace(now, stalled=transition.entered is pulse.State.STALLED)
-    if transition.machine == intent.machine.name:
-        return replace(now, ends=intent.is_to_end(transition.after.record))
+    if transition.machine == stall_detector.machine.name:
+        return replace(now, stalled=transition.entered is stall_detector.State.STALLED)
+    if transition.machine == desired_state.machine.name:
+        return replace(now, ends=desired_state.is_to_end(transition.after.record))
     match transition.event:
         case assignment.WorkFailed() | assignment.SessionDied():
             now = replace(now, died=False, astray=now.astray or _is_astray(transition, died=now.died))
@@ -58,11 +58,11 @@ def _of_work(now: Conduct, transition: Transition) -> Conduct:
 def _of_supervision(now: Conduct, transition: Transition) -> Conduct:
     """Take in what has happened to an agent that is supervised."""
     match transition.event:
-        case supervision.Fell() | supervision.Dismissed():
-            wrong = isinstance(transition.event, supervision.Fell) is not (now.fell and not now.ends)
-            is_new = transition.before is not None and transition.before.state is supervision.State.UP
+        case supervisor.Fell() | supervisor.Dismissed():
+            wrong = isinstance(transition.event, supervisor.Fell) is not (now.fell and not now.ends)
+            is_new = transition.before is not None and transition.before.state is supervisor.State.UP
             return replace(now, fell=False, mistaken=now.mistaken or (is_new and wrong))
-        case supervision.Granted(recent=recent):
+        case supervisor.Granted(recent=recent):
             return replace(now, granted=recent)
         case _:
             return now

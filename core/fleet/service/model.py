@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from lifefold.core import process
-from lifefold.core.fleet import intent, invocation
+from lifefold.core.fleet.service import invocation
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Phase
-from lifefold.core.process.restart import Comeback
+from lifefold.core.lifecycles import process
+from lifefold.core.lifecycles.process.restart import Comeback
 from lifefold.effects import RunSession
 
 KIND: Final = "service"
@@ -31,7 +32,7 @@ def may_begin(service: Aggregate) -> bool:
     """Tell whether something may be run now, if anything waits."""
     p: process.Process = service.record(PROCESS)
     up = p.state in {process.State.RUNNING, process.State.AWAITING} and p.suspended_for is None
-    return up and service.record("intent").state is intent.State.RUN and is_idle(service)
+    return up and service.record("intent").state is desired_state.State.RUN and is_idle(service)
 
 
 def reason_of(p: process.Process) -> str:

@@ -4,9 +4,10 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core import process
-from lifefold.core.fleet import duty, inbox, intent, invocation, trigger
+from lifefold.core.fleet.board import service_slot
+from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, is_idle, settled
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import (
     Aggregate,
     Overview,
@@ -20,6 +21,7 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
+from lifefold.core.lifecycles import process
 from lifefold.effects import RunSession
 
 
@@ -31,7 +33,7 @@ def hand_is_full(service: Aggregate) -> bool:
 def runs_what_waits(service: Aggregate) -> bool:
     """Nothing waits but behind what is being run, for a person, or for the process to be up and allowed to go on."""
     p: process.Process = service.record(PROCESS)
-    is_held = service.record("intent").state is not intent.State.RUN or p.suspended_for is not None
+    is_held = service.record("intent").state is not desired_state.State.RUN or p.suspended_for is not None
     waits = bool(service.record(inbox.REF).items) and service.record(invocation.REF).state is invocation.State.IDLE
     return not waits or is_held or p.state not in {process.State.RUNNING, process.State.AWAITING}
 
@@ -73,13 +75,13 @@ def wishes_are_obeyed(service: Aggregate) -> bool:
     """Who is to stop is down for good, who is to drain runs something, and who is paused is suspended, or will be."""
     p: process.Process = service.record(PROCESS)
     match service.record("intent").state:
-        case intent.State.STOP:
+        case desired_state.State.STOP:
             return is_down(service)
-        case intent.State.DRAIN:
+        case desired_state.State.DRAIN:
             return not is_idle(service)
-        case intent.State.PAUSE:
+        case desired_state.State.PAUSE:
             return is_down(service) or p.suspended_for is process.SuspendReason.MANUAL
-        case intent.State.RUN:
+        case desired_state.State.RUN:
             return p.suspended_for is not process.SuspendReason.MANUAL or is_down(service)
         case _:
             return True
@@ -96,7 +98,7 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always("a service that is to stop is down, and one that is paused begins nothing", wishes_are_obeyed),
     leads_to(
         "every wish to stop or to drain ends with nothing left, if what is being run ends",
-        lambda s: intent.is_to_end(s.record("intent")),
+        lambda s: desired_state.is_to_end(s.record("intent")),
         settled,
         given=weakly(RunSession),
     ),
@@ -126,8 +128,10 @@ def ending(of: Aggregate) -> Ending:
         p: process.Process = of.record(PROCESS)
         failed = (False,) if p.state is not process.State.FAILED else (True, False) if p.stop_requested else (True,)
         return Ending(tuple((of.key, each) for each in failed) if is_down(of) else ())
-    duties = ((ref.partition(":")[2], each) for ref, each in of.entities.items() if ref.startswith(f"{duty.REF}:"))
-    gone = ((name, each.record.failed) for name, each in duties if each.state is duty.State.GONE)
+    duties = (
+        (ref.partition(":")[2], each) for ref, each in of.entities.items() if ref.startswith(f"{service_slot.REF}:")
+    )
+    gone = ((name, each.record.failed) for name, each in duties if each.state is service_slot.State.GONE)
     return Ending(tuple(sorted(gone)), is_board=True)
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from lifefold.core import process, session
-from lifefold.core.fleet import duty, inbox, intent, invocation, trigger
+from lifefold.core.fleet.board import service_slot
+from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, is_idle, life, may_begin, reason_of
 from lifefold.core.fleet.service.promises import PROMISES
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.core.lifecycles import process, session
 from lifefold.effects import Tell
 
 # The life
@@ -71,7 +73,9 @@ def leave(service: Aggregate, _transition: Transition) -> Iterator[Dispatch | Te
         return
     p: process.Process = service.record(PROCESS)
     yield Dispatch(inbox.REF, inbox.InboxClosed(reason_of(p)))
-    yield Tell("board", f"{duty.REF}:{service.key}", duty.ServiceGone(reason_of(p), failed=has_failed(p)))
+    yield Tell(
+        "board", f"{service_slot.REF}:{service.key}", service_slot.ServiceGone(reason_of(p), failed=has_failed(p))
+    )
 
 
 # What comes, and what becomes of it
@@ -113,15 +117,19 @@ def end(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 # What people want
 
 
-@rule(on=intent.machine)
+@rule(on=desired_state.machine)
 def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A pause suspends, and binds also who will come back; a stop ends what is being run, and the process."""
     p: process.Process = service.record(PROCESS)
-    if transition.entered is intent.State.PAUSE and not is_down(service):
+    if transition.entered is desired_state.State.PAUSE and not is_down(service):
         yield Dispatch(PROCESS, process.SuspendRequested())
-    elif isinstance(transition.event, intent.ResumeWanted) and p.suspended_for is not None and not is_down(service):
+    elif (
+        isinstance(transition.event, desired_state.ResumeWanted)
+        and p.suspended_for is not None
+        and not is_down(service)
+    ):
         yield Dispatch(PROCESS, process.ResumeRequested())
-    elif transition.entered is intent.State.STOP:
+    elif transition.entered is desired_state.State.STOP:
         reason = service.record("intent").reason
         if not is_idle(service):
             yield Dispatch(invocation.REF, invocation.Cancelled(reason))
@@ -130,23 +138,23 @@ def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops as soon as nothing is being run, also while it is held."""
-    wanted: intent.Intent = service.record("intent")
-    if wanted.state is intent.State.STOP or not is_idle(service):
+    wanted: desired_state.Intent = service.record("intent")
+    if wanted.state is desired_state.State.STOP or not is_idle(service):
         return
-    if wanted.state is intent.State.DRAIN:
-        yield Dispatch("intent", intent.Drained())
+    if wanted.state is desired_state.State.DRAIN:
+        yield Dispatch("intent", desired_state.Drained())
     elif wanted.drains:
-        yield Dispatch("intent", intent.StopWanted(wanted.reason, None))
+        yield Dispatch("intent", desired_state.StopWanted(wanted.reason, None))
 
 
 aggregate = AggregateType(
     KIND,
-    machines=(life, invocation.machine, inbox.machine, trigger.machine, intent.machine),
+    machines=(life, invocation.machine, inbox.machine, trigger.machine, desired_state.machine),
     rules=(
         come_up,
         watch,
         cut_off,
-        *(rule(on=each)(serve) for each in (life, intent.machine)),
+        *(rule(on=each)(serve) for each in (life, desired_state.machine)),
         rest,
         drain,
         leave,
@@ -154,14 +162,14 @@ aggregate = AggregateType(
         wake,
         end,
         obey,
-        *(rule(on=each)(drained) for each in (invocation.machine, intent.machine)),
+        *(rule(on=each)(drained) for each in (invocation.machine, desired_state.machine)),
     ),
     commands={
         life.name: (),
         invocation.REF: (),
         trigger.REF: (),
         inbox.REF: (inbox.MessageArrived,),
-        intent.machine.name: intent.COMMANDS,
+        desired_state.machine.name: desired_state.COMMANDS,
     },
     properties=PROMISES,
 )

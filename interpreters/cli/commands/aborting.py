@@ -8,17 +8,18 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from lifefold.core.fleet import board, job
-from lifefold.core.fleet.aborts import family, is_to_end
-from lifefold.core.fleet.work import tasks_of
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.dispatch.aborts import family, is_to_end
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate
+from lifefold.core.lifecycles.task import State
 from lifefold.core.policy.abort import AbortScope, affected, escalated
-from lifefold.core.task import State
-from lifefold.interpreters.cli import inside, posting
+from lifefold.interpreters.cli import inside, operator_commands
 from lifefold.interpreters.cli.commands.deciding import INSTEAD_OF_CANCELLING
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
 
 
 def abort(arguments: Namespace) -> int:
@@ -29,13 +30,13 @@ def abort(arguments: Namespace) -> int:
     if not name:
         raise BadInput("TASK is missing; a session of the fleet has it in its environment, as LIFEFOLD_TASK")
     if arguments.because:
-        posting.must_be_text("the reason", arguments.because)
+        operator_commands.must_be_text("the reason", arguments.because)
     event = _of_tool(arguments) if scope is AbortScope.TOOL else _of_tasks(arguments, scope)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
-        record: job.Job = of.record(f"task:{name}")
+        record: fleet_task.Job = of.record(f"task:{name}")
         why = _why_not(record, event)
         yield (
             Refused(name, f"{REFUSED}{why}")
@@ -43,39 +44,39 @@ def abort(arguments: Namespace) -> int:
             else Said(name, board.NAME, f"task:{name}", event, _reached(of, record, scope))
         )
 
-    say = posting.say_of_a_session if scope is AbortScope.TOOL else posting.say
+    say = operator_commands.say_of_a_session if scope is AbortScope.TOOL else operator_commands.say
     return say(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
 
 
-def _of_tool(arguments: Namespace) -> job.ToolAborted:
+def _of_tool(arguments: Namespace) -> fleet_task.ToolAborted:
     epoch, token = inside.token_parts(arguments.token or os.environ.get("LIFEFOLD_TOKEN", ""))
-    posting.must_be_text("--tool", arguments.tool)
-    return job.ToolAborted(epoch, inside.hidden(arguments.tool), inside.hidden(arguments.because), token)
+    operator_commands.must_be_text("--tool", arguments.tool)
+    return fleet_task.ToolAborted(epoch, inside.hidden(arguments.tool), inside.hidden(arguments.because), token)
 
 
-def _of_tasks(arguments: Namespace, scope: AbortScope) -> job.AbortWanted:
+def _of_tasks(arguments: Namespace, scope: AbortScope) -> fleet_task.AbortWanted:
     for option, value in (("--tool", arguments.tool), ("--token", arguments.token)):
         if value:
             raise BadInput(f"{option} is for --scope tool; a person aborts --scope {scope} without it")
-    return job.AbortWanted(scope, arguments.because)
+    return fleet_task.AbortWanted(scope, arguments.because)
 
 
-def _why_not(record: job.Job, event: job.ToolAborted | job.AbortWanted) -> str:
+def _why_not(record: fleet_task.Job, event: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
     """Say why that cannot be said at a task; nothing if it can."""
     if record.fate is None:
         return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id} ends it, with its parts"
     if record.state in {State.CLOSED, State.CANCELLED}:
         return f"it is {record.state}: nothing can be aborted there any more"
-    if isinstance(event, job.ToolAborted):
+    if isinstance(event, fleet_task.ToolAborted):
         return _why_not_of_tool(record, event)
     if event.scope is AbortScope.SIBLING and not record.parent:
         return "it is no part of a task, and so it has no siblings"
-    if event.scope is AbortScope.SESSION and record.state not in job.CANCELLABLE:
+    if event.scope is AbortScope.SESSION and record.state not in fleet_task.CANCELLABLE:
         return f"it is {record.state}: {INSTEAD_OF_CANCELLING[record.state](record)}"
     return ""
 
 
-def _why_not_of_tool(record: job.Job, event: job.ToolAborted) -> str:
+def _why_not_of_tool(record: fleet_task.Job, event: fleet_task.ToolAborted) -> str:
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
         return f"it is {record.state}: only who has a task in hand calls tools for it"
     if record.epoch != event.epoch:
@@ -83,9 +84,9 @@ def _why_not_of_tool(record: job.Job, event: job.ToolAborted) -> str:
     return "" if event.token == record.token else inside.IS_ANOTHERS
 
 
-def _reached(of: Aggregate, record: job.Job, scope: AbortScope) -> str:
+def _reached(of: Aggregate, record: fleet_task.Job, scope: AbortScope) -> str:
     """Say who is aborted by that."""
-    policy = job.Fate().policy if record.fate is None else record.fate.policy
+    policy = fleet_task.Fate().policy if record.fate is None else record.fate.policy
     found = [each.session for each in affected(family(of, record.id), record.id, scope, policy)]
     names = [each for each in found if is_to_end(of.record(f"task:{each}"))]
     said = _ONLY_SAID if escalated(scope, policy) is AbortScope.TOOL else "nobody is left to be aborted"

@@ -13,30 +13,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from lifefold.core.budget.amounts import Amounts
-from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan, board, budgets, doors, job, proposal
-from lifefold.core.fleet.dependencies import is_unmanned, unmanned
-from lifefold.core.fleet.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of, purse_of
-from lifefold.core.fleet.remainder import Ended
-from lifefold.core.fleet.work import is_lost, tasks_of
+from lifefold.core.fleet import Budget, Caps, Plan, TaskPlan
+from lifefold.core.fleet.board import fleet_task, intake
+from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.dispatch.dependencies import is_unmanned, unmanned
+from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of, purse_of
+from lifefold.core.fleet.system.rerun import Ended
 from lifefold.core.kernel import Aggregate, Created, replace
+from lifefold.core.lifecycles.budget.amounts import Amounts
+from lifefold.core.lifecycles.task import OnDeath, OnNothing, State
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel
-from lifefold.core.task import OnDeath, OnNothing, State
-from lifefold.interpreters.cli import inside, logs, posting
+from lifefold.interpreters.cli import inside, logs, operator_commands
 from lifefold.interpreters.cli.commands.budgeting import amounts
 from lifefold.interpreters.cli.commands.deciding import PLAN, nobody_left
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
-from lifefold.interpreters.fleet import forms
-from lifefold.interpreters.fleet.budget import KEYS, FleetBudgetKeys, problems_of
-from lifefold.interpreters.fleet.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
-from lifefold.interpreters.fleet.forms import Form
-from lifefold.interpreters.fleet.keys import Key
-from lifefold.interpreters.fleet.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
-from lifefold.interpreters.fleet.values import RefusedError, as_array, as_table
-from lifefold.interpreters.run.log_owner import CLAIM_KEY, before_of
+from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.fleet_file import forms
+from lifefold.interpreters.fleet_file.budget import KEYS, FleetBudgetKeys, problems_of
+from lifefold.interpreters.fleet_file.config import ABORTS, AbortKeys, FleetKeys, RetryKeys
+from lifefold.interpreters.fleet_file.forms import Form
+from lifefold.interpreters.fleet_file.keys import Key
+from lifefold.interpreters.fleet_file.tasks import LONGEST_ARGUMENT_BYTES, NEEDS_COMMANDS, NEEDS_REPOSITORY, TaskKeys
+from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
+from lifefold.interpreters.fleet_runner.log_owner import CLAIM_KEY, before_of
 
 T = TypeVar("T")
 
@@ -62,7 +65,7 @@ def add(arguments: Namespace) -> int:
                 yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
             yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
 
-    return posting.say(arguments.db, judge, "tasks")
+    return operator_commands.say(arguments.db, judge, "tasks")
 
 
 def _task_of(arguments: Namespace) -> TaskPlan:
@@ -102,7 +105,7 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
 
 def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
     """Return how budgets are kept on this board; None if there are none. What purses limit they give a share of."""
-    purses = [entity.record for ref, entity in of.entities.items() if ref.startswith(job.PURSE)]
+    purses = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
     if not purses:
         return None
     share = begun.budget.share
@@ -126,7 +129,7 @@ def _number(option: str, key: Key[int], value: object) -> int:
 
 def _prompt(option: str, value: object) -> str:
     prompt = _read(option, forms.TEXT, value)
-    posting.must_be_decoded(option, prompt)
+    operator_commands.must_be_decoded(option, prompt)
     if len(prompt.encode()) > LONGEST_ARGUMENT_BYTES:
         accepted = f"at most {LONGEST_ARGUMENT_BYTES}; put more into a file of the repository, and name that"
         raise BadInput(f"{option}: found {len(prompt.encode())} bytes; accepted: {accepted}")
@@ -134,7 +137,7 @@ def _prompt(option: str, value: object) -> str:
 
 
 def _split_words(line: str) -> list[str]:
-    posting.must_be_decoded("--verify", line)
+    operator_commands.must_be_decoded("--verify", line)
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -210,26 +213,26 @@ def _meant(said: Mapping[str, object], key: Key[T]) -> T:
     return key.form.parse(said[key.name]) if key.name in said else key.default
 
 
-def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> job.Job:
+def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.Job:
     """Return the task as this board begins with it: it waits for a person as long as the plan does."""
     jobs = tasks_of(of)
-    proposed = PLAN in of.entities and of.entities[PLAN].state is proposal.State.PROPOSED
+    proposed = PLAN in of.entities and of.entities[PLAN].state is plan_approval.State.PROPOSED
     like = min(jobs, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
     return job_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
 
 
-def _added(of: Aggregate, record: job.Job) -> str:
+def _added(of: Aggregate, record: fleet_task.Job) -> str:
     """Return what is printed of a task that was added."""
     if record.state is State.PLANNED:
         return f"added; it waits for your word: lifefold approve {record.id}"
-    needed: list[job.Job] = [of.record(f"task:{name}") for name in record.depends_on]
+    needed: list[fleet_task.Job] = [of.record(f"task:{name}") for name in record.depends_on]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
     if is_unmanned(of, asked):
         lost.append(f"it {unmanned(of, asked)[1]}")
     spent = budgets.out_of_money(of, record.id)
-    if spent is not None and isinstance(spent.event, job.DependencyLost):
+    if spent is not None and isinstance(spent.event, fleet_task.DependencyLost):
         lost.append(spent.event.reason)
     return f"added; it is BLOCKED, because {lost[0]}" if lost else "added"
 
@@ -241,17 +244,17 @@ def finish(arguments: Namespace) -> int:
         of = aggregates[board.NAME]
         if board.finished(of):
             yield Refused("fleet", f"{REFUSED}it is over already")
-        elif doors.are_open(of):
+        elif intake.are_open(of):
             done = "it ends when its tasks are settled"
-            yield Said("fleet", board.NAME, doors.REF, doors.LastTaskIn(arguments.reason), done)
-        elif doors.REF in of.entities:
+            yield Said("fleet", board.NAME, intake.REF, intake.LastTaskIn(arguments.reason), done)
+        elif intake.REF in of.entities:
             yield Refused("fleet", "was told so already: it ends when its tasks are settled")
         else:
             yield Refused("fleet", f"{REFUSED}it was begun without --watch, and ends when its tasks are settled")
 
     if arguments.reason:
-        posting.must_be_text("the reason", arguments.reason)
-    return posting.say(arguments.db, judge, "tasks")
+        operator_commands.must_be_text("the reason", arguments.reason)
+    return operator_commands.say(arguments.db, judge, "tasks")
 
 
 def split(arguments: Namespace) -> int:
@@ -263,12 +266,12 @@ def split(arguments: Namespace) -> int:
             raise BadInput(f"{what} is missing; a session of the fleet has it in its environment, as {known}")
     epoch, secret = inside.token_parts(token)
     parts = [replace(each, prompt=inside.hidden(each.prompt)) for each in _parts(arguments)]
-    event = job.Split(epoch, tuple(parts), secret)
+    event = fleet_task.Split(epoch, tuple(parts), secret)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
-        record: job.Job = of.record(f"task:{name}")
+        record: fleet_task.Job = of.record(f"task:{name}")
         why = _why_not_split(record, event)
         yield (
             Refused(name, f"{REFUSED}{why}")
@@ -276,18 +279,18 @@ def split(arguments: Namespace) -> int:
             else Said(name, board.NAME, f"task:{name}", event, _divided(record, len(parts)))
         )
 
-    return posting.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
+    return operator_commands.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
 
 
-def _divided(record: job.Job, count: int) -> str:
+def _divided(record: fleet_task.Job, count: int) -> str:
     names = [record.part(record.parts + number) for number in range(1, count + 1)]
     return f"split into {' '.join(names)}; this session is over now, and what it has left undone is theirs"
 
 
-def _why_not_split(record: job.Job, event: job.Split) -> str:
+def _why_not_split(record: fleet_task.Job, event: fleet_task.Split) -> str:
     """Say why a task cannot be split so; nothing if it can."""
     count = len(event.tasks)
-    most = min(record.most_subtasks, job.MOST_SUBTASKS)
+    most = min(record.most_subtasks, fleet_task.MOST_SUBTASKS)
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
         return f"it is {record.state}: only who has a task in hand can split it"
     if record.epoch != event.epoch:
@@ -302,12 +305,12 @@ def _why_not_split(record: job.Job, event: job.Split) -> str:
     return ""
 
 
-def _parts(arguments: Namespace) -> list[job.Subtask]:
+def _parts(arguments: Namespace) -> list[fleet_task.Subtask]:
     """Return the parts that the options describe. Raises ``BadInput``."""
     if bool(arguments.part) is bool(arguments.json):
         raise BadInput("describe the parts either with --part PROMPT for each, or with --json FILE")
     if arguments.part:
-        return [job.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
+        return [fleet_task.Subtask(_prompt("--part", prompt)) for prompt in arguments.part]
     return [_part(f"part {number}", value) for number, value in enumerate(_document(arguments.json), 1)]
 
 
@@ -323,12 +326,12 @@ def _document(file: str) -> Sequence[object]:
     return parts
 
 
-def _part(place: str, value: object) -> job.Subtask:
+def _part(place: str, value: object) -> fleet_task.Subtask:
     table = as_table(value)
     if table is None or "prompt" not in table or table.keys() - _PART_KEYS:
         keys = ", ".join(table or ()) or "nothing that has keys"
         raise BadInput(f'{place}: found {keys}; accepted: "prompt", and if wanted "verify" and "files"')
-    return job.Subtask(
+    return fleet_task.Subtask(
         _prompt(f"{place}, prompt", table["prompt"]),
         _read(f"{place}, verify", TaskKeys.verify.form, table.get("verify", [])),
         _read(f"{place}, files", TaskKeys.files.form, table.get("files", [])),

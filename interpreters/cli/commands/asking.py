@@ -9,18 +9,17 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core.fleet import board, change, system
-from lifefold.core.fleet import status as projection
-from lifefold.core.fleet.remainder import is_over
-from lifefold.core.fleet.status import AgentStatus, TaskStatus, Waiting
-from lifefold.core.session import Usage
-from lifefold.core.task import State
+from lifefold.core.fleet import system
+from lifefold.core.fleet.system import board, plan_change
+from lifefold.core.fleet.system.rerun import is_over
+from lifefold.core.lifecycles.session import Usage
+from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.account import Account, usage_json
-from lifefold.interpreters.cli.chosen import Chosen, since
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.cli.log_filter import Chosen, since
 from lifefold.interpreters.cli.story import Happening, told
-from lifefold.interpreters.cli.words import (
+from lifefold.interpreters.cli.wording import (
     age,
     asked,
     by_number,
@@ -35,12 +34,14 @@ from lifefold.interpreters.cli.words import (
     work_of,
 )
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.run import quarantines
-from lifefold.interpreters.run.evidence import Evidence, look
-from lifefold.interpreters.run.folder import FleetFolder
-from lifefold.interpreters.run.leavings import Leavings
-from lifefold.interpreters.run.quarantines import Quarantine
-from lifefold.interpreters.run.waits import Wait, read_waits
+from lifefold.interpreters.explain import status as projection
+from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, Waiting
+from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
+from lifefold.interpreters.fleet_runner.quarantines import Quarantine
+from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -90,7 +91,7 @@ def _look(store: SqliteStore) -> _Seen:
         in_the_way,
         Leavings(store),
         quarantines.found(store, ledger),
-        change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
+        plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
     )
 
 

@@ -3,17 +3,18 @@
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
-from lifefold.core.fleet import assignment, worker
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.posting import Said
+from lifefold.interpreters.cli.operator_commands import Said
 
 
 def branch(arguments: Namespace) -> int:
     """Accept the branch for every agent whose merge waits for that; each merges then."""
     if arguments.reason:
-        posting.must_be_text("the reason", arguments.reason)
+        operator_commands.must_be_text("the reason", arguments.reason)
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
         for name, work in _disputed(aggregates):
@@ -21,7 +22,7 @@ def branch(arguments: Namespace) -> int:
             done = f"the branch is accepted at {work.found[:12]}, and {work.brief.task} is merged"
             yield Said(name.partition("/")[2], name, "assignment", accepted, done)
 
-    return posting.say(arguments.db, judge, "status")
+    return operator_commands.say(arguments.db, judge, "status")
 
 
 def _disputed(aggregates: Mapping[str, Aggregate]) -> list[tuple[str, assignment.Assignment]]:

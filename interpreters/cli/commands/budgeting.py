@@ -6,17 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import board, budgets, purse
-from lifefold.core.fleet.accounts import Balance, balances
+from lifefold.core.fleet.board.budget import Raise
+from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate
-from lifefold.interpreters.cli import awaited, logs, posting
+from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
+from lifefold.interpreters.cli import awaited, logs, operator_commands
 from lifefold.interpreters.cli.commands.deciding import nobody_left
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
-from lifefold.interpreters.cli.words import clock_time, columns
-from lifefold.interpreters.fleet.budget import KEYS
-from lifefold.interpreters.fleet.values import RefusedError, shortened
+from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.wording import clock_time, columns
+from lifefold.interpreters.explain.accounts import Balance, balances
+from lifefold.interpreters.fleet_file.budget import KEYS
+from lifefold.interpreters.fleet_file.values import RefusedError, shortened
 
 
 def budget(arguments: Namespace) -> int:
@@ -79,17 +81,17 @@ def _raise(arguments: Namespace, more: Amounts) -> int:
     if arguments.agent and arguments.task:
         raise BadInput("name an agent or a task, not both; without either it is the fleet's budget that is raised")
     if arguments.reason:
-        posting.must_be_text("the reason", arguments.reason)
+        operator_commands.must_be_text("the reason", arguments.reason)
     ref = budgets.of_agent(arguments.agent) if arguments.agent else budgets.FLEET
     ref = budgets.of_task(arguments.task) if arguments.task else ref
     name = ref.removeprefix("purse:")
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         why = _why_not(aggregates[board.NAME], ref, more)
-        event = purse.Raise(more, arguments.reason)
+        event = Raise(more, arguments.reason)
         yield Refused(name, f"{REFUSED}{why}") if why else Said(name, board.NAME, ref, event, "raised")
 
-    return posting.say(arguments.db, judge, "budget")
+    return operator_commands.say(arguments.db, judge, "budget")
 
 
 def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:

@@ -16,7 +16,7 @@ from lifefold.interpreters.cli.written import see_to, write
 
 if TYPE_CHECKING:
     from lifefold.interpreters.check import Bounds, CrashBounds, Report
-    from lifefold.interpreters.check.targets import Target
+    from lifefold.interpreters.targets.check_targets import Target
 
 EXTRA: Final = "lifefold check needs NumPy and SciPy, and {} is not installed: pip install 'lifefold[check]'"
 
@@ -45,13 +45,13 @@ def check(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> int:
-    targets = [named(name) for name in dict.fromkeys(arguments.targets)]
-    if not targets:
+    check_targets = [named(name) for name in dict.fromkeys(arguments.targets)]
+    if not check_targets:
         raise BadInput("check what? name lifecycles or systems of `lifefold machines`, or your own: module:attribute")
-    _see_to_files(targets, arguments)
+    _see_to_files(check_targets, arguments)
     found: list[tuple[Target, Report]] = []
     good = True
-    for target in targets:
+    for target in check_targets:
         report = _searched(target, arguments)
         found.append((target, report))
         good = _is_good(target, report, arguments) and good
@@ -73,15 +73,17 @@ def _is_good(target: "Target", report: "Report", arguments: Namespace) -> bool:
     return is_good
 
 
-def _see_to_files(targets: "Sequence[Target]", arguments: Namespace) -> None:
+def _see_to_files(check_targets: "Sequence[Target]", arguments: Namespace) -> None:
     """See to it, before anything is searched, that what will be written can be. Raises ``BadInput``."""
-    from lifefold.interpreters.check.certificate import is_certificate  # noqa: PLC0415 - needs an extra
-    from lifefold.interpreters.check.emitted import is_emitted  # noqa: PLC0415 - as above
+    from lifefold.interpreters.certificates.certificate import is_certificate  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.certificates.emitted import is_emitted  # noqa: PLC0415 - as above
 
     if arguments.certificate:
-        paths = {_path(arguments.certificate, target.name) for target in targets}
-        if len(paths) < len(targets):
-            raise BadInput(f"--certificate {arguments.certificate}: one file for {len(targets)} targets; name a folder")
+        paths = {_path(arguments.certificate, target.name) for target in check_targets}
+        if len(paths) < len(check_targets):
+            raise BadInput(
+                f"--certificate {arguments.certificate}: one file for {len(check_targets)} targets; name a folder"
+            )
         for path in paths:
             see_to(path, "certificate", is_certificate, in_new_folder=True)
     if arguments.emit_test:
@@ -101,11 +103,11 @@ def _tell_programs(found: "Sequence[tuple[Target, Report]]") -> None:
 
 def named(name: str) -> "Target":
     """Return the target of a name. Raises ``BadInput``."""
-    from lifefold.interpreters.check import targets  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - needs an extra
 
     try:
-        return targets.named(name)
-    except targets.UnusableTarget as error:
+        return check_targets.named(name)
+    except check_targets.UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 
@@ -149,7 +151,7 @@ def _path(given: str, name: str) -> Path:
 
 def _certify(target: "Target", report: "Report", path: Path, *, is_quiet: bool) -> bool:
     """Write the certificate; tell whether there is one."""
-    from lifefold.interpreters.check.certificate import NoCertificate, certify  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.certificates.certificate import NoCertificate, certify  # noqa: PLC0415 - needs an extra
 
     try:
         certificate = certify(target, report)
@@ -161,7 +163,7 @@ def _certify(target: "Target", report: "Report", path: Path, *, is_quiet: bool) 
 
 
 def _emit(checked: "Sequence[tuple[Target, Report]]", path: Path, *, is_quiet: bool) -> None:
-    from lifefold.interpreters.check.emitted import emitted  # noqa: PLC0415 - needs an extra
+    from lifefold.interpreters.certificates.emitted import emitted  # noqa: PLC0415 - needs an extra
 
     text, without = emitted(checked)
     for each in without:

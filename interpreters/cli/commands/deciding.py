@@ -8,21 +8,23 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from lifefold.core import approval, task
-from lifefold.core.fleet import board, budgets, job, proposal, seat
-from lifefold.core.fleet.work import tasks_of, work_of
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Aggregate, Event
-from lifefold.core.task import Stage, State
-from lifefold.interpreters.cli import posting
+from lifefold.core.lifecycles import approval, task
+from lifefold.core.lifecycles.task import Stage, State
+from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.logs import FLEET_FILE, LOG
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
+from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
 
 Verdict: TypeAlias = tuple[Event, str] | str
 """What is said of a task, and what is printed when it was accepted; or why it cannot be said."""
 
-Decide: TypeAlias = Callable[[Aggregate, job.Job], Verdict]
+Decide: TypeAlias = Callable[[Aggregate, fleet_task.Job], Verdict]
 """What a person's wish is to a task on a board."""
 
 
@@ -30,23 +32,23 @@ def approve(arguments: Namespace) -> int:
     """Approve tasks that are planned, or finished and to be agreed to; without any, the plan."""
     reason = _optional(arguments.reason)
     if not arguments.tasks:
-        return _decide_plan(arguments, proposal.PlanApproved(reason), "approved: its tasks are given out")
+        return _decide_plan(arguments, plan_approval.PlanApproved(reason), "approved: its tasks are given out")
     return _decide(arguments, lambda of, each: _approval(of, each, reason))
 
 
 def reject(arguments: Namespace) -> int:
     """Reject tasks that are planned, or finished and to be agreed to; or the plan."""
-    posting.must_be_text("the reason", arguments.reason)
+    operator_commands.must_be_text("the reason", arguments.reason)
     if bool(arguments.tasks) is arguments.plan:
         raise BadInput("name the tasks that are rejected, or give --plan to reject the whole plan")
     if arguments.plan:
-        return _decide_plan(arguments, proposal.PlanDeclined(arguments.reason), "rejected: nothing of it is done")
+        return _decide_plan(arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: nothing of it is done")
     return _decide(arguments, lambda _, each: _rejection(each, arguments.reason))
 
 
 def cancel(arguments: Namespace) -> int:
     """Cancel tasks that nobody wants any more."""
-    reason = _optional(arguments.reason) or f"cancelled by {posting.login()}"
+    reason = _optional(arguments.reason) or f"cancelled by {operator_commands.login()}"
     return _decide(arguments, lambda of, each: _cancellation(of, each, reason))
 
 
@@ -57,7 +59,7 @@ def retry(arguments: Namespace) -> int:
 
 def _optional(reason: str) -> str:
     if reason:
-        posting.must_be_text("the reason", reason)
+        operator_commands.must_be_text("the reason", reason)
     return reason
 
 
@@ -73,7 +75,7 @@ def _decide(arguments: Namespace, decide: Decide) -> int:
             else:
                 yield Said(name, board.NAME, f"task:{name}", *verdict)
 
-    return posting.say(arguments.db, judge, "tasks")
+    return operator_commands.say(arguments.db, judge, "tasks")
 
 
 PLAN: Final = "plan"
@@ -84,7 +86,7 @@ def _decide_plan(arguments: Namespace, event: Event, done: str) -> int:
         why = _why_no_plan(aggregates[board.NAME], event)
         yield Refused(PLAN, f"{REFUSED}{why}") if why else Said(PLAN, board.NAME, PLAN, event, done)
 
-    return posting.say(arguments.db, judge, "tasks")
+    return operator_commands.say(arguments.db, judge, "tasks")
 
 
 def _why_no_plan(of: Aggregate, event: Event) -> str:
@@ -94,11 +96,11 @@ def _why_no_plan(of: Aggregate, event: Event) -> str:
     instead = f"; name the tasks whose work waits for your word: {' '.join(sorted(waiting))}" if waiting else ""
     if PLAN not in of.entities:
         return f"this fleet's plan needs no approval, because its file does not say approve_plan = true{instead}"
-    if of.entities[PLAN].state is not proposal.State.PROPOSED:
+    if of.entities[PLAN].state is not plan_approval.State.PROPOSED:
         return f"the plan is {of.entities[PLAN].state} already{instead}"
     if not any(each.state is State.PLANNED for each in tasks_of(of)):
         return f"all its tasks were decided one by one{instead}"
-    return nobody_left(of) if isinstance(event, proposal.PlanApproved) else ""
+    return nobody_left(of) if isinstance(event, plan_approval.PlanApproved) else ""
 
 
 def nobody_left(of: Aggregate) -> str:
@@ -113,7 +115,7 @@ def nobody_left(of: Aggregate) -> str:
 _BEGIN_ANEW: Final = f"nobody takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
 
 
-def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
+def _approval(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
     waits = each.state in {State.PLANNED, State.PENDING_APPROVAL}
     if waits and (nobody := nobody_left(of)):
         return nobody
@@ -128,7 +130,7 @@ def _approval(of: Aggregate, each: job.Job, reason: str) -> Verdict:
             return f"{_not_asked(each)}; approving completes nothing"
 
 
-def _rejection(each: job.Job, reason: str) -> Verdict:
+def _rejection(each: fleet_task.Job, reason: str) -> Verdict:
     match each.state:
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
@@ -137,13 +139,13 @@ def _rejection(each: job.Job, reason: str) -> Verdict:
             return approval.ApprovalRefused(reason), f"rejected: {again}"
         case State.DONE if each.stage is Stage.MERGE:
             return "it was approved, and is being merged; git revert undoes that"
-        case state if state in job.CANCELLABLE:
+        case state if state in fleet_task.CANCELLABLE:
             return f"{_NOT_YET}; lifefold cancel {each.id}{LOG} ends it"
         case _:
             return _not_asked(each)
 
 
-def _not_asked(each: job.Job) -> str:
+def _not_asked(each: fleet_task.Job) -> str:
     """Say why a task waits for nobody's word."""
     if each.state is State.FAILED and not each.removed:
         return f"it waits for nobody's word; lifefold retry {each.id}{LOG} has it tried once more"
@@ -157,8 +159,8 @@ _NOT_ASKED: Final[Mapping[State, str]] = {
 }
 
 
-def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
-    if each.state in job.CANCELLABLE:
+def _cancellation(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
+    if each.state in fleet_task.CANCELLABLE:
         dependents = work_of(of).dependents.get(each.id, ())
         blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
         more = f"; blocked by that: {' '.join(blocked)}" if blocked else ""
@@ -166,7 +168,7 @@ def _cancellation(of: Aggregate, each: job.Job, reason: str) -> Verdict:
     return INSTEAD_OF_CANCELLING[each.state](each)
 
 
-INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
+INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.Job], str]]] = {
     State.PLANNED: lambda each: (
         f'nobody has approved it yet; lifefold reject {each.id} --reason "..."{LOG} says no to it'
     ),
@@ -195,14 +197,14 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[job.Job], str]]] = {
 """What can be done instead, by the state."""
 
 
-def _retry(of: Aggregate, each: job.Job) -> Verdict:
+def _retry(of: Aggregate, each: fleet_task.Job) -> Verdict:
     if each.lacks:
         return _lack(of, each)
     if each.state in {State.FAILED, State.BLOCKED} and (nobody := nobody_left(of)):
         return nobody
     match each.state:
         case State.FAILED:
-            return job.RetryGranted(), "is tried once more, at once"
+            return fleet_task.RetryGranted(), "is tried once more, at once"
         case State.BLOCKED:
             return task.Unblocked(), "goes on"
         case State.CLOSED | State.CANCELLED if board.finished(of):
@@ -224,25 +226,27 @@ _INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
 _CHANGE: Final = f"and that change is accepted: lifefold plan {FLEET_FILE}"
 
 
-def _lack(of: Aggregate, each: job.Job) -> str:
+def _lack(of: Aggregate, each: fleet_task.Job) -> str:
     """Say what a task lacks, and how it is to be had."""
     if each.removed and board.finished(of):
         begin = f"lifefold run {FLEET_FILE} --again"
-        return f"it was {job.NOT_IN_THE_PLAN}, and nobody takes it in this log; when the file has it again: {begin}"
+        return (
+            f"it was {fleet_task.NOT_IN_THE_PLAN}, and nobody takes it in this log; when the file has it again: {begin}"
+        )
     if each.removed:
-        return f"it was {job.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
-    if each.lacks.startswith((job.ROLE, job.LEVEL)):
+        return f"it was {fleet_task.NOT_IN_THE_PLAN}; it goes on when the file has it again, {_CHANGE}"
+    if each.lacks.startswith((fleet_task.ROLE, fleet_task.LEVEL)):
         return f"it {each.reason}; {_how_somebody_may(of, each)}"
-    if each.lacks.startswith(job.PURSE):
+    if each.lacks.startswith(fleet_task.PURSE):
         return f"{each.reason}; more may be spent: lifefold {budgets.raising(of.entities[each.lacks])}{LOG}"
     return _root(of, each)
 
 
-def _how_somebody_may(of: Aggregate, each: job.Job) -> str:
+def _how_somebody_may(of: Aggregate, each: fleet_task.Job) -> str:
     """Say how there comes to be somebody who may take a task that nobody may take."""
     if nobody_left(of):
         return _BEGIN_ANEW
-    if each.lacks.startswith(job.LEVEL):
+    if each.lacks.startswith(fleet_task.LEVEL):
         seats = {ref.removeprefix("seat:"): found.record for ref, found in of.entities.items() if ref in _seats(of)}
         able = [name for name, sat in seats.items() if sat.may_take(each.role)]
         if able:
@@ -255,10 +259,10 @@ def _how_somebody_may(of: Aggregate, each: job.Job) -> str:
 def _seats(of: Aggregate) -> set[str]:
     """Return the seats of those who stay."""
     seats = ((ref, each) for ref, each in of.entities.items() if ref.startswith("seat:"))
-    return {ref for ref, each in seats if each.state in seat.PRESENT and not each.record.leaves}
+    return {ref for ref, each in seats if each.state in worker_slot.PRESENT and not each.record.leaves}
 
 
-def _root(of: Aggregate, each: job.Job) -> str:
+def _root(of: Aggregate, each: fleet_task.Job) -> str:
     """Say which task is to be retried so that one goes on that is blocked because of another one."""
     seen = [each.id]
     while each.state is State.BLOCKED and each.lacked_task and each.lacked_task not in seen:

@@ -3,7 +3,7 @@
 import json
 from argparse import Namespace
 
-from lifefold.interpreters.fleet.schema import json_schema
+from lifefold.interpreters.fleet_file.schema import json_schema
 
 
 def schema(_arguments: Namespace) -> None:

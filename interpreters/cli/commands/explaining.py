@@ -13,22 +13,24 @@ from typing import Final
 
 import msgspec
 
-from lifefold.core.fleet import board, service, status, system, worker
-from lifefold.core.fleet import why as projection
-from lifefold.core.fleet.why.phrases import enumerated
+from lifefold.core.fleet import service, system
+from lifefold.core.fleet.system import board, worker
 from lifefold.core.kernel import Recovered, replace
-from lifefold.core.task import State
-from lifefold.interpreters.body.command import plain
+from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.errors import BadInput
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.words import clock_time, this_command
+from lifefold.interpreters.cli.wording import clock_time, this_command
 from lifefold.interpreters.engine import Decision, Ledger
-from lifefold.interpreters.run import quarantines
-from lifefold.interpreters.run.evidence import look
-from lifefold.interpreters.run.folder import FleetFolder
-from lifefold.interpreters.run.leavings import Leavings
-from lifefold.interpreters.run.waits import read_waits
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain import why as projection
+from lifefold.interpreters.explain.why.phrases import enumerated
+from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.process_evidence import look
+from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
 MOST_CAUSES: Final = 20

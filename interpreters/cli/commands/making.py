@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.words import this_command
+from lifefold.interpreters.cli.wording import this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_init
 
 

@@ -1,6 +1,6 @@
 """The command ``plan``, and how ``run`` meets a fleet file that was changed: the difference is shown, and confirmed.
 
-A change is one entry of the log (``core/fleet/change``). It is left there as everything that an operator says; a runner
+A change is one entry of the log (``core/fleet/system/plan_change``). It is left there as everything that an operator says; a runner
 that is at work takes it and goes on by the new file, and where none is at work the next run does.
 """
 
@@ -14,16 +14,16 @@ from typing import Final
 
 import anyio
 
-from lifefold.core.fleet import board, change, obstacles
-from lifefold.core.fleet.remainder import is_over
+from lifefold.core.fleet.system import board, plan_change, plan_obstacles
+from lifefold.core.fleet.system.rerun import is_over
 from lifefold.core.kernel import Aggregate, Created
-from lifefold.interpreters.cli import logs, outlet, posting
+from lifefold.interpreters.cli import logs, operator_commands, outlet
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.posting import Said
-from lifefold.interpreters.cli.words import this_command
-from lifefold.interpreters.fleet import Fleet, FleetFileError, load
-from lifefold.interpreters.run.plan_changes import Proposed, proposed
-from lifefold.interpreters.run.targets import unloadable
+from lifefold.interpreters.cli.operator_commands import Said
+from lifefold.interpreters.cli.wording import this_command
+from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
+from lifefold.interpreters.fleet_runner.plan_changes import Proposed, proposed
+from lifefold.interpreters.fleet_runner.python_targets import unloadable
 from lifefold.interpreters.store import SqliteStore, StoreError
 
 
@@ -123,10 +123,10 @@ def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:
 
 def _instead(command: str, fleet: Fleet, log: Path, is_at_work: bool) -> str:  # noqa: FBT001 - as it was found
     """Return a command that helps, for this fleet file and this log; while a runner is at work, one for then."""
-    if is_at_work and command == obstacles.FRESH:
+    if is_at_work and command == plan_obstacles.FRESH:
         back = f"when that is put back:  {_command('plan', fleet, log)}"
         return f"{back}\n    when the runner has left (Ctrl-C):  {_instead(command, fleet, log, is_at_work=False)}"
-    if is_at_work and command == obstacles.ACCEPT:
+    if is_at_work and command == plan_obstacles.ACCEPT:
         return f"{_command('plan', fleet, log)} --accept"
     typed = command.format(fleet=shlex.quote(str(fleet.source)), fresh=shlex.quote(str(_fresh(log))))
     names_file = "{fleet}" in command
@@ -152,15 +152,15 @@ def accept(fleet: Fleet, log: Path, found: Proposed) -> None:
     wrong = anyio.run(unloadable, fleet)
     if wrong:
         raise BadInput("\n".join(wrong))
-    ref, name = change.ref_of(found.number), f"change {found.number}"
+    ref, name = plan_change.ref_of(found.number), f"change {found.number}"
 
     def judge(_aggregates: Mapping[str, Aggregate]) -> Iterator[Said]:
         yield Said(name, board.NAME, ref, Created(found.change), "accepted, and in force")
 
-    posting.say(str(log), judge, "log")
+    operator_commands.say(str(log), judge, "log")
     with logs.peek(str(log)) as store:
         taken = logs.fold(store).aggregates[board.NAME].entities.get(ref)
-    if taken is None or taken.state is not change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
+    if taken is None or taken.state is not plan_change.State.IN_FORCE or taken.record.meaning != fleet.meaning:
         reasons = "" if taken is None else "".join(f"\n  {each}" for each in taken.record.reasons)
         again = f"things have changed meanwhile; look again: {_command('plan', fleet, log)}"
         raise BadInput(f"{name} is not in force: {again}{reasons}")

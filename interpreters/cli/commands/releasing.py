@@ -4,10 +4,10 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
 from lifefold.core.kernel import Aggregate, EntityReleased
-from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.errors import BadInput
-from lifefold.interpreters.cli.posting import Refused, Said
-from lifefold.interpreters.run.quarantines import quarantined
+from lifefold.interpreters.cli.operator_commands import Refused, Said
+from lifefold.interpreters.fleet_runner.quarantines import quarantined
 
 
 def release(arguments: Namespace) -> int:
@@ -25,4 +25,4 @@ def release(arguments: Namespace) -> int:
             name = wanted if len(meant) == 1 else f"{wanted} ({each.entity})"
             yield Said(name, each.aggregate, each.entity, EntityReleased(), "is released, and goes on in its state")
 
-    return posting.say(arguments.db, judge, "status")
+    return operator_commands.say(arguments.db, judge, "status")

@@ -18,32 +18,33 @@ from typing import cast
 
 import anyio
 
-from lifefold.core.fleet import board, status
-from lifefold.core.fleet.remainder import Ended, ended, remainder
-from lifefold.core.fleet.why.phrases import brief, enumerated
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.system.rerun import Ended, ended, remainder
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters import store
-from lifefold.interpreters.body.errors import WorkplaceError
-from lifefold.interpreters.body.private import is_open_to_others, make_private, open_private
-from lifefold.interpreters.cli import awaited, busy, displaced, inside, letters, logs, outlet
+from lifefold.interpreters.cli import awaited, busy, demo_message, displaced, inside, logs, outlet
 from lifefold.interpreters.cli.account import Account, account_of
 from lifefold.interpreters.cli.again import again
 from lifefold.interpreters.cli.commands.planning import must_keep_its_name, settle
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.words import NO_WORK, columns, letters_counted, spent, this_command
+from lifefold.interpreters.cli.wording import NO_WORK, columns, letters_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
-from lifefold.interpreters.fleet import Fleet, FleetFileError, load, place_of
-from lifefold.interpreters.fleet.tasks import unproven
-from lifefold.interpreters.run import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
-from lifefold.interpreters.run.leavings import Leavings
-from lifefold.interpreters.run.log_owner import NONE_BEFORE, Before, before_of
-from lifefold.interpreters.run.notices import About
-from lifefold.interpreters.run.targets import unloadable
-from lifefold.interpreters.run.variables import untold
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.explain.why.phrases import brief, enumerated
+from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load, place_of
+from lifefold.interpreters.fleet_file.tasks import unproven
+from lifefold.interpreters.fleet_runner import FleetFolder, OtherFleetError, Runner, UnusableInterpreterError, Verdict
+from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, Before, before_of
+from lifefold.interpreters.fleet_runner.notices import About
+from lifefold.interpreters.fleet_runner.python_targets import unloadable
+from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.variables import untold
+from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
 from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
+from lifefold.interpreters.worktrees.errors import WorkplaceError
 
 UNEXPECTED = 3
 
@@ -101,7 +102,7 @@ def _demo(arguments: Namespace, show: Show) -> int:
 
 def _stage(recap: Recap, runner: Runner) -> None:
     runner.observers.append(recap.observe)
-    letters.send(runner)
+    demo_message.send(runner)
 
 
 def _next_steps(lifefold: str) -> list[tuple[str, str]]:

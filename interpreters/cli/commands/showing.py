@@ -51,9 +51,9 @@ def _subject(name: str) -> Machine[Any] | System:
     """Return what is known by a name, or somebody's own as ``module:attribute``."""
     if name in views.systems():
         return views.systems()[name]
-    from lifefold.interpreters.check import targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.targets import check_targets  # noqa: PLC0415 - takes a while
 
     try:
-        return targets.named(name).subject if ":" in name else views.machine_named(name)
-    except (targets.UnusableTarget, views.UnknownNameError) as error:
+        return check_targets.named(name).subject if ":" in name else views.machine_named(name)
+    except (check_targets.UnusableTarget, views.UnknownNameError) as error:
         raise BadInput(str(error)) from error

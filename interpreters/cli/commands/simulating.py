@@ -15,7 +15,7 @@ from lifefold.interpreters.cli.written import see_to, write
 if TYPE_CHECKING:
     from lifefold.interpreters.simulate import Faults, Limits, Tally
     from lifefold.interpreters.simulate.report import Report
-    from lifefold.interpreters.simulate.targets import Target
+    from lifefold.interpreters.simulate.simulation_targets import Target
 
 LEFT: Final = 130
 """The exit code of whoever leaves early."""
@@ -96,11 +96,11 @@ def _soak(arguments: Namespace, faults: "Faults", limits: "Limits") -> int:
 
 
 def _named(name: str) -> "Target":
-    from lifefold.interpreters.simulate import targets  # noqa: PLC0415 - takes a while
+    from lifefold.interpreters.simulate import simulation_targets  # noqa: PLC0415 - takes a while
 
     try:
-        return targets.named(name)
-    except targets.UnusableTarget as error:
+        return simulation_targets.named(name)
+    except simulation_targets.UnusableTarget as error:
         raise BadInput(str(error)) from error
 
 

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from lifefold.core.fleet import departure, inbox, intent, mailbox, service, worker
+from lifefold.core.fleet import service
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import desired_state, mailbox, shutdown
 from lifefold.core.kernel import Aggregate, Event, replace
-from lifefold.interpreters.cli import posting
+from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.names import must_be_there
-from lifefold.interpreters.cli.posting import REFUSED, Refused, Said
-from lifefold.interpreters.cli.words import by_number
+from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
+from lifefold.interpreters.cli.wording import by_number
 
 ALL: Final = "all"
 
@@ -22,7 +25,7 @@ _STOPS: Final = (
 
 def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
-    posting.must_be_text("the text", arguments.text)
+    operator_commands.must_be_text("the text", arguments.text)
     event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
     letter = _to_all("mailbox", event, "accepted; its next prompt has it")
     return _tell(arguments.db, [arguments.agent], letter, partial(_deaf, arguments.text))
@@ -31,26 +34,28 @@ def send(arguments: Namespace) -> int:
 def stop(arguments: Namespace) -> int:
     """Stop agents for good: with grace, when they are through with what they have in hand, or at once."""
     if arguments.drain:
-        event: Event = intent.DrainWanted("drained by the operator")
+        event: Event = desired_state.DrainWanted("drained by the operator")
         return _tell(arguments.db, arguments.agents, _to_all("intent", event, "finishes what it has, and stops"), _ends)
     if arguments.kill:
-        event = intent.KillWanted("killed by the operator")
+        event = desired_state.KillWanted("killed by the operator")
         return _tell(arguments.db, arguments.agents, _to_all("intent", event, "killed"), _killed)
-    event = intent.StopWanted("stopped by the operator")
+    event = desired_state.StopWanted("stopped by the operator")
     return _tell(arguments.db, arguments.agents, _to_all("intent", event, _STOPS), _stopped)
 
 
 def pause(arguments: Namespace) -> int:
     """Interrupt agents, and let them begin nothing until they are resumed."""
     if arguments.reason:
-        posting.must_be_text("the reason", arguments.reason)
-    event = intent.PauseWanted(arguments.reason)
+        operator_commands.must_be_text("the reason", arguments.reason)
+    event = desired_state.PauseWanted(arguments.reason)
     return _tell(arguments.db, arguments.agents, _to_all("intent", event, "paused, until lifefold resume"), _paused)
 
 
 def resume(arguments: Namespace) -> int:
     """Let agents that were paused go on."""
-    return _tell(arguments.db, arguments.agents, _to_all("intent", intent.ResumeWanted(), "goes on"), _not_paused)
+    return _tell(
+        arguments.db, arguments.agents, _to_all("intent", desired_state.ResumeWanted(), "goes on"), _not_paused
+    )
 
 
 def _to_all(ref: str, event: Event, done: str) -> Said:
@@ -72,7 +77,7 @@ def _does_not_take(text: str, of: Aggregate) -> str:
     waits: inbox.Inbox = of.record(inbox.REF)
     if waits.state is inbox.State.CLOSED:
         return f"{REFUSED}it is down, for good"
-    if intent.is_to_end(of.record("intent")):
+    if desired_state.is_to_end(of.record("intent")):
         return _DRAINS
     if not waits.takes_messages:
         return f"{REFUSED}{inbox.NO_MESSAGES}"
@@ -81,19 +86,19 @@ def _does_not_take(text: str, of: Aggregate) -> str:
 
 def _is_gone(of: Aggregate) -> bool:
     """Tell whether an agent does not come back: because of its errors, or of a word."""
-    return service.is_down(of) if of.kind == service.KIND else departure.is_gone(of)
+    return service.is_down(of) if of.kind == service.KIND else shutdown.is_gone(of)
 
 
 def _is_settled(of: Aggregate) -> bool:
     """Tell whether it does not come back, and nothing of it is left that could be ended sooner."""
-    return service.settled(of) if of.kind == service.KIND else departure.settled(of)
+    return service.settled(of) if of.kind == service.KIND else shutdown.settled(of)
 
 
 _ALREADY: Final = "has stopped already, and for good"
 
 
 def _stopped(of: Aggregate) -> str:
-    return _ALREADY if of.record("intent").state is intent.State.STOP or _is_settled(of) else ""
+    return _ALREADY if of.record("intent").state is desired_state.State.STOP or _is_settled(of) else ""
 
 
 def _ends(of: Aggregate) -> str:
@@ -109,21 +114,21 @@ _DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or st
 
 
 def _paused(of: Aggregate) -> str:
-    wanted: intent.Intent = of.record("intent")
-    if wanted.state is intent.State.STOP or _is_gone(of):
+    wanted: desired_state.Intent = of.record("intent")
+    if wanted.state is desired_state.State.STOP or _is_gone(of):
         return _STOPPED
     if wanted.drains:
         return _DRAINS
-    if wanted.state is intent.State.PAUSE:
+    if wanted.state is desired_state.State.PAUSE:
         return f"is paused already{f': {wanted.reason}' if wanted.reason else ''}"
     return ""
 
 
 def _not_paused(of: Aggregate) -> str:
     state = of.record("intent").state
-    if state is intent.State.STOP or _is_gone(of):
+    if state is desired_state.State.STOP or _is_gone(of):
         return _STOPPED
-    return "" if state is intent.State.PAUSE else "is not paused"
+    return "" if state is desired_state.State.PAUSE else "is not paused"
 
 
 def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle) -> int:
@@ -135,7 +140,7 @@ def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle)
             why = obstacle(aggregates[to])
             yield Refused(name, why) if why else _put(replace(said, name=name, to=to))
 
-    return posting.say(db, judge, "status")
+    return operator_commands.say(db, judge, "status")
 
 
 def _put(said: Said) -> Said:

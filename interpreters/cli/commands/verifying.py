@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 
-from lifefold.interpreters.check import Report
-from lifefold.interpreters.check.certificate import (
+from lifefold.interpreters.certificates.certificate import (
     Certificate,
     NoCertificate,
     UnreadableCertificate,
@@ -19,9 +18,10 @@ from lifefold.interpreters.check.certificate import (
     read,
     surroundings,
 )
-from lifefold.interpreters.check.targets import Target
+from lifefold.interpreters.check import Report
 from lifefold.interpreters.cli.commands.checking import named, searched
 from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.targets.check_targets import Target
 
 MEANINGLESS: Final = ("states", "depth", "seconds", "memory", "commands", "symmetry", "emit_test")
 """The options that a certificate leaves no room for: it has its bounds."""

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from lifefold.core import session, task
 from lifefold.core.kernel import (
     Advance,
     Created,
@@ -19,6 +18,7 @@ from lifefold.core.kernel import (
     journal,
     replace,
 )
+from lifefold.core.lifecycles import session, task
 from lifefold.core.policy.ends import TIMED_OUT
 from oven import Baked, Doused, Lit, Oven, Place, machine
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lifefold.interpreters.certificates.certificate import read
 from lifefold.interpreters.check import Progress
-from lifefold.interpreters.check.certificate import read
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.search import in_words
 

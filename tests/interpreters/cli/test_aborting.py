@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from fleet_log import FleetLog, folded, said
-from lifefold.core import task
-from lifefold.core.fleet import AgentPlan, TaskPlan, job
+from lifefold.core.fleet import AgentPlan, TaskPlan
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.lifecycles import task
 from lifefold.core.policy.abort import AbortPolicy, AbortScope
 from lifefold.interpreters.cli.app import main
 
@@ -39,7 +40,7 @@ def tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Told:
 def family(log: Path, aborts: AbortPolicy | None = CONTAINED) -> FleetLog:
     """Begin a log in which a task was split, and somebody works at both parts."""
     of = FleetLog(log, T1, agents=AGENTS, aborts=aborts).claimed("T1")
-    of.happens("board", "task:T1", job.Split(1, (job.Subtask("a"), job.Subtask("b"))))
+    of.happens("board", "task:T1", fleet_task.Split(1, (fleet_task.Subtask("a"), fleet_task.Subtask("b"))))
     return of.claimed("T1+1", "bob").claimed("T1+2", "ann")
 
 
@@ -53,7 +54,7 @@ def test_an_agent_says_with_its_environment_that_a_tool_was_aborted(
     assert main(["abort", "--scope", "tool", "--tool", "tests", "--because", "too slow"]) == 0
     assert "T1+1: noted; the session goes on, and nobody else is affected" in capsys.readouterr().out
     assert [(each.entity, each.event) for each in said(tell.log)] == [
-        ("task:T1+1", job.ToolAborted(1, "tests", "too slow", ""))
+        ("task:T1+1", fleet_task.ToolAborted(1, "tests", "too slow", ""))
     ]
     assert [tell.state(name) for name in ("T1+1", "T1+2")] == ["IN_PROGRESS"] * 2
 
@@ -80,7 +81,7 @@ def test_whom_nobody_is_left_to_take_along_is_told_so(tell: Told) -> None:
     of = family(tell.log)
     of.happens("board", "task:T1+2", task.Cancelled("no"))
     assert "T1+1: nobody is left to be aborted" in tell("T1+1 --scope sibling --because enough")
-    assert said(tell.log)[-1].event == job.AbortWanted(AbortScope.SIBLING, "enough")
+    assert said(tell.log)[-1].event == fleet_task.AbortWanted(AbortScope.SIBLING, "enough")
 
 
 def test_what_cannot_be_aborted_is_refused_with_what_can_be_done(tell: Told) -> None:
@@ -125,12 +126,12 @@ def test_a_fleet_that_does_not_ask_for_aborts_says_what_there_is_instead(tell: T
     ("meaning", "fate"),
     [
         ('{"fleet": {}}', None),
-        ('{"fleet": {"aborts": {}}}', job.Fate()),
-        ('{"fleet": {"aborts": {"tool_to_sibling": true}}}', job.Fate(AbortPolicy(tool_to_sibling=True))),
+        ('{"fleet": {"aborts": {}}}', fleet_task.Fate()),
+        ('{"fleet": {"aborts": {"tool_to_sibling": true}}}', fleet_task.Fate(AbortPolicy(tool_to_sibling=True))),
     ],
 )
 def test_a_task_that_is_added_is_aborted_as_the_fleet_file_says(
-    tell: Told, meaning: str, fate: job.Fate | None
+    tell: Told, meaning: str, fate: fleet_task.Fate | None
 ) -> None:
     """Whatever is on the board already."""
     FleetLog(tell.log, T1, agents=AGENTS, meaning=meaning)

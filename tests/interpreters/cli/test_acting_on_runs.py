@@ -7,7 +7,7 @@ import pytest
 
 from fleet_ground import Ground
 from fleet_log import ME
-from lifefold.interpreters.run import Verdict
+from lifefold.interpreters.fleet_runner import Verdict
 
 SAYS_WHAT_IT_KNOWS = r"""
 import os

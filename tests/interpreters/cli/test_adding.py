@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core import task
-from lifefold.core.budget.amounts import Amounts, Resource
-from lifefold.core.fleet import AgentPlan, Budget, Caps, TaskPlan, doors, job, purse, seat
+from lifefold.core.fleet import AgentPlan, Budget, Caps, TaskPlan
+from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
 from lifefold.core.kernel import Created
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.fleet.budget import TaskBudgetKeys
-from lifefold.interpreters.fleet.keys import keys_of
-from lifefold.interpreters.fleet.tasks import TaskKeys
+from lifefold.interpreters.fleet_file.budget import TaskBudgetKeys
+from lifefold.interpreters.fleet_file.keys import keys_of
+from lifefold.interpreters.fleet_file.tasks import TaskKeys
 
 T1 = TaskPlan("T1", "do it", max_retries=0, most_subtasks=3)
 T2 = TaskPlan("T2", "do that")
@@ -41,7 +42,7 @@ def test_a_task_that_is_added_is_as_one_of_the_fleet_file(log: Path, capsys: pyt
     more = ["--depends-on", "T1", "--approval", "merge", "--verify", "python3 -c 'print(1)'"]
     assert tell(log, capsys, *words.split(), *more).startswith("T3: added;")
     record = folded(log).record("board", "task:T3")
-    assert record == job.Job(
+    assert record == fleet_task.Job(
         state=task.State.OPEN,
         id="T3",
         prompt="look",
@@ -124,7 +125,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
     assert tell(log, capsys, "task", "add", "--id", "T1", "--prompt", "x").startswith("T1: added;")
     assert folded(log).record("board", "task:T1").ordinal == 0
     assert tell(log, capsys, "finish", "--reason", "night").startswith("fleet: it ends when its tasks are settled;")
-    assert said(log)[-1].event == doors.LastTaskIn("night")
+    assert said(log)[-1].event == intake.LastTaskIn("night")
     assert "was told so already" in tell(log, capsys, "finish", code=2)
     tell(log, capsys, "cancel", "T1")
     assert tell(log, capsys, "finish", code=2).startswith("fleet: refused: it is over already\n")
@@ -137,7 +138,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
 def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """When it is added, and when it is retried: only another log has such agents again."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
-    of.happens("board", "seat:bob", seat.WorkerGone("enough"))
+    of.happens("board", "seat:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
     reason = "it is BLOCKED, because it asks for the role cook, and nobody is left who has it"
     assert reason in tell(log, capsys, *words)
@@ -239,9 +240,9 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     assert printed.splitlines()[0].startswith("budget of T3: limited;")
     assert printed.splitlines()[1].startswith("T3: added;")
     of = folded(log)
-    record: job.Job = of.record("board", "task:T3")
+    record: fleet_task.Job = of.record("board", "task:T3")
     assert (record.most_subtasks, record.subtasks_ms, record.orphaned) == (4, 7_200_000, task.OnDeath.REQUEUE)
-    money: purse.Purse = of.record("board", "purse:task/T3")
+    money: budget.Purse = of.record("board", "purse:task/T3")
     assert [(line.resource, line.share, line.account.cap) for line in money.lines] == [
         (Resource.MONEY, 1_000_000, 2_500_000),
         (Resource.TOKENS, 50, 100),

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from lifefold.core.fleet.job import Job
-from lifefold.core.fleet.status import AgentStatus, TaskStatus, task_status
+from lifefold.core.fleet.board.fleet_task import Job
 from lifefold.core.kernel import Entity
-from lifefold.core.task import State
+from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
+from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, task_status
 
 
 def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:

@@ -9,11 +9,11 @@ import pytest
 from fleet_ground import Ground
 from fleet_log import ME, FleetLog
 from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
-from lifefold.core.fleet.status import Awaited, Waiting
 from lifefold.interpreters.cli.account import account_of
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.awaited import lines
-from lifefold.interpreters.run import Verdict
+from lifefold.interpreters.explain.status import Awaited, Waiting
+from lifefold.interpreters.fleet_runner import Verdict
 
 NAME = ME.removeprefix("operator:")
 T1 = TaskPlan("T1", "do it")

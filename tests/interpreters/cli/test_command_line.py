@@ -211,7 +211,9 @@ def test_an_unknown_machine_is_bad_input(ground: Ground) -> None:
 def test_a_table_is_of_one_machine(ground: Ground) -> None:
     """Of a system it is said which machines it has; one's own is named as everywhere."""
     assert "its machines are task" in ground.call("table", "fleet", code=2).stderr
-    own, shipped = (ground.call("table", name).stdout for name in ("lifefold.core.session:machine", "session"))
+    own, shipped = (
+        ground.call("table", name).stdout for name in ("lifefold.core.lifecycles.session:machine", "session")
+    )
     assert own == shipped
 
 

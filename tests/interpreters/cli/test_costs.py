@@ -7,13 +7,13 @@ import pytest
 
 from fleet_ground import Ground
 from fleet_log import FleetLog
-from lifefold.core import session
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.kernel import Aggregate, Entity, Reaction, Transition
-from lifefold.core.session import Usage
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.session import Usage
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.story import told
-from lifefold.interpreters.cli.words import cost, money, spent
+from lifefold.interpreters.cli.wording import cost, money, spent
 
 COSTS = r"""
 print('{"lifefold": {"cost_usd": 1.234, "input_tokens": 1200, "output_tokens": 340}}', flush=True)

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core import approval, session, task
-from lifefold.core.fleet import AgentPlan, TaskPlan, job, proposal, seat
+from lifefold.core.fleet import AgentPlan, TaskPlan
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.kernel import Event
+from lifefold.core.lifecycles import approval, session, task
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.store import SqliteStore
 
@@ -48,7 +50,7 @@ def test_a_plan_is_approved_as_a_whole_and_once(log: Path, tell: Told) -> None:
     assert "plan: approved: its tasks are given out; the next run acts on it\n" in tell("approve --reason fine")
     assert [tell.state(name) for name in ("T1", "T2")] == ["OPEN", "OPEN"]
     assert [(each.entity, each.event, each.actor) for each in said(log)] == [
-        ("plan", proposal.PlanApproved("fine"), ME)
+        ("plan", plan_approval.PlanApproved("fine"), ME)
     ]
     assert "plan: refused: the plan is Approved already" in tell("approve", 2)
 
@@ -89,7 +91,7 @@ def log_of_finished_work(log: Path) -> FleetLog:
     return (
         FleetLog(log, asking, T2, approval_ms=3_600_000)
         .claimed("T1")
-        .happens("board", "task:T1", task.Completed(1), job.Parked(1))
+        .happens("board", "task:T1", task.Completed(1), fleet_task.Parked(1))
     )
 
 
@@ -98,7 +100,7 @@ def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, te
     of = log_of_finished_work(log)
     assert "refused now" in tell("tasks")
     of.happens("worker/ann", "session", session.FatalError("no worktree"))
-    of.happens("board", "seat:ann", seat.WorkerGone("its session has stopped"))
+    of.happens("board", "seat:ann", worker_slot.WorkerGone("its session has stopped"))
     assert "refused now" not in tell("tasks")
     assert "T1" not in tell("approve", 2).partition("nothing has changed")[0]
 
@@ -162,7 +164,7 @@ def test_cancelling_says_what_is_blocked_by_it(log: Path, tell: Told) -> None:
 
 
 INSTEAD: dict[str, tuple[str, tuple[Event, ...], str]] = {
-    "asking": ("PENDING_APPROVAL", (task.Completed(1), job.Parked(1)), "lifefold reject asking --reason"),
+    "asking": ("PENDING_APPROVAL", (task.Completed(1), fleet_task.Parked(1)), "lifefold reject asking --reason"),
     "done": ("DONE", (task.Completed(1),), "when it is CLOSED, git revert undoes the merge"),
     "merged": ("CLOSED", (task.Completed(1), task.Verified(1, "c0ffee")), "git revert -m 1 c0ffee undoes that"),
     "plain": ("CLOSED", (task.Completed(1), task.Verified(1)), "its work is done"),
@@ -259,7 +261,7 @@ def test_when_everybody_has_gone_home_nothing_is_promised_that_nobody_will_do(lo
     assert "all tasks were settled, and everybody has gone home" in printed
     assert "lifefold run FLEET.toml --again" in printed
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
-    gone.happens("board", "seat:bob", seat.WorkerGone("enough"))
+    gone.happens("board", "seat:bob", worker_slot.WorkerGone("enough"))
     assert main(["approve", "--db", str(gone.path)]) == 2
     assert main(["approve", "T1", "--db", str(gone.path)]) == 2
     assert said(gone.path) == []

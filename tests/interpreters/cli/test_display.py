@@ -6,13 +6,13 @@ import anyio
 import pytest
 
 from fleet_ground import Ground
-from lifefold.core import session
+from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.display import Lines
 from lifefold.interpreters.engine import Interpreter, Ongoing
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner
 
 
 def test_a_notice_stands_below_the_transitions_that_it_is_about(

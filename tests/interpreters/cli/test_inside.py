@@ -6,7 +6,8 @@ import pytest
 
 from commands_run import run_command
 from fleet_log import FleetLog, folded, said
-from lifefold.core.fleet import TaskPlan, job
+from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet.board import fleet_task
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.cli.grammar import parser
@@ -120,8 +121,8 @@ def test_what_a_session_says_has_no_secret(
     assert main(["split", "--part", text]) == 0
     events = [each.event for each in said(log.path)]
     assert {each.actor for each in said(log.path)} == {"session:ann"}, "the log does not say that an operator did it"
-    assert isinstance(events[0], job.ToolAborted)
-    assert isinstance(events[1], job.Split)
+    assert isinstance(events[0], fleet_task.ToolAborted)
+    assert isinstance(events[1], fleet_task.Split)
     hidden = "use [redacted AN_API_KEY] and [redacted HARMLESS]"
     assert (events[0].tool, events[0].reason) == ("curl [redacted AN_API_KEY]", hidden)
     assert [each.prompt for each in events[1].tasks] == [hidden]

@@ -11,16 +11,19 @@ import pytest
 from rich.console import Console
 
 from fleet_ground import Ground
-from lifefold.core import session
-from lifefold.core.fleet import board, inbox, intent, status
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Envelope, Reaction, Refusal
+from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
 from lifefold.interpreters.engine import Interpreter, Ongoing
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner
-from lifefold.interpreters.run.notices import About
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner
+from lifefold.interpreters.fleet_runner.notices import About
 
 SIZES = [(120, 40), (60, 20), (50, 12)]
 
@@ -267,7 +270,9 @@ def test_what_waits_for_a_person_stands_on_top(
     monkeypatch.chdir(ground.folder)
 
     def pause(runner: Runner, name: str) -> None:
-        said = intent.PauseWanted(f"for the reason that {name} has, which is long enough to fill a line of its own")
+        said = desired_state.PauseWanted(
+            f"for the reason that {name} has, which is long enough to fill a line of its own"
+        )
         runner.engine.offer(name, Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo"))
 
     def act(draw: Draw, _runner: Runner) -> None:
@@ -364,7 +369,7 @@ def test_how_things_stand_is_computed_when_something_has_happened(
         known = len(asked)
         assert draw(120, 40) == first
         assert len(asked) == known
-        said = intent.PauseWanted("lunch")
+        said = desired_state.PauseWanted("lunch")
         runner.engine.ledger.decide(
             "worker/agent", Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo")
         )

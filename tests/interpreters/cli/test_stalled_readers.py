@@ -14,7 +14,7 @@ import pytest
 
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
-from lifefold.interpreters.run import Verdict
+from lifefold.interpreters.fleet_runner import Verdict
 from stuck_pipe import StuckPipe
 
 

@@ -9,13 +9,15 @@ import pytest
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
 from fleet_log import ME, FleetLog, folded, said
-from lifefold.core import process, session
-from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan, inbox, intent, mailbox
+from lifefold.core.fleet import AgentPlan, ServicePlan, TaskPlan
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import Envelope, Reaction, Refusal, encode
-from lifefold.interpreters.cli import posting
+from lifefold.core.lifecycles import process, session
+from lifefold.interpreters.cli import operator_commands
 from lifefold.interpreters.cli.app import main
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner, Verdict
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.store import SqliteStore
 
 T1 = TaskPlan("T1", "do it")
@@ -35,9 +37,9 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int =
     return printed.out + printed.err
 
 
-def wanted(log: Path, agent: str) -> intent.Intent:
+def wanted(log: Path, agent: str) -> desired_state.Intent:
     """Return what is wanted of an agent."""
-    record: intent.Intent = folded(log).record(f"worker/{agent}", "intent")
+    record: desired_state.Intent = folded(log).record(f"worker/{agent}", "intent")
     return record
 
 
@@ -46,14 +48,14 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
     assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith("ann: paused, until lifefold resume;")
-    assert wanted(log, "ann") == intent.Intent(intent.State.PAUSE, "lunch")
+    assert wanted(log, "ann") == desired_state.Intent(desired_state.State.PAUSE, "lunch")
     assert "Pause: lunch" in tell(log, capsys, "status")
     assert tell(log, capsys, "pause").splitlines() == [
         "ann: is paused already: lunch",
         "bob: paused, until lifefold resume; the next run acts on it",
     ]
     assert tell(log, capsys, "resume", "bob", "ann", "bob").count("goes on") == 2
-    assert wanted(log, "ann") == intent.Intent()
+    assert wanted(log, "ann") == desired_state.Intent()
     tell(log, capsys, "stop", "ann")
     for command in ("pause", "resume", "stop"):
         assert "for good" in tell(log, capsys, command, "ann", code=2)
@@ -122,7 +124,7 @@ def test_a_reason_cannot_spoil_what_others_see(log: Path, capsys: pytest.Capture
 def test_a_user_without_a_name_is_known_by_the_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container that has no entry for its user."""
     monkeypatch.setattr("os.geteuid", lambda: 4_123_456_789)
-    assert posting.login() == "4123456789"
+    assert operator_commands.login() == "4123456789"
 
 
 def test_two_who_speak_at_once_are_heard_one_after_the_other(log: Path) -> None:
@@ -147,7 +149,10 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
     """What was possible when it was looked at and is no more when it is taken; what was left is taken first."""
     FleetLog(log, T1, TaskPlan("T2", "x"))
     with SqliteStore.peek(log) as store:
-        for name, event in (("intent", intent.StopWanted("enough")), ("mailbox", mailbox.LetterArrived("hello"))):
+        for name, event in (
+            ("intent", desired_state.StopWanted("enough")),
+            ("mailbox", mailbox.LetterArrived("hello")),
+        ):
             anyio.run(store.post, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
         anyio.run(store.post, "board", b"{}")
     assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: refused: it has stopped, for good\n")
@@ -177,7 +182,7 @@ def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsy
 def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
     of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.LetterArrived("look"))
-    of.happens("worker/ann", "intent", intent.StopWanted("enough"))
+    of.happens("worker/ann", "intent", desired_state.StopWanted("enough"))
     assert "1 letter undelivered" in tell(log, capsys, "status")
 
 
@@ -185,7 +190,7 @@ def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.Capture
     """It is full by the length of what waits, also if that is one message only; a short one has room."""
     long = "x" * (inbox.MESSAGES_BYTES - 10)
     service = ServicePlan("web", takes_messages=True)
-    of = FleetLog(log, T1, services=(service,)).happens("service/web", "intent", intent.HoldWanted())
+    of = FleetLog(log, T1, services=(service,)).happens("service/web", "intent", desired_state.HoldWanted())
     of.happens("service/web", "inbox", inbox.MessageArrived(long))
     assert tell(log, capsys, "send", "web", "y" * 11, code=2).startswith(f"web: refused: {inbox.FULL}\n")
     assert tell(log, capsys, "send", "web", "y" * 10).startswith("web: accepted; it is run once, in its turn")
@@ -197,7 +202,7 @@ def test_a_command_says_that_a_runner_has_not_answered(
 ) -> None:
     """What was said is not lost: whoever writes next takes it, once."""
     FleetLog(log, T1)
-    monkeypatch.setattr(posting, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(operator_commands, "ANSWER_TIMEOUT_S", 0.2)
     with SqliteStore.open(log):
         assert "left in the log" in tell(log, capsys, "pause", "ann")
     assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: is paused already")
@@ -208,7 +213,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
     """Nothing comes of them that would have it look whether it may; and nothing is refused."""
     ground = Ground(tmp_path).prepare("plain-1", repository=False)
 
-    async def run() -> tuple[Verdict, intent.State, int]:
+    async def run() -> tuple[Verdict, desired_state.State, int]:
         runner = await Runner.open(load(ground.fleet), ground.log)
 
         async def leave() -> None:
@@ -219,7 +224,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
             for each in outcome.transitions if isinstance(outcome, Reaction) else ():
                 if each.entered is session.State.INITIALIZING:
                     at_ms = runner.engine.clock.now_ms()
-                    runner.engine.offer("worker/agent", Envelope("intent", intent.PauseWanted(), at_ms))
+                    runner.engine.offer("worker/agent", Envelope("intent", desired_state.PauseWanted(), at_ms))
                 elif each.entered is session.State.BUILDING_PROMPT:
                     runner.engine.spawn(leave)
 
@@ -229,26 +234,26 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
         runner.close()
         return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
 
-    assert anyio.run(run) == (Verdict.LEFT, intent.State.PAUSE, 0)
+    assert anyio.run(run) == (Verdict.LEFT, desired_state.State.PAUSE, 0)
 
 
 def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) -> None:
     """Or the runner would never leave; the next one lets it go on."""
     ground = Ground(tmp_path).prepare("hang-1", repository=False)
 
-    async def run() -> tuple[Verdict, intent.State, int]:
+    async def run() -> tuple[Verdict, desired_state.State, int]:
         runner = await Runner.open(load(ground.fleet), ground.log)
 
-        def say(event: intent.PauseWanted | intent.ResumeWanted) -> None:
+        def say(event: desired_state.PauseWanted | desired_state.ResumeWanted) -> None:
             runner.engine.offer("worker/agent", Envelope("intent", event, runner.engine.clock.now_ms()))
 
         def resume_when_it_leaves(_name: str, outcome: Reaction | Refusal) -> None:
             for each in outcome.transitions if isinstance(outcome, Reaction) else ():
                 if each.entered is session.State.INITIALIZING:
-                    say(intent.PauseWanted())
-                elif each.entered is intent.State.PAUSE:
+                    say(desired_state.PauseWanted())
+                elif each.entered is desired_state.State.PAUSE:
                     runner.leave()
-                    say(intent.ResumeWanted())
+                    say(desired_state.ResumeWanted())
 
         runner.observers.append(resume_when_it_leaves)
         with anyio.fail_after(HANG_S):
@@ -256,5 +261,5 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         runner.close()
         return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
 
-    assert anyio.run(run) == (Verdict.LEFT, intent.State.HOLD, 0)
+    assert anyio.run(run) == (Verdict.LEFT, desired_state.State.HOLD, 0)
     assert ground.sessions("hang-1") == 0

@@ -17,13 +17,13 @@ import kiln
 from commands_run import LIFEFOLD
 from fleet_ground import HANG_S, Ground
 from fleet_log import FleetLog
-from lifefold.core import session
 from lifefold.core.fleet import TaskPlan
 from lifefold.core.kernel import Reaction, Refusal, alone
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.engine import Decision, Ledger, WallClock
-from lifefold.interpreters.fleet import load
-from lifefold.interpreters.run import Runner, Verdict
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner, Verdict
 from lifefold.interpreters.store import Batch, SqliteStore, sqlite
 
 HOUR_MS = 3_600_000

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fleet_ground import Ground
-from lifefold.interpreters.run import Verdict
+from lifefold.interpreters.fleet_runner import Verdict
 
 
 @pytest.fixture

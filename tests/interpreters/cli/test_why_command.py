@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from fleet_ground import Ground
-from lifefold.core.fleet.why import Chapter, Explanation, Line, Way
 from lifefold.interpreters.cli.commands.explaining import command, lines
 from lifefold.interpreters.cli.grammar import parser
+from lifefold.interpreters.explain.why import Chapter, Explanation, Line, Way
 
 
 @pytest.fixture

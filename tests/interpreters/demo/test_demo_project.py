@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from lifefold.interpreters import demo
 from lifefold.interpreters.demo import ScaffoldError, write_demo, write_init
-from lifefold.interpreters.fleet import Fleet, expand, load
-from lifefold.interpreters.run.redaction import matches
+from lifefold.interpreters.fleet_file import Fleet, expand, load
+from lifefold.interpreters.fleet_runner.redaction import matches
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ from lifefold.core.fleet import system as fleet
 from lifefold.core.kernel import alone
 from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.check import SHIPPED, CrashBounds, Stage
-from lifefold.interpreters.check.ground import Ground
-from lifefold.interpreters.check.runner import Runner
+from lifefold.interpreters.crash.runner_model import Runner
 from lifefold.interpreters.engine import Decision, Engine, Ledger
+from lifefold.interpreters.search.crash_model import Ground
 from lifefold.interpreters.store import Batch, Entry
 
 on_both_back_ends = pytest.mark.parametrize("backend", ["asyncio", "trio"])

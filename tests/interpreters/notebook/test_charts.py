@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from lifefold.core.fleet import job
+from lifefold.core.fleet.board import fleet_task
 from lifefold.interpreters.notebook import charts
 from lifefold.interpreters.notebook.displays import BUNDLES, picture_of
 from lifefold.interpreters.notebook.figure import Figure
@@ -15,8 +15,8 @@ from lifefold.interpreters.simulate import NONE, Limits, Tally, campaign, hours,
 from lifefold.interpreters.simulate.findings import Finding
 from lifefold.interpreters.simulate.report import Report, duration, state_times
 from lifefold.interpreters.simulate.simulation import Found
+from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import AROUND
-from lifefold.interpreters.simulate.targets import named
 
 ELSEWHERE: Final = re.compile(r"(?:src|href|url)\s*[=(]|<script|@import", re.IGNORECASE)
 """What loads something."""
@@ -36,7 +36,7 @@ def drawn(tally: Tally) -> list[Figure]:
         charts.cost(tally),
         charts.sessions(tally),
         charts.amounts("hours", {"one": 1.5, "none": 0.0}, "h"),
-        charts.states(target, run, job.machine),
+        charts.states(target, run, fleet_task.machine),
     ]
 
 
@@ -79,7 +79,7 @@ def test_every_task_is_in_some_state_at_every_moment() -> None:
     """From the first, when all are open, to the last, when all are closed: nothing goes wrong here."""
     target = named("fleet-2x3")
     run = simulate(target.subject, opening=target.opening, environment=target.environment, faults=NONE, seed=1)
-    figure = charts.states(target, run, job.machine)
+    figure = charts.states(target, run, fleet_task.machine)
     (values,) = figure.spec["datasets"].values()
     standing: dict[float, dict[str, int]] = {}
     for each in values:
@@ -96,7 +96,7 @@ def test_time_is_in_the_unit_that_suits_it(until_ms: int, unit: str) -> None:
     run = simulate(
         target.subject, opening=target.opening, environment=target.environment, faults=NONE, seed=1, limits=limits
     )
-    spec: Any = charts.states(target, run, job.machine).spec
+    spec: Any = charts.states(target, run, fleet_task.machine).spec
     assert spec["encoding"]["x"]["title"] == f"virtual time, {unit}"
 
 
@@ -104,10 +104,10 @@ def test_a_chart_that_ends_before_its_run_says_so() -> None:
     """From the last move on nothing is drawn, and a day is simulated all the same."""
     target = named("fleet-2x3")
     run = simulate(target.subject, opening=target.opening, environment=target.environment, faults=NONE, seed=1)
-    spec: Any = charts.states(target, run, job.machine).spec
+    spec: Any = charts.states(target, run, fleet_task.machine).spec
     said = spec["title"]["subtitle"]
     assert said.endswith(f"none moves any more; the run ends after {duration(run.until_ms)}")
-    assert charts.states(target, run, job.machine).words.endswith(said)
+    assert charts.states(target, run, fleet_task.machine).words.endswith(said)
 
 
 def test_a_run_says_what_happened_in_it_and_where_time_went() -> None:

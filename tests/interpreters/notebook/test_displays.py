@@ -9,8 +9,8 @@ import anyio
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from lifefold.core import fleet, session
-from lifefold.core.fleet import board
+from lifefold.core import fleet
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import (
     Cause,
     Envelope,
@@ -26,11 +26,9 @@ from lifefold.core.kernel import (
     replace,
     row,
 )
-from lifefold.core.session import SessionExited, Success
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.session import SessionExited, Success
 from lifefold.interpreters.check import Bounds, check
-from lifefold.interpreters.check.plain import Happening
-from lifefold.interpreters.check.report import Report
-from lifefold.interpreters.check.trace import Trace
 from lifefold.interpreters.engine import Decision, Ledger
 from lifefold.interpreters.notebook import (
     BUNDLES,
@@ -44,9 +42,12 @@ from lifefold.interpreters.notebook import (
     way,
 )
 from lifefold.interpreters.notebook.scrubber import Scrubber
+from lifefold.interpreters.search.report import Report
+from lifefold.interpreters.search.trace import Trace
+from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.simulate import simulate
 from lifefold.interpreters.simulate.report import trial
-from lifefold.interpreters.simulate.targets import target
+from lifefold.interpreters.simulate.simulation_targets import target
 from lifefold.interpreters.store import Batch, MemoryStore
 from lifefold.interpreters.views import machines
 from lifefold.interpreters.views.picture import Tint, statechart

@@ -4,15 +4,15 @@ from collections import Counter
 
 import pytest
 
-from lifefold.core import session
-from lifefold.core.fleet import assignment
+from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.simulate import NONE, Faults, Run, Tally, campaign, simulate
 from lifefold.interpreters.simulate.cost import Cost, cost
 from lifefold.interpreters.simulate.faults import DEADLY
 from lifefold.interpreters.simulate.report import Report, crash_points, duration, facts, spread, working_ms
+from lifefold.interpreters.simulate.simulation_targets import named
 from lifefold.interpreters.simulate.story import happenings
-from lifefold.interpreters.simulate.targets import named
 
 AT_ONCE = Faults(dict.fromkeys(["early timer", "clock back", "slow", "slow store", *DEADLY], 0.0))
 """With these an input is on record when it happens, and its time is right."""

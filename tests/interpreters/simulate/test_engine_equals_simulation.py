@@ -21,11 +21,11 @@ from lifefold.core.kernel import Envelope, Event, Opened, Recovered, System, rep
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
 from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
-from lifefold.interpreters.simulate.enacted import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
+from lifefold.interpreters.simulate.fleet_plans import governed_plan
 from lifefold.interpreters.simulate.inputs import Entry
-from lifefold.interpreters.simulate.plans import governed_plan
+from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, Enacted, enact, log_of, prompt, said_by_people
 from lifefold.interpreters.simulate.simulation import START_MS
-from lifefold.interpreters.simulate.targets import FLEET, Target, named
+from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
 from lifefold.interpreters.store import SqliteStore
 
 SECOND_MS = 1_000

@@ -8,19 +8,19 @@ import anyio
 import msgspec
 import pytest
 
-from lifefold.core import session
 from lifefold.core.kernel import Advance, Asked, Recovered, replace
 from lifefold.core.kernel import reaction as kernel_reaction
+from lifefold.core.lifecycles import session
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, StartTimer
 from lifefold.interpreters.check import CrashBounds, Fault, check
 from lifefold.interpreters.engine import Interpreter, Ledger, Occasion, Ongoing
 from lifefold.interpreters.engine.engine import Engine
 from lifefold.interpreters.simulate import Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.activities import Activities
-from lifefold.interpreters.simulate.enacted import ENACTABLE, Death, enact, log_of, prompt, said_by_people
-from lifefold.interpreters.simulate.outside import Part
+from lifefold.interpreters.simulate.on_engine import ENACTABLE, Death, enact, log_of, prompt, said_by_people
 from lifefold.interpreters.simulate.runner import Runner
-from lifefold.interpreters.simulate.targets import FLEET, named
+from lifefold.interpreters.simulate.scheduler import Part
+from lifefold.interpreters.simulate.simulation_targets import FLEET, named
 
 FEW: Final = CrashBounds(inputs=2, crashes=1, batch=1)
 TARGET: Final = named("fleet-2x3")

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from lifefold.core.kernel import Aggregate, Reaction, react
-from lifefold.core.session_profiles import Restarted
+from lifefold.core.lifecycles.session_profiles import Restarted
 from lifefold.interpreters.simulate import Run, simulate
-from lifefold.interpreters.simulate.plans import restarted_plan
-from lifefold.interpreters.simulate.targets import Target, named
+from lifefold.interpreters.simulate.fleet_plans import restarted_plan
+from lifefold.interpreters.simulate.simulation_targets import Target, named
 
 SEEDS = 30
 AGENTS, TASKS = 3, 9

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from lifefold.core import fleet, session, task
-from lifefold.core.fleet import board
-from lifefold.core.fleet.work import tasks_of
+from lifefold.core import fleet
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system import board
 from lifefold.core.kernel import Property, Refusal, always, always_step, eventually
+from lifefold.core.lifecycles import session, task
 from lifefold.effects import RunSession
 from lifefold.interpreters.engine import Ledger
 from lifefold.interpreters.simulate import NONE, Choices, Environment, Faults, Limits, Name, Run, Said, hours, simulate
 from lifefold.interpreters.simulate.choices import Choices as TheChoices
 from lifefold.interpreters.simulate.faults import NAMES
-from lifefold.interpreters.simulate.targets import FLEET, Target, named
+from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
 from lifefold.interpreters.store import Entry
 
 TARGETS = ("fleet-2x4", "session", "process", "runtime", "agent", "lease", "task-governed")
@@ -30,7 +31,7 @@ def run_of(target: Target, seed: int | None = None, but: Mapping[Name, int] | No
 
 PROGRAM = """
 from lifefold.interpreters.simulate import simulate
-from lifefold.interpreters.simulate.targets import named
+from lifefold.interpreters.simulate.simulation_targets import named
 for name in ("fleet-2x4", "session"):
     target = named(name)
     for seed in range(3):

@@ -11,8 +11,8 @@ from typing import Final
 
 import pytest
 
-from lifefold.interpreters.handles.status import SqliteStateManager, StoreUnavailable
-from lifefold.interpreters.handles.status import store as agents
+from lifefold.interpreters.facades.status import SqliteStateManager, StoreUnavailable
+from lifefold.interpreters.facades.status import store as agents
 from lifefold.interpreters.store import Busy, SqliteStore, sqlite, wal
 
 CHILD: Final = Path(__file__).parents[2] / "support" / "keeping_child.py"
@@ -81,7 +81,7 @@ def test_who_opens_a_file_gives_up_when_the_busy_time_is_over(
 def test_many_processes_make_one_file_together(tmp_path: Path) -> None:
     """All of them open it, whoever comes first."""
     work = (
-        "import sys; from lifefold.interpreters.handles.status import SqliteStateManager; sys.stdin.readline();"
+        "import sys; from lifefold.interpreters.facades.status import SqliteStateManager; sys.stdin.readline();"
         "[SqliteStateManager(f'{sys.argv[1]}/{number}.db') for number in range(20)]"
     )
     children = [

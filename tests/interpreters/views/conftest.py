@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from lifefold.core import session
 from lifefold.core.kernel import (
     ANY,
     Event,
@@ -20,6 +19,7 @@ from lifefold.core.kernel import (
     replace,
     row,
 )
+from lifefold.core.lifecycles import session
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.views import machines
 

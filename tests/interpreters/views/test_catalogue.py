@@ -2,7 +2,7 @@
 
 import pytest
 
-from lifefold.core import session
+from lifefold.core.lifecycles import session
 from lifefold.interpreters import views
 from lifefold.interpreters.views import UnknownNameError, about, machine_named, machines, systems
 

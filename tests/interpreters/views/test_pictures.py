@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lifefold.core import session
 from lifefold.core.kernel import Machine, State
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.views import FORMATS, UnknownNameError, dot, draw, mermaid
 from lifefold.interpreters.views.outline import ANY_STATE, Names, Region, arcs, regions
 

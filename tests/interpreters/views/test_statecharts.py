@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from charts import examples, ids, walk
-from lifefold.core import session
 from lifefold.core.kernel import After, Event, Machine, Record, Row, Step, row
+from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
 from lifefold.interpreters.views import plain, scxml, xstate
 from lifefold.interpreters.views.formats.chart import chart

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lifefold.core import session
 from lifefold.core.kernel import Machine
+from lifefold.core.lifecycles import session
 from lifefold.interpreters.views import machines, systems
 from lifefold.interpreters.views.outline import arcs
 from lifefold.interpreters.views.picture import (

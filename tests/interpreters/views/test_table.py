@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from lifefold.core import session, status
 from lifefold.core.kernel import Machine
+from lifefold.core.lifecycles import session, status
 from lifefold.interpreters.views import markdown, plain, table_rows
 from lifefold.interpreters.views.outline import arcs, name_of
 

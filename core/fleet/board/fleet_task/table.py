@@ -1,0 +1,122 @@
+"""The table of a task on a board: the document's, and the fleet's rows."""
+
+from typing import Any, Final
+
+from lifefold.core.fleet.board.fleet_task.model import (
+    Aborted,
+    AbortWanted,
+    DependencyBack,
+    DependencyLost,
+    Entrusted,
+    Handed,
+    Job,
+    NothingDone,
+    Parked,
+    Rested,
+    RetryGranted,
+    Returned,
+    Split,
+    ToolAborted,
+)
+from lifefold.core.fleet.board.fleet_task.promises import PROMISES
+from lifefold.core.fleet.board.fleet_task.replanning import PROMISES as OF_CHANGES
+from lifefold.core.fleet.board.fleet_task.replanning import ROWS as CHANGES
+from lifefold.core.fleet.board.fleet_task.rules import (
+    AT_WORK,
+    CANCELLABLE,
+    NOT_NOW,
+    abort,
+    approval,
+    condemn,
+    entrust,
+    fail,
+    find_again,
+    gather,
+    grant,
+    has_aborts,
+    is_handed,
+    is_in_no_hand,
+    is_to_be_agreed,
+    is_trusted,
+    lacks_it,
+    lapse,
+    lose,
+    may_come_again,
+    may_split,
+    note,
+    orphan,
+    park,
+    put_back,
+    refuse,
+    rest,
+    rests,
+    says_its_owner,
+    split,
+    subtasks,
+    take,
+    take_over,
+)
+from lifefold.core.kernel import STAY, Machine, Row, after, row
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.approval import ApprovalExpired, ApprovalGranted, ApprovalRefused
+from lifefold.core.lifecycles.task import (
+    Claimed,
+    Failed,
+    Orphaned,
+    Rejected,
+    State,
+    SubtasksCompleted,
+    SubtasksOverdue,
+    Unblocked,
+)
+
+INSTEAD: Final[tuple[Row[Any], ...]] = (
+    row(State.OPEN, Claimed, State.CLAIMED, take),
+    row(State.CLAIMED, Failed, State.FAILED, fail, when=task.is_owner),
+    row(State.IN_PROGRESS, Failed, State.FAILED, fail, when=task.is_owner),
+    row(State.IN_PROGRESS, Orphaned, State.ORPHANED, orphan, when=task.is_owner),
+    row(State.ORPHANED, Failed, State.FAILED, fail, when=task.is_owner),
+    row(State.DONE, Rejected, State.FAILED, fail, when=task.is_owner),
+    row(State.WAITING_FOR_SUBTASKS, SubtasksCompleted, State.DONE, gather),
+    row(State.BLOCKED, Unblocked, State.OPEN, find_again),
+)
+"""Rows that take the place of the document's for the same state and event: they do a little more."""
+
+_instead = {(r.sources, r.event): r for r in INSTEAD}
+
+machine: Machine[Any] = Machine(
+    "task",
+    Job(),
+    rows=(
+        *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
+        row(State.OPEN, Entrusted, State.CLAIMED, entrust, when=is_trusted),
+        row(State.OPEN, DependencyLost, State.BLOCKED, lose),
+        row(State.WAITING_FOR_SUBTASKS, DependencyLost, State.BLOCKED, lose),
+        row(State.BLOCKED, DependencyBack, State.OPEN, find_again, when=lacks_it),
+        row(State.FAILED, Rested, State.OPEN, task.retry, when=task.retries_left),
+        row(State.FAILED, Rested, STAY),
+        row(State.FAILED, RetryGranted, STAY, grant),
+        row(AT_WORK, Split, State.WAITING_FOR_SUBTASKS, split, when=may_split),
+        row(State.DONE, Parked, State.PENDING_APPROVAL, park, when=is_to_be_agreed),
+        row(State.PENDING_APPROVAL, ApprovalGranted, State.DONE),
+        row(State.PENDING_APPROVAL, ApprovalRefused, State.FAILED, refuse),
+        row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
+        row(State.DONE, Handed, STAY, take_over, when=is_in_no_hand),
+        row(State.DONE, NothingDone, State.FAILED, fail, when=task.is_owner),
+        row(State.DONE, Returned, STAY, put_back, when=is_handed),
+        row(AT_WORK, ToolAborted, STAY, note, when=says_its_owner),
+        row((*CANCELLABLE, *NOT_NOW), AbortWanted, STAY, note, when=has_aborts),
+        row(CANCELLABLE, Aborted, State.CANCELLED, abort, when=has_aborts),
+        row(NOT_NOW, Aborted, STAY, condemn, when=may_come_again),
+        *CHANGES,
+    ),
+    final=task.machine.final,
+    properties=(*task.PROMISES, *PROMISES, *OF_CHANGES),
+    rests=rests,
+    during={
+        State.FAILED: after(rest, Rested),
+        State.WAITING_FOR_SUBTASKS: after(subtasks, SubtasksOverdue),
+        State.PENDING_APPROVAL: after(approval, ApprovalExpired),
+    },
+    about="a task on a board: retried after a rest, approved by a person, split into parts, blocked by what it lacks",
+)

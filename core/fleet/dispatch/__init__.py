@@ -1,0 +1,1 @@
+"""The rules of the board: which task goes to which worker, and what one task means for others."""

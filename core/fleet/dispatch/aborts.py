@@ -1,0 +1,162 @@
+"""Aborts in a fleet that has them: of a tool, of siblings, and of whole subtrees (document 004, E36 to E38).
+
+The family is that of the tasks: one that was split is the parent of its parts, from the moment in which it is (E38),
+and the session at a part is a child of the session that has split. Who is to end because of an abort is said by the
+formulas in ``core.policy.abort``, and by nothing else; here is what a board makes of it.
+
+- *Tool*: the owner of a task says that one call of a tool was aborted. Its session goes on, and nobody is affected,
+  unless the fleet's policy makes more of it (E37).
+- *Siblings*: all other parts of the same task, each with everything below it; neither the task itself nor its parent.
+- *Session*: the task with everything below it.
+
+What is aborted is cancelled, each task once, and whoever works at it is recalled as by any other cancellation (E20).
+What is over is left as it is. What cannot be cancelled just now (E16) is *doomed*: done work is brought home all the
+same, but if it is ever opened again it is cancelled instead, and given to nobody before. A person who has a task tried
+again wants it after all. What it means for their parent that parts are cancelled is what it always means (E7).
+
+It ends: an abort is said by people and sessions only, no rule says one, and every task is cancelled once.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.board.fleet_task import Fate, Job
+from lifefold.core.fleet.dispatch.locality import on_board
+from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
+from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, near, rule
+from lifefold.core.lifecycles import task
+from lifefold.core.policy.abort import AbortScope, Parents, Target, affected, escalated
+from lifefold.core.policy.reasons import AbortReason
+
+# The rules
+
+
+@rule(on=fleet_task.machine)
+def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """An abort reaches whom it is to reach: first those whom nobody is at, so that none of them is begun meanwhile."""
+    said, record = transition.event, transition.after.record
+    if isinstance(said, fleet_task.ToolAborted | fleet_task.AbortWanted) and record.fate is not None:
+        found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.abort_reason)
+        reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
+        for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
+            yield Dispatch(
+                f"task:{each.session}", fleet_task.Aborted(each.abort_reason, record.id, _why(each, record, said))
+            )
+
+
+@rule(on=fleet_task.machine)
+def catch_up(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What was aborted when it could not be cancelled is cancelled when it is opened again."""
+    del board
+    fate = transition.after.record.fate
+    if transition.entered is task.State.OPEN and fate is not None and fate.doomed is not None:
+        yield Dispatch(transition.entity, fleet_task.Aborted(fate.doomed, transition.after.record.id, fate.why))
+
+
+def family(board: Aggregate, name: str) -> Parents:
+    """Return the parents of all that have the same whole as this task, in the order in which they were made."""
+    return {part: board.record(f"task:{part}").parent for part in work_of(board).parts.get(whole_of(name), ())}
+
+
+def is_to_end(record: Job) -> bool:
+    """Tell whether an abort has anything to do at a task: it is not over, nor aborted already."""
+    return not fleet_task.is_over(record) and not record.is_doomed
+
+
+def _why(target: Target, by: Job, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
+    """Say why it is aborted: the document's word for it, what was aborted, and what was said of that."""
+    what = (
+        f"the tool {said.tool} was aborted at {by.id}" if isinstance(said, fleet_task.ToolAborted) else _what(by, said)
+    )
+    return f"{target.abort_reason}: {what}{said.reason and f': {said.reason}'}"
+
+
+def _what(by: Job, said: fleet_task.AbortWanted) -> str:
+    return f"{by.id} was aborted" if said.scope is AbortScope.SESSION else f"the siblings of {by.id} were aborted"
+
+
+# The promises
+
+
+def nobody_works_at_it(board: Aggregate) -> bool:
+    """What was aborted is worked at by nobody, waits for nobody, and is given to nobody."""
+    return not any(each.is_doomed and each.state in fleet_task.CANCELLABLE for each in tasks_of(board))
+
+
+def reaches_what_is_below(board: Aggregate) -> bool:
+    """Whatever is a part of what is aborted is over or aborted, and so are its parts (E36)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    return all(_are_reached(tasks, each.parts_of_it()) for each in tasks.values() if each.is_doomed)
+
+
+def reaches_whom_it_was_said_of(board: Aggregate) -> bool:
+    """Where siblings were aborted, each is over or aborted; where more was, the task or its parent is (E36, E37)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    said = [(each, each.fate) for each in tasks.values() if each.fate is not None and not fleet_task.is_over(each)]
+    return all(_are_reached(tasks, _meant(tasks, each, fate)) for each, fate in said)
+
+
+def _meant(tasks: dict[str, Job], record: Job, fate: Fate) -> Iterable[str]:
+    """Return who was meant by the last abort that was said at a task."""
+    whole = tasks.get(record.parent)
+    if fate.said is AbortScope.SESSION:
+        return () if fate.wanted else (record.id,)
+    if whole is None or fate.said is None:
+        return ()
+    siblings = (each for each in whole.parts_of_it() if each != record.id)
+    return siblings if escalated(fate.said, fate.policy) is AbortScope.SIBLING else (whole.id, *siblings)
+
+
+def _are_reached(tasks: dict[str, Job], names: Iterable[str]) -> bool:
+    """Tell whether all of them that are there are over, aborted, or wanted by a person after all."""
+    there = (tasks[each] for each in names if each in tasks)
+    return all(each.is_doomed or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
+
+
+def is_aborted_by_its_family(step: Transition) -> bool:
+    """Who aborts its siblings is spared, and so is their parent: only who was meant is aborted (E36)."""
+    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
+        return True
+    name, by, whole = step.after.record.id, step.event.by, step.event.by.rpartition("+")[0]
+    reason = step.event.abort_reason
+    is_kin = whole_of(name) == whole_of(by)
+    if reason is AbortReason.SIBLING_ABORTED:
+        return is_kin and (name != by or _again(step)) and step.after.record.parent == whole
+    if reason is AbortReason.PARENT_ABORTED:
+        return is_kin and bool(step.after.record.parent)
+    return name in {by, whole}
+
+
+def is_aborted_once(step: Transition) -> bool:
+    """No task is aborted twice, and none that is over (E36); what could not be cancelled is, when it is opened."""
+    if step.before is None or not isinstance(step.event, fleet_task.Aborted):
+        return True
+    before: Job = step.before.record
+    return is_to_end(before) or _again(step)
+
+
+def _again(step: Transition) -> bool:
+    """Tell whether what was aborted before is cancelled now."""
+    opened = step.before is not None and step.before.record.is_doomed and step.before.state in fleet_task.CANCELLABLE
+    return opened and step.entered is task.State.CANCELLED
+
+
+def parts_have_the_same_policy(board: Aggregate) -> bool:
+    """A part is aborted as its whole would be (E37, E38)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    pairs = ((each.fate, tasks[each.parent].fate) for each in tasks.values() if each.parent in tasks)
+    return all((part and part.policy) == (whole and whole.policy) for part, whole in pairs)
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    *near(
+        on_board,
+        always("nobody works at what was aborted, nor will", nobody_works_at_it),
+        always("an abort reaches everything below", reaches_what_is_below),
+        always("an abort reaches all of whom it was said", reaches_whom_it_was_said_of),
+        always("a part is aborted as its whole would be", parts_have_the_same_policy),
+    ),
+    always_step("who aborts its siblings is spared, and so is their parent", is_aborted_by_its_family),
+    always_step("nothing is aborted twice, nor what is over", is_aborted_once),
+)

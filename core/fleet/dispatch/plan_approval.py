@@ -1,0 +1,112 @@
+"""A plan that waits for a person: approved or declined as a whole, in one step (E43).
+
+A fleet whose plan has to be approved begins with all tasks PLANNED and with one of these on its board. Tasks can be
+decided one by one, too; a decision about the plan takes all that nobody has decided about yet. It is decided once.
+"""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.kernel import (
+    Aggregate,
+    Dispatch,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Transition,
+    always_step,
+    row,
+    rule,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+
+REF: Final = "plan"
+
+
+class State(AnyLifecycleState):
+    """The three states of a plan."""
+
+    PROPOSED = "Proposed"
+    APPROVED = "Approved"
+    DECLINED = "Declined"
+
+
+class PlanApproved(Event, frozen=True):
+    """A person lets the plan be carried out."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
+
+
+class PlanDeclined(Event, frozen=True):
+    """A person does not want the plan."""
+
+    opaque: ClassVar[tuple[str, ...]] = ("reason",)
+
+    reason: str = ""
+
+
+class Proposal(Record, frozen=True):
+    """A plan, and what has become of it."""
+
+    state: State = State.PROPOSED
+
+
+def is_decided_once(step: Transition) -> bool:
+    """A plan that is decided is not decided again."""
+    return step.before is None or step.before.state is State.PROPOSED
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("a plan is decided once", is_decided_once),
+    leads_where(
+        "what is approved is carried out, and what is declined is not",
+        {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)},
+    ),
+    *is_over_with(State.PROPOSED, PlanApproved, PlanDeclined),
+)
+
+machine = Machine(
+    "plan",
+    Proposal(),
+    about="a plan that waits for a person: approved or declined, as a whole and once",
+    rows=(
+        row(State.PROPOSED, PlanApproved, State.APPROVED),
+        row(State.PROPOSED, PlanDeclined, State.DECLINED),
+    ),
+    final={State.APPROVED, State.DECLINED},
+    properties=PROMISES,
+)
+
+
+@rule(on=fleet_task.machine)
+def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What was decided of the plan is decided of a task that comes to it afterwards."""
+    record: Job = transition.after.record
+    plan = board.entities.get(REF)
+    if transition.before is None and record.state is task.State.PLANNED and plan is not None:
+        if plan.state is State.APPROVED:
+            yield Dispatch(transition.entity, task.Approved("the plan is approved"))
+        elif plan.state is State.DECLINED:
+            yield Dispatch(transition.entity, task.Declined("the plan is declined"))
+
+
+@rule(on=machine)
+def decide(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What is decided of the plan is decided of all its tasks that nobody has decided about yet.
+
+    The most urgent first: whoever waits for work is given what is approved first.
+    """
+    if transition.before is not None:
+        reason = transition.event.reason if isinstance(transition.event, PlanApproved | PlanDeclined) else ""
+        said = task.Approved(reason) if transition.entered is State.APPROVED else task.Declined(reason)
+        for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
+            if each.state is task.State.PLANNED:
+                yield Dispatch(f"task:{each.id}", said)

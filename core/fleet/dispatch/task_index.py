@@ -1,0 +1,365 @@
+"""What the board's rules look up, folded over its transitions: which tasks are ready, and who waits for one.
+
+A task is *offered* when it is open and has no parts to wait for, or when it is done and in nobody's hand. It is *ready*
+when nothing hinders it: what it depends on is closed, and no *rival*, a task that changes the same files, is at work.
+What is done already is hindered by nothing. What a transition changes here is found by what its task has to do with,
+never by looking at all.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
+
+from lifefold.core.fleet.board import budget, preemption_request, worker_slot
+from lifefold.core.fleet.board.fleet_task import LEVEL, Job
+from lifefold.core.kernel import Aggregate, Transition, replace
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.task import Stage, State
+from lifefold.core.policy.access import AccessLevel
+
+Place = tuple[int, int, str]
+"""Where a task stands among those that could be next: its priority, its place in the plan, its id."""
+
+Asked = tuple[str, AccessLevel]
+"""What a task asks of whoever takes it: a role, which may be empty, and how far it is trusted."""
+
+FIRST = 0
+"""The priority of what is done and only has to be brought home."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """That a task is to be had: where it stands, what it asks for, and whether anything can hinder it."""
+
+    place: Place
+    asked: Asked
+    can_be_hindered: bool
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the seats.
+
+    ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
+    task, the dependencies that are not closed and the rivals that are ``at_work``; ``dependents`` and ``rivals`` say
+    who hinders whom. ``owners`` has by path the tasks that change it, ``below`` those that change what is in it.
+    ``present`` counts those who are not gone, ``able`` how many of them that stay have each role, or none, at
+    each level.
+    ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
+    by task all its parts and theirs, and ``dry`` the tasks whose purse has no share left: neither they nor their parts
+    are ready.
+
+    ``changing``: a plan change is coming into force, so that nothing is given out and nobody is sent home meanwhile.
+
+    Only of a fleet that preempts: ``at`` has by priority the tasks that somebody is to work at, in the order in which
+    they were claimed, and ``makes_room`` by worker for which task it was asked to make room.
+    """
+
+    ready: PMap[Asked, tuple[Place, ...]] = pmap()
+    waiting: tuple[str, ...] = ()
+    offered: PMap[str, Offer] = pmap()
+    hindered: PMap[str, int] = pmap()
+    dependents: PMap[str, PVector[str]] = pmap()
+    rivals: PMap[str, PVector[str]] = pmap()
+    owners: PMap[str, PVector[str]] = pmap()
+    below: PMap[str, PVector[str]] = pmap()
+    at_work: PSet[str] = pset()
+    closed: PSet[str] = pset()
+    unsettled: int = 0
+    present: int = 0
+    able: PMap[Asked, int] = pmap()
+    distrusted: PMap[str, Asked] = pmap()
+    parts: PMap[str, PVector[str]] = pmap()
+    dry: PSet[str] = pset()
+    changing: bool = False
+    is_preempting: bool = False
+    at: PMap[int, tuple[str, ...]] = pmap()
+    makes_room: PMap[str, str] = pmap()
+
+
+_NOBODY: PVector[str] = pvector()
+
+
+def fold(work: Work, transition: Transition) -> Work:
+    """Take a transition of a task or a seat into account."""
+    if transition.machine == "seat":
+        return _fold_seat(work, transition)
+    if transition.machine == budget.machine.name:
+        return _fold_purse(work, transition)
+    if transition.machine == preemption_request.machine.name:
+        return _fold_room(work, transition)
+    if transition.machine == "change":  # the module of plan changes is built on plans, which are built on this one
+        return replace(work, changing=transition.after.state == "Accepted")
+    return _fold_task(work, transition) if transition.machine == "task" else work
+
+
+def _fold_seat(work: Work, transition: Transition) -> Work:
+    ref, entered = transition.entity, transition.entered
+    leaves = transition.after.record.leaves
+    waiting = work.waiting if entered is None and not leaves else _without(work.waiting, ref)
+    if entered is worker_slot.State.WAITING and not leaves:
+        waiting = (*waiting, ref)
+    arrived = 1 if transition.before is None else 0
+    gone = 1 if entered is worker_slot.State.GONE else 0
+    before = () if transition.before is None else abilities(transition.before.record)
+    now, able = abilities(transition.after.record), work.able
+    for each, by in (*((each, -1) for each in before), *((each, 1) for each in now)) if before != now else ():
+        able = able.set(each, able.get(each, 0) + by)
+    return replace(work, waiting=waiting, present=work.present + arrived - gone, able=able)
+
+
+def abilities(of: worker_slot.Seat) -> tuple[Asked, ...]:
+    """Return every role that a worker has, and none, with its level; nothing of one who is gone, or leaves."""
+    roles = () if of.leaves or of.state is worker_slot.State.GONE else dict.fromkeys(("", *of.roles))
+    return tuple((role, of.level) for role in roles)
+
+
+def somebody_may(work: Work, role: str, level: AccessLevel) -> bool:
+    """Tell whether anybody who stays has this role, or any if it is empty, and is trusted so far."""
+    return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
+
+
+def _fold_purse(work: Work, transition: Transition) -> Work:
+    name = transition.entity.partition("task/")[2]
+    is_dry = transition.after.state not in budget.ADMITS
+    if not name or is_dry is (name in work.dry):
+        return work
+    dry = work.dry.add(name) if is_dry else work.dry.remove(name)
+    family = [each for each in (name, *work.parts.get(name, _NOBODY)) if each in work.hindered]
+    return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
+
+
+def _fold_room(work: Work, transition: Transition) -> Work:
+    worker, now = transition.entity.removeprefix("room:"), transition.after
+    asked = work.makes_room.discard(worker)
+    if now.state is preemption_request.State.ASKED:
+        asked = asked.set(worker, now.record.task)
+    return replace(work, is_preempting=True, makes_room=asked)
+
+
+def whole_of(name: str) -> str:
+    """Return the id of the task that this one is a part of, or a part of a part; its own if it is none."""
+    return name.partition("+")[0]
+
+
+def _fold_task(work: Work, transition: Transition) -> Work:
+    now: Job = transition.after.record
+    before: Job | None = None if transition.before is None else transition.before.record
+    if before is None:
+        work = _introduce(work, now)
+    elif (before.depends_on, before.files) != (now.depends_on, now.files):
+        work = _reintroduce(work, before, now)
+    was_settled = before is None or task.settled(before)
+    work = replace(work, unsettled=work.unsettled + was_settled - task.settled(now))
+    if now.owner and (before is None or before.owner != now.owner):
+        work = replace(work, waiting=_without(work.waiting, f"seat:{now.owner}"))
+    work = _distrust(_offer(work, now.id, offer(now)), now)
+    if is_at_work(now) is not (now.id in work.at_work):
+        work = _at_work(work, now.id, is_at_work(now))
+    if work.is_preempting:
+        work = _go_to(work, now)
+    return _close(work, now.id) if transition.entered is task.State.CLOSED else work
+
+
+def offer(record: Job) -> Offer | None:
+    """Return how a task is offered; None if it is not."""
+    if record.state is task.State.OPEN and not record.waits:
+        return Offer((record.priority, record.ordinal, record.id), (record.role, record.level), can_be_hindered=True)
+    if record.state is task.State.DONE and not record.owner:
+        return Offer((FIRST, record.ordinal, record.id), ("", AccessLevel.UNTRUSTED), can_be_hindered=False)
+    return None
+
+
+def is_distrusting(record: Job) -> bool:
+    """Tell whether a task is blocked because nobody is trusted enough."""
+    return record.state is task.State.BLOCKED and record.lacks.startswith(LEVEL)
+
+
+def _distrust(work: Work, record: Job) -> Work:
+    """Take in whether a task is blocked because nobody is trusted enough."""
+    name, distrusted = record.id, work.distrusted
+    if is_distrusting(record) is (name in distrusted):
+        return work
+    asked = (record.role, record.level)
+    return replace(work, distrusted=distrusted.remove(name) if name in distrusted else distrusted.set(name, asked))
+
+
+def is_at_work(record: Job) -> bool:
+    """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
+    return record.state in _IN_HAND and bool(record.owner) and record.stage is Stage.WORK
+
+
+_IN_HAND = frozenset({task.State.CLAIMED, task.State.IN_PROGRESS, task.State.ORPHANED, task.State.DONE})
+
+
+CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
+"""In these somebody is to work at a task."""
+
+
+def _go_to(work: Work, record: Job) -> Work:
+    """Take in that somebody is to work at a task, or nobody is any more."""
+    there, is_there = work.at.get(record.priority, ()), record.state in CLAIMED
+    if (record.id in there) is is_there:
+        return work
+    left = (*there, record.id) if is_there else tuple(each for each in there if each != record.id)
+    return replace(work, at=work.at.set(record.priority, left) if left else work.at.remove(record.priority))
+
+
+def _introduce(work: Work, record: Job) -> Work:
+    """Take in a new task: what it waits for, and that it does."""
+    needed, dependents = dict.fromkeys(record.depends_on), work.dependents
+    for each in needed:
+        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(record.id))
+    work = _own(replace(work, dependents=dependents), record)
+    unmet = sum(1 for each in needed if each not in work.closed)
+    busy = sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+    whole = whole_of(record.id)
+    parts = work.parts
+    if whole != record.id:
+        parts = parts.set(whole, parts.get(whole, _NOBODY).append(record.id))
+    return replace(work, parts=parts, hindered=work.hindered.set(record.id, unmet + busy + (whole in work.dry)))
+
+
+def _reintroduce(work: Work, before: Job, now: Job) -> Work:
+    """Take in that a plan change lets a task wait for others, or change other files."""
+    was_at_work = before.id in work.at_work
+    work = _at_work(work, before.id, False) if was_at_work else work  # noqa: FBT003 - as it is declared
+    less = _hindering(work, before)
+    work = _own(_disown(_depend(work, before, now), before), now)
+    more = _hindering(work, now)
+    work = _hinder(work, (now.id,), more - less) if more != less else work
+    return _at_work(work, now.id, True) if was_at_work else work  # noqa: FBT003
+
+
+def _hindering(work: Work, record: Job) -> int:
+    """Count what hinders a task of what it waits for and of its rivals."""
+    unmet = sum(1 for each in dict.fromkeys(record.depends_on) if each not in work.closed)
+    return unmet + sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
+
+
+def _depend(work: Work, before: Job, now: Job) -> Work:
+    dependents = work.dependents
+    for each in dict.fromkeys(before.depends_on):
+        dependents = dependents.set(each, dependents[each].remove(now.id))
+    for each in dict.fromkeys(now.depends_on):
+        dependents = dependents.set(each, dependents.get(each, _NOBODY).append(now.id))
+    return replace(work, dependents=dependents)
+
+
+def _disown(work: Work, record: Job) -> Work:
+    """Take in that a task changes none of the files any more that it changed."""
+    rivals, owners, below = work.rivals, work.owners, work.below
+    for other in rivals.get(record.id, _NOBODY):
+        rivals = _without_one(rivals, other, record.id)
+    rivals = rivals.discard(record.id)
+    for path in record.files:
+        owners = _without_one(owners, path, record.id)
+        for folder in folders(path):
+            below = _without_one(below, folder, record.id)
+    return replace(work, rivals=rivals, owners=owners, below=below)
+
+
+def _without_one(of: PMap[str, PVector[str]], key: str, name: str) -> PMap[str, PVector[str]]:
+    left = of[key].remove(name)
+    return of.set(key, left) if left else of.remove(key)
+
+
+def _own(work: Work, record: Job) -> Work:
+    """Take in which files a new task changes, and who changes the same."""
+    rivals, owners, below = work.rivals, work.owners, work.below
+    found = dict.fromkeys(other for path in record.files for other in _overlapping(work, path) if other != record.id)
+    for other in found:
+        rivals = rivals.set(other, rivals.get(other, _NOBODY).append(record.id))
+    if found:
+        rivals = rivals.set(record.id, pvector(found))
+    for path in record.files:
+        owners = owners.set(path, owners.get(path, _NOBODY).append(record.id))
+        for folder in folders(path):
+            below = below.set(folder, below.get(folder, _NOBODY).append(record.id))
+    return replace(work, rivals=rivals, owners=owners, below=below)
+
+
+def _overlapping(work: Work, path: str) -> Iterator[str]:
+    """Yield the tasks that change this path, a folder that it is in, or something in it."""
+    for each in (path, *folders(path)):
+        yield from work.owners.get(each, _NOBODY)
+    yield from work.below.get(path, _NOBODY)
+
+
+def folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the nearest first."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _offer(work: Work, name: str, now: Offer | None) -> Work:
+    """Take in that a task is offered so, or is not."""
+    before = work.offered.get(name)
+    if now == before:
+        return work
+    free = not work.hindered[name]
+    if before is not None:
+        ready = _withdrawn(work.ready, before) if free or not before.can_be_hindered else work.ready
+        work = replace(work, offered=work.offered.remove(name), ready=ready)
+    if now is not None:
+        ready = _put(work.ready, now) if free or not now.can_be_hindered else work.ready
+        work = replace(work, offered=work.offered.set(name, now), ready=ready)
+    return work
+
+
+def _put(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+    places = ready.get(of.asked, ())
+    at = bisect_left(places, of.place)
+    return ready.set(of.asked, places[:at] + (of.place,) + places[at:])  # noqa: RUF005 - unpacking copies three times as much
+
+
+def _withdrawn(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+    places = ready[of.asked]
+    at = bisect_left(places, of.place)
+    left = places[:at] + places[at + 1 :]
+    return ready.set(of.asked, left) if left else ready.remove(of.asked)
+
+
+def _at_work(work: Work, name: str, now: bool) -> Work:  # noqa: FBT001 - the one thing that has changed
+    """Take in that somebody works at a task, or nobody does any more: its rivals are hindered as long."""
+    at_work = work.at_work.add(name) if now else work.at_work.remove(name)
+    return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NOBODY), 1 if now else -1)
+
+
+def _close(work: Work, name: str) -> Work:
+    """Take in that a task is closed: who depends on it is hindered by one less."""
+    return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
+
+
+def _hinder(work: Work, names: Iterable[str], by: int) -> Work:
+    """Let so many more, or less, hinder each of these."""
+    hindered, ready = work.hindered, work.ready
+    for each in names:
+        before = hindered[each]
+        hindered = hindered.set(each, before + by)
+        offered = work.offered.get(each)
+        if offered is not None and offered.can_be_hindered and not (before and before + by):
+            ready = _withdrawn(ready, offered) if by > 0 else _put(ready, offered)
+    return replace(work, hindered=hindered, ready=ready)
+
+
+def _without(waiting: tuple[str, ...], ref: str) -> tuple[str, ...]:
+    return tuple(each for each in waiting if each != ref) if ref in waiting else waiting
+
+
+def work_of(board: Aggregate) -> Work:
+    """Return the board's view of its work."""
+    work: Work = board.views["work"]
+    return work
+
+
+def tasks_of(board: Aggregate) -> list[Job]:
+    """Return all tasks."""
+    return [entity.record for ref, entity in board.entities.items() if ref.startswith("task:")]
+
+
+def is_lost(record: task.Task) -> bool:
+    """Tell whether a task will not be done unless somebody asks for it."""
+    return task.settled(record) and record.state is not task.State.CLOSED

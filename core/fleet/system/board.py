@@ -1,0 +1,171 @@
+"""The board: one aggregate with all tasks and a seat for every worker. It decides who works on what.
+
+A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
+starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
+says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
+another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
+what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
+``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
+force. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when nobody is
+left. A spent budget does not end a fleet: what lacks money waits for it (``over``).
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lifefold.core.fleet.board import (
+    adaptive_timeout,
+    budget,
+    fleet_task,
+    intake,
+    preemption_request,
+    restart_permit,
+    service_slot,
+    worker_slot,
+)
+from lifefold.core.fleet.dispatch import (
+    aborts,
+    budgets,
+    claims,
+    dependencies,
+    plan_approval,
+    preemption,
+    restarts,
+    trust,
+)
+from lifefold.core.fleet.dispatch.task_index import Work, fold, work_of
+from lifefold.core.fleet.system import plan_change, plan_enforcement
+from lifefold.core.fleet.system.board_properties import PROMISES
+from lifefold.core.fleet.system.completion import finished, lacks_money, nothing_is_left
+from lifefold.core.fleet.worker import desired_state
+from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
+from lifefold.core.lifecycles import approval, task
+from lifefold.effects import Tell
+
+__all__ = ["NAME", "aggregate", "close_down", "finished", "send_home"]
+
+NAME = "board"
+
+
+def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """When every task is settled and no more will come, everybody may go; services end what they run first."""
+    if not nothing_is_left(board) or transition.before is None or work_of(board).changing:
+        return
+    if dependencies.gathered(board, transition) is not None or (
+        transition.machine == fleet_task.machine.name and trust.frees(board, transition)
+    ):  # something is blocked, but goes on at once
+        return
+    if transition.machine == plan_change.machine.name and transition.entered is not plan_change.State.IN_FORCE:
+        return
+    was: Any = transition.before.record
+    if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
+        for ref in sorted(board.entities):
+            if ref.startswith("seat:") and board.entities[ref].state is not worker_slot.State.GONE:
+                yield Tell(
+                    f"worker/{ref.removeprefix('worker_slot:')}",
+                    "intent",
+                    desired_state.StopWanted("no work is left", None),
+                )
+        yield from service_slot.send_home(board, "no work is left")
+
+
+_ENDS_BY_ITSELF = frozenset({intake.machine.name, plan_change.machine.name})
+"""Machines whose transitions may leave nothing to do without any task being settled by them."""
+
+
+@rule(on=worker_slot.machine)
+def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
+    if transition.entered is worker_slot.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
+        yield from service_slot.send_home(board, "nobody is left to do what is left")
+
+
+aggregate = AggregateType(
+    NAME,
+    machines=(
+        fleet_task.machine,
+        worker_slot.machine,
+        budget.machine,
+        plan_approval.machine,
+        intake.machine,
+        restart_permit.machine,
+        preemption_request.machine,
+        service_slot.machine,
+        plan_change.machine,
+    ),
+    rules=(
+        *(
+            rule(on=each)(claims.match)
+            for each in (fleet_task.machine, worker_slot.machine, budget.machine, plan_change.machine)
+        ),
+        preemption.take_away,
+        *(
+            rule(on=each)(preemption.make_room)
+            for each in (
+                fleet_task.machine,
+                worker_slot.machine,
+                budget.machine,
+                preemption_request.machine,
+                plan_change.machine,
+            )
+        ),
+        budgets.reopen,
+        budgets.reserve,
+        budgets.settle,
+        preemption.use_room,
+        preemption.leave_room,
+        claims.hand_over,
+        claims.recall,
+        claims.release,
+        dependencies.retry_granted,
+        dependencies.divide,
+        dependencies.gather,
+        dependencies.look_again,
+        dependencies.lose_role,
+        dependencies.gain_role,
+        dependencies.block_waiting,
+        dependencies.free_waiting,
+        dependencies.cancel_parts,
+        aborts.catch_up,
+        aborts.spread,
+        trust.earn,
+        trust.trust_again,
+        trust.withdraw,
+        plan_approval.decide,
+        plan_approval.decide_late,
+        budgets.go_without,
+        budgets.go_on_with_more,
+        plan_enforcement.enforce,
+        plan_enforcement.look_anew,
+        restarts.grant,
+        restarts.spend,
+        restarts.give_back,
+        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine, plan_change.machine)),
+        close_down,
+    ),
+    views={"work": View(Work(), fold), adaptive_timeout.VIEW: View(adaptive_timeout.Pace(), adaptive_timeout.fold)},
+    commands={
+        fleet_task.machine.name: (
+            task.Approved,
+            task.Declined,
+            task.Cancelled,
+            task.Unblocked,
+            task.Retried,
+            fleet_task.RetryGranted,
+            fleet_task.Split,
+            fleet_task.ToolAborted,
+            fleet_task.AbortWanted,
+            approval.ApprovalGranted,
+            approval.ApprovalRefused,
+        ),
+        plan_approval.machine.name: (plan_approval.PlanApproved, plan_approval.PlanDeclined),
+        intake.machine.name: (intake.LastTaskIn,),
+        worker_slot.machine.name: (worker_slot.Promoted, worker_slot.Demoted, worker_slot.Violated),
+        budget.machine.name: (budget.Raise,),
+        restart_permit.machine.name: (),
+        preemption_request.machine.name: (),
+        service_slot.machine.name: (),
+        plan_change.machine.name: (plan_change.ChangeAccepted,),
+    },
+    properties=(*PROMISES, *plan_enforcement.PROMISES),
+)

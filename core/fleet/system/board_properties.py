@@ -1,0 +1,214 @@
+"""What the board promises as a whole: who works at what, who is let in, and that what is looked up is so."""
+
+from collections import Counter
+from typing import Final
+
+from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import aborts, budgets, claims, preemption, trust
+from lifefold.core.fleet.dispatch.locality import on_board, whole_board
+from lifefold.core.fleet.dispatch.task_index import (
+    Asked,
+    Place,
+    Work,
+    abilities,
+    is_at_work,
+    is_distrusting,
+    offer,
+    tasks_of,
+    whole_of,
+    work_of,
+)
+from lifefold.core.fleet.system.task_properties import PROMISES as OF_TASKS
+from lifefold.core.kernel import Aggregate, Entity, Property, Transition, always, always_step, near, sometimes
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.task import Stage
+
+
+def owners_sit_at_their_tasks(board: Aggregate) -> bool:
+    """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
+    owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in owned]
+    at_them = all(
+        sat is not None and sat.state is worker_slot.State.WORKING and sat.record.task == each.id
+        for each, sat in zip(owned, seats, strict=True)
+    )
+    return at_them and len({each.owner for each in owned}) == len(owned)
+
+
+def dependencies_are_closed(board: Aggregate) -> bool:
+    """What is worked at depends on nothing that is not in the branch."""
+    tasks = tasks_of(board)
+    needed = {name for each in tasks if each.state in claims.KEPT for name in each.depends_on}
+    return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
+
+
+def overlap(one: fleet_task.Job, other: fleet_task.Job) -> bool:
+    """Tell whether two tasks change the same file, or one of them something in a folder that the other changes."""
+    return any(
+        a == b or f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in one.files for b in other.files
+    )
+
+
+def rivals_take_turns(board: Aggregate) -> bool:
+    """No two tasks that change the same files are worked at together (E21)."""
+    busy = [each for each in tasks_of(board) if each.files and is_at_work(each)]
+    return not any(overlap(one, other) for place, one in enumerate(busy) for other in busy[:place])
+
+
+def roles_are_kept(board: Aggregate) -> bool:
+    """Who works at a task has the role that it asks for."""
+    asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in asking]
+    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, seats, strict=True))
+
+
+def trust_is_kept(board: Aggregate) -> bool:
+    """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
+    gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
+    seats = [board.entities.get(f"seat:{each.owner}") for each in gated]
+    return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, seats, strict=True))
+
+
+def successes_are_counted(board: Aggregate) -> bool:
+    """Who is there has a success for every task of its that is closed, and no other (E34)."""
+    closed = Counter(each.author for each in tasks_of(board) if each.author and each.state is task.State.CLOSED)
+    there = [
+        each for ref, each in board.entities.items() if ref.startswith("seat:") and each.state in worker_slot.PRESENT
+    ]
+    return all(
+        each.record.trust is None or each.record.trust.successes == closed[each.ref.removeprefix("seat:")]
+        for each in there
+    )
+
+
+def wholes_wait_for_their_parts(board: Aggregate) -> bool:
+    """A task that was split is not done before all its parts are closed (E7)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    gathered = [each for each in tasks.values() if each.stage is Stage.VERIFY]
+    parts = [tasks[name] for each in gathered for name in each.parts_of_it() if name in tasks]
+    return all(each.state is task.State.CLOSED for each in parts)
+
+
+def parts_go_with_their_whole(board: Aggregate) -> bool:
+    """Nobody works at a part of a task that nobody wants any more (E36)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    return not any(
+        each.parent in tasks and tasks[each.parent].state is task.State.CANCELLED
+        for each in tasks.values()
+        if each.state in {task.State.OPEN, task.State.CLAIMED, task.State.IN_PROGRESS}
+    )
+
+
+def nobody_waits_beside_work(board: Aggregate) -> bool:
+    """While somebody waits for work, no task is ready that he may take."""
+    return claims.next_pair(board) is None
+
+
+def merges_what_was_agreed(step: Transition) -> bool:
+    """Work that a person has to agree to is closed only after he has (E2)."""
+    if step.machine != fleet_task.machine.name or step.entered is not task.State.CLOSED or step.before is None:
+        return True
+    return not step.after.record.asks or step.before.record.stage is Stage.MERGE
+
+
+def fails_by_its_worker(step: Transition) -> bool:
+    """That a task has failed is said by who had it, and decided by no rule: whoever goes gives it back."""
+    return not isinstance(step.event, task.Failed) or not step.actor.startswith("rule:")
+
+
+def view_agrees(board: Aggregate) -> bool:
+    """What the rules look up is what the tasks and seats are."""
+    work, tasks = work_of(board), tasks_of(board)
+    seats = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
+    return (
+        _tasks_agree(work, tasks)
+        and sorted(work.waiting) == sorted(each.ref for each in seats if _waits(each))
+        and not work.changing
+        and work.unsettled == sum(not task.settled(each) for each in tasks)
+        and work.present == sum(each.state is not worker_slot.State.GONE for each in seats)
+        and set(work.dry) == _dry(board)
+        and {name: sorted(found) for name, found in work.parts.items()} == _parts(tasks)
+        and {asked: count for asked, count in work.able.items() if count} == _able(seats)
+        and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
+        and preemption.view_agrees(board)
+    )
+
+
+def _waits(sat: Entity[worker_slot.Seat]) -> bool:
+    return sat.state is worker_slot.State.WAITING and not sat.record.leaves
+
+
+def _dry(board: Aggregate) -> set[str]:
+    """Return the tasks whose purse has no share left."""
+    purses = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
+    return {name for name, entity in purses if name and entity.state not in budget.ADMITS}
+
+
+def _parts(tasks: list[fleet_task.Job]) -> dict[str, list[str]]:
+    """Return by task all its parts and theirs, in order."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(each.id for each in tasks):
+        if (whole := whole_of(name)) != name:
+            found.setdefault(whole, []).append(name)
+    return found
+
+
+def _able(seats: list[Entity[worker_slot.Seat]]) -> dict[Asked, int]:
+    """Return how many of those who are not gone have each role, or none, at each level."""
+    return Counter(asked for each in seats for asked in abilities(each.record))
+
+
+def _tasks_agree(work: Work, tasks: list[fleet_task.Job]) -> bool:
+    """Say whether which tasks are offered, closed, ready, and what they wait for, is found again without the view."""
+    closed = {each.id for each in tasks if each.state is task.State.CLOSED}
+    at_work = {each.id for each in tasks if is_at_work(each)}
+    offers = {each.id: found for each in tasks if (found := offer(each)) is not None}
+    filed = [each for each in tasks if each.files]
+    rivals = {
+        each.id: {other.id for other in filed if other is not each and overlap(each, other)}
+        if each.files
+        else set[str]()
+        for each in tasks
+    }
+    hindered = {
+        each.id: len(set(each.depends_on) - closed) + len(rivals[each.id] & at_work) + (whole_of(each.id) in work.dry)
+        for each in tasks
+    }
+    free = sorted(each.place for name, each in offers.items() if not (each.can_be_hindered and hindered[name]))
+    ready: dict[Asked, tuple[Place, ...]] = {}
+    for place in free:
+        asked = offers[place[2]].asked
+        ready[asked] = (*ready.get(asked, ()), place)
+    awaited = sorted((name, each.id) for each in tasks for name in dict.fromkeys(each.depends_on))
+    return (
+        (set(work.closed), set(work.at_work), dict(work.offered), dict(work.hindered), dict(work.ready))
+        == (closed, at_work, offers, hindered, ready)
+        and {name: set(found) for name, found in work.rivals.items()} == {n: r for n, r in rivals.items() if r}
+        and sorted((name, each) for name, waiting in work.dependents.items() for each in waiting) == awaited
+    )
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    *near(
+        on_board,
+        always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
+        always("nobody works at what depends on something that is not merged", dependencies_are_closed),
+        always("tasks that change the same files take turns", rivals_take_turns),
+        always("who works at a task has the role that it asks for", roles_are_kept),
+        always("who works at a task is trusted as far as it takes", trust_is_kept),
+        always("a task is verified as a whole when its parts are closed", wholes_wait_for_their_parts),
+        always("the parts of a cancelled task are not worked at", parts_go_with_their_whole),
+    ),
+    always_step("what a person has to agree to is merged when he has", merges_what_was_agreed),
+    always_step("a task does not fail because its owner is gone", fails_by_its_worker),
+    *OF_TASKS,
+    *budgets.PROMISES,
+    *preemption.PROMISES,
+    *aborts.PROMISES,
+    *adaptive_timeout.PROMISES,
+    *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
+    always("a task that is closed is a success of whoever has done it", successes_are_counted),
+    always("what is looked up is what the tasks and seats are", view_agrees),
+    sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
+    sometimes("everybody is gone", lambda b: work_of(b).present == 0),
+)

@@ -1,0 +1,146 @@
+"""What the fleet promises as a whole: of its board, its workers, and what is under way between them."""
+
+import msgspec
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.board import budget, fleet_task, intake, service_slot
+from lifefold.core.fleet.dispatch import plan_approval, preemption, restarts
+from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of, work_of
+from lifefold.core.fleet.system import board, ownership, worker
+from lifefold.core.fleet.worker import desired_state, orphans, shutdown
+from lifefold.core.kernel import (
+    Aggregate,
+    Overview,
+    Property,
+    Scene,
+    always,
+    leads_to,
+    near,
+    seeing,
+    sometimes,
+    strongly,
+    weakly,
+)
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.session.model import SUCCESS
+from lifefold.effects import CheckOutWork, InspectWork, MergeWork, ParkWork, PrepareWorktree, RunSession, VerifyWork
+
+WORK_ENDS = (
+    *weakly(PrepareWorktree, CheckOutWork, RunSession, InspectWork, VerifyWork, ParkWork, MergeWork),
+    *weakly(desired_state.RunWanted, desired_state.ResumeWanted, plan_approval.PlanApproved, intake.LastTaskIn),
+    *strongly(SUCCESS),
+)
+"""What is relied on: everything that is begun ends, and people do what only they can.
+
+They let go on whom they hold or pause, approve a plan, and say at last that no more tasks come. And a session may
+succeed at last: sessions may suspend themselves as long as somebody asks them to (D28).
+"""
+
+
+def awaits_what_may_come(of: Aggregate) -> bool:
+    """Tell of a board whether everything that its open tasks wait for may still be closed (E19)."""
+    if of.kind != board.NAME:
+        return True
+    tasks = {each.id: each for each in tasks_of(of)}
+    awaited = {name for each in tasks.values() if each.state is task.State.OPEN for name in each.depends_on}
+    return not any(name in awaited and is_lost(each) for name, each in tasks.items())
+
+
+class Course(msgspec.Struct, frozen=True):
+    """What is looked at, of a worker or the board, to see how far the fleet is.
+
+    ``is_over``: everything of it is over. Of the board: every task is settled or nobody is left (``is_finished``), and
+    every task is closed (``is_closed``), and only a person can let go on what a spent budget holds (``is_dry``). Of a
+    worker: it is asked to hold.
+    """
+
+    is_over: bool
+    is_finished: bool = False
+    is_closed: bool = False
+    is_held: bool = False
+    is_dry: bool = False
+
+
+def course(of: Aggregate) -> Course:
+    """Return what is looked at to see whether the fleet comes to its end."""
+    if of.kind == worker.KIND:
+        return Course(shutdown.settled(of), is_held=of.record("intent").state in desired_state.RESTS)
+    if of.kind == service.KIND:
+        return Course(service.settled(of))
+    closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
+    gone = all(each.state is service_slot.State.GONE for _, each in service_slot.duties(of))
+    purses = (each.record for ref, each in of.entities.items() if ref.startswith(fleet_task.PURSE))
+    dry = any(map(budget.is_spent_for_good, purses))
+    return Course(work_of(of).present == 0 and gone, board.finished(of), closed, is_dry=dry)
+
+
+def is_held(fleet: Overview) -> bool:
+    """Tell whether a worker was asked to hold."""
+    return any(each.is_held for each in fleet.aggregates.values())
+
+
+def is_dry(fleet: Overview) -> bool:
+    """Tell whether a budget is spent that only a person can raise: what needs it waits for that."""
+    dry: bool = fleet.aggregates[board.NAME].is_dry
+    return dry
+
+
+def is_finished(fleet: Overview) -> bool:
+    """Tell whether every task is settled, or nobody is left."""
+    finished: bool = fleet.aggregates[board.NAME].is_finished
+    return finished
+
+
+def is_over(fleet: Overview) -> bool:
+    """Tell whether the fleet has come to its end: everybody is gone, nothing runs, nothing is under way."""
+    return is_finished(fleet) and all(each.is_over for each in fleet.aggregates.values()) and not fleet.under_way
+
+
+def is_done(fleet: Overview) -> bool:
+    """Tell whether the fleet has come to its end with all of its tasks closed."""
+    return is_over(fleet) and fleet.aggregates[board.NAME].is_closed
+
+
+def _waits(fleet: Overview) -> bool:
+    """Tell whether something is left to do, nobody was asked to hold, and no budget is spent for good.
+
+    That whoever holds is let go on at last is given, and then this is so again. So only people who ask him to hold
+    again, and so on without end, keep a task from being settled.
+    """
+    return not is_finished(fleet) and not is_held(fleet) and not is_dry(fleet)
+
+
+PROMISES: tuple[Property[Scene], ...] = (
+    *ownership.OF_FLEETS,
+    *near(
+        ownership.nearby,
+        *seeing(
+            awaits_what_may_come,
+            always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
+        ),
+    ),
+    *ownership.AT_LAST,
+    *seeing(
+        course,
+        leads_to(
+            "every task is settled at last, or nobody is left, if what is begun ends,"
+            " nobody is held again and again, and no budget is spent",
+            _waits,
+            lambda fleet: not _waits(fleet),
+            given=WORK_ENDS,
+        ),
+        leads_to(
+            "when nothing is left to do everybody goes home, if what is begun ends",
+            is_finished,
+            is_over,
+            given=WORK_ENDS,
+        ),
+        sometimes("a fleet closes all its tasks and goes home", is_done),
+        leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
+    ),
+    *shutdown.OF_FLEETS,
+    *restarts.OF_FLEETS,
+    *preemption.OF_FLEETS,
+    *orphans.OF_FLEETS,
+    *service.OF_FLEETS,
+)

@@ -1,0 +1,248 @@
+"""Who has which task in hand, as the board has it and as the workers have it, and what the fleet promises of that."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import claims
+from lifefold.core.fleet.dispatch.locality import around, part
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker import assignment
+from lifefold.core.kernel import (
+    Aggregate,
+    Overview,
+    Property,
+    Scene,
+    Transition,
+    always,
+    leads_to,
+    near,
+    seeing,
+    weakly,
+)
+from lifefold.core.lifecycles import session, task
+from lifefold.effects import MergeWork
+
+
+class Hand(msgspec.Struct, frozen=True):
+    """What is looked at of a worker: the claim in its hand, as task and epoch, and what is being done about it.
+
+    While it is worked at, a session has run at it or has not (``was_begun``); then it is merged (``is_merging``).
+    ``has_stopped`` is said of the agent, and ``known`` is what it knows of the task.
+    """
+
+    claim: tuple[str, int] | None
+    has_stopped: bool
+    was_begun: bool | None
+    is_merging: bool
+    known: "Known"
+
+
+Known = tuple[bool, task.Stage, tuple[tuple[str, ...], ...]]
+"""Whether a person has to agree to a task, what is left to be done of it, and by which commands it is verified."""
+
+
+class Office(msgspec.Struct, frozen=True):
+    """What is looked at of the board: the tasks' last claims, those that are begun and that are closed, who owns what.
+
+    And who is gone, and what is to be known of the tasks.
+    """
+
+    epochs: tuple[tuple[str, int], ...]
+    begun: frozenset[str]
+    closed: frozenset[str]
+    owners: tuple[tuple[str, str], ...]
+    gone: frozenset[str]
+    known: tuple[tuple[str, Known], ...]
+
+
+def in_hand(of: Aggregate) -> Hand | Office | None:
+    """Return what is looked at to see who has which task in hand: a service never has one."""
+    if of.kind == service.KIND:
+        return None
+    if of.kind == worker.KIND:
+        work: assignment.Assignment = of.record("assignment")
+        holds = work.state not in {assignment.State.IDLE, assignment.State.WANTING}
+        claim = (work.brief.task, work.brief.epoch) if holds else None
+        agent = of.record("session").state
+        is_first = work.sessions == 0 or (work.sessions == 1 and agent is session.State.SPAWNING)
+        begun = agent is session.State.RUNNING or not is_first
+        was_begun = begun if work.state is assignment.State.WORKING else None
+        is_merging = work.state is assignment.State.MERGING
+        return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
+    tasks = tasks_of(of)
+    seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
+    return Office(
+        tuple((each.id, each.epoch) for each in tasks),
+        frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
+        frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
+        tuple((each.id, each.owner) for each in tasks if each.state in claims.KEPT and each.owner),
+        frozenset(each.ref.removeprefix("seat:") for each in seats if each.state is worker_slot.State.GONE),
+        tuple((each.id, _known(each)) for each in tasks),
+    )
+
+
+def _known(of: fleet_task.Job | task.Brief) -> Known:
+    return of.asks, of.stage, of.verify
+
+
+def _office(fleet: Overview) -> Office:
+    found: Office = fleet.aggregates[board.NAME]
+    return found
+
+
+def _hands(fleet: Overview) -> dict[str, Hand]:
+    return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, Hand)}
+
+
+def claims_are_in_one_hand(fleet: Overview) -> bool:
+    """No claim is in two hands (E12)."""
+    claims = [each.claim for each in _hands(fleet).values() if each.claim is not None]
+    return len(set(claims)) == len(claims)
+
+
+def claims_were_made(fleet: Overview) -> bool:
+    """Every claim in somebody's hand is one that the board has made (E12)."""
+    known = dict(_office(fleet).epochs)
+    claims = (each.claim for each in _hands(fleet).values() if each.claim is not None)
+    return all(1 <= epoch <= known[name] for name, epoch in claims)
+
+
+def hands_agree(fleet: Overview) -> bool:
+    """When nothing is under way, everybody has in hand what he owns, and nothing else but a merge that had begun."""
+    office = _office(fleet)
+    last = dict(office.epochs)
+    owned = {name: (of, last[of]) for of, name in office.owners}
+    return bool(fleet.under_way) or all(
+        hand.claim == owned.get(name) or (hand.is_merging and name not in owned) for name, hand in _hands(fleet).items()
+    )
+
+
+def progress_agrees(fleet: Overview) -> bool:
+    """When nothing is under way, a task that its owner works at is in progress if a session has run, and not before."""
+    office = _office(fleet)
+    owners = dict(office.owners)
+    at_work = [(name, hand) for name, hand in _hands(fleet).items() if hand.claim and hand.was_begun is not None]
+    return bool(fleet.under_way) or all(
+        (hand.claim[0] in office.begun) is hand.was_begun
+        for name, hand in at_work
+        if hand.claim and owners.get(hand.claim[0]) == name
+    )
+
+
+def closed_is_left(fleet: Overview) -> bool:
+    """Nobody works any more at a task that is closed, under the claim that has closed it."""
+    office = _office(fleet)
+    last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
+    return not any(each.claim in last for each in _hands(fleet).values())
+
+
+def owners_work(fleet: Overview) -> bool:
+    """Nobody has the last claim of a task in hand that is another one's (E12)."""
+    office = _office(fleet)
+    last, owners = dict(office.epochs), dict(office.owners)
+    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    return all(owners.get(of, name) == name for name, of, epoch in claims if last[of] == epoch)
+
+
+def owners_know_their_task(fleet: Overview) -> bool:
+    """Whoever owns a task knows what is left to be done of it, how it is verified, and whether a person has a word.
+
+    How it is verified may have changed in the plan: the owner knows as soon as every message has arrived.
+    """
+    office = _office(fleet)
+    last, known, hands = dict(office.epochs), dict(office.known), _hands(fleet)
+    owned = [(of, hands[name]) for of, name in office.owners if name in hands]
+    compared = 2 if fleet.under_way else 3
+    return all(hand.known[:compared] == known[of][:compared] for of, hand in owned if hand.claim == (of, last[of]))
+
+
+def has_lost_work(fleet: Overview) -> bool:
+    """Tell whether somebody has a task in hand that was taken from him (E20)."""
+    office = _office(fleet)
+    last, owners = dict(office.epochs), dict(office.owners)
+    claims = [(name, *each.claim) for name, each in _hands(fleet).items() if each.claim is not None]
+    return any((last[of], owners.get(of)) != (epoch, name) for name, of, epoch in claims)
+
+
+def gone_is_gone(fleet: Overview) -> bool:
+    """Whom the board takes for gone has stopped and has nothing in hand."""
+    hands = _hands(fleet)
+    gone = _office(fleet).gone & hands.keys()
+    return all(hands[name].has_stopped and hands[name].claim is None for name in gone)
+
+
+_TELLING = frozenset({"assignment", "session"})
+"""The entities of a worker that say what it has in hand."""
+
+
+def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene | None:
+    """Return the workers that have to do with a step, and the part of the board that has to do with them.
+
+    Whoever has a task in hand has to do with the one who owns it, too.
+    """
+    desk: Aggregate = fleet.aggregates[board.NAME]
+    if name == board.NAME:
+        refs = list(around(desk, transitions))
+        people = [f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("seat:")]
+    elif name.startswith(f"{worker.KIND}/") and any(each.machine in _TELLING for each in transitions):
+        refs, people = [], [name]
+    else:
+        return None
+    there = _workers(fleet, people)
+    refs += [ref for each in there.values() for ref in _of_worker(desk, each)]
+    owners = [desk.record(ref).owner for ref in refs if ref.startswith("task:") and ref in desk.entities]
+    others = _workers(fleet, [f"{worker.KIND}/{each}" for each in owners if each])
+    refs += [ref for name, each in others.items() if name not in there for ref in _of_worker(desk, each)]
+    return Scene({board.NAME: part(desk, refs), **there, **others}, fleet.in_flight)
+
+
+def _workers(fleet: Scene, names: Iterable[str]) -> dict[str, Aggregate]:
+    return {each: fleet.aggregates[each] for each in dict.fromkeys(names) if each in fleet.aggregates}
+
+
+def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
+    """Yield the references of a worker's seat, of the task that was given to it, and of the one in its hand."""
+    worker_slot = f"seat:{of.key}"
+    yield worker_slot
+    tasks = (
+        desk.entities[worker_slot].record.task if worker_slot in desk.entities else "",
+        of.record("assignment").brief.task,
+    )
+    yield from (f"task:{each}" for each in tasks if each)
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = near(
+    nearby,
+    *seeing(
+        in_hand,
+        always("no claim of a task is in two hands", claims_are_in_one_hand),
+        always("nobody has a claim in hand that the board has not made", claims_were_made),
+        always(
+            "when every message has arrived, all have in hand what they own, or a merge that had begun",
+            hands_agree,
+        ),
+        always(
+            "when every message has arrived, what a session has run at is in progress, and nothing else",
+            progress_agrees,
+        ),
+        always("whoever is gone has nothing in hand", gone_is_gone),
+        always("nobody works at a closed task under the claim that has closed it", closed_is_left),
+        always("nobody works at what another one has claimed", owners_work),
+        always("whoever owns a task knows what is to be done of it", owners_know_their_task),
+    ),
+)
+
+AT_LAST: Final[tuple[Property[Scene], ...]] = seeing(
+    in_hand,
+    leads_to(
+        "whoever works at what was taken from him hears of it, if what is begun is merged",
+        has_lost_work,
+        lambda fleet: not has_lost_work(fleet),
+        given=weakly(MergeWork),
+    ),
+)

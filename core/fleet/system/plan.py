@@ -1,0 +1,289 @@
+"""A fleet before it runs: who works, on what, within which limits; and the events that bring it to life."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.board import (
+    budget,
+    fleet_task,
+    intake,
+    preemption_request,
+    restart_permit,
+    service_slot,
+    worker_slot,
+)
+from lifefold.core.fleet.dispatch import budgets, plan_approval, preemption, restarts
+from lifefold.core.fleet.service import inbox, invocation, trigger
+from lifefold.core.fleet.system import worker
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector, supervisor, usage_meter
+from lifefold.core.kernel import Envelope, Opened, Record
+from lifefold.core.lifecycles import process, session, task
+from lifefold.core.lifecycles.budget.account import Account
+from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
+from lifefold.core.lifecycles.session_profiles import SupervisedSession
+from lifefold.core.policy.abort import AbortPolicy
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.core.policy.intensity import Intensity, Restart
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.effects.service import Source
+
+_BOARD: Final = "board"
+"""The board's name. Its rules know what a plan is, so that this module cannot ask it."""
+
+MOST_RETRIES: Final = 1_000
+"""How often a task may say at most that it is to be tried again."""
+
+RETRIED_AS_OFTEN_AS_THE_TASK_SAYS: Final = RetryPolicy(
+    max_retries=MOST_RETRIES, transient_retries=MOST_RETRIES, other_retries=MOST_RETRIES
+)
+"""What a fleet does unless it says otherwise: only a failure that cannot pass is not tried again (E5)."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What a fleet may spend: ``caps`` for all together, and what each claim is given of whatever is limited anywhere.
+
+    After ``period_ms`` all purses are filled anew; 0 is never. ``charges_the_silent``: a session that does not say what
+    it has cost is taken to have cost the money and the tokens of its share.
+    """
+
+    caps: Caps = Caps()
+    share: Amounts = Amounts(sessions=1)
+    period_ms: int = 0
+    charges_the_silent: bool = False
+
+
+class AgentPlan(msgspec.Struct, frozen=True):
+    """One agent: its name, the limits of its sessions, the roles that tasks may ask for.
+
+    And how far it is trusted in the beginning, what it may spend, how long its sessions may be silent (without
+    ``stall`` they are not watched), and how it is restarted. ``adaptive``: how long its sessions may take is said by
+    how long others took; what ``limits`` say of it is the most.
+    """
+
+    name: str
+    limits: session.Limits = session.Limits()
+    verify_timeout_ms: int = 600_000
+    roles: tuple[str, ...] = ()
+    trust: AccessLevel = AccessLevel.UNTRUSTED
+    caps: Caps = Caps()
+    stall: stall_detector.Limits | None = None
+    restart: Restart = Restart()
+    adaptive: bool = False
+
+
+class GatePlan(msgspec.Struct, frozen=True):
+    """How far an agent must be trusted to claim a task, and to have its work merged unseen by a person (E34)."""
+
+    claim: AccessLevel = AccessLevel.UNTRUSTED
+    merge: AccessLevel = AccessLevel.UNTRUSTED
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """That a task makes room for one that comes first. Its session may take ``within_ms`` to end; 0: its grace."""
+
+    within_ms: int = 0
+
+
+class TaskPlan(msgspec.Struct, frozen=True):
+    """One task. ``verify`` holds the commands that must agree before it counts as done.
+
+    ``role`` is what an agent must have to take it; ``files`` are the paths that it will change, each a file or a folder
+    with all that is in it. ``asks``: a person has to agree before it is merged. ``trust`` is how far an agent must be
+    trusted to take it, if the fleet gates anything. It may be split into ``most_subtasks``, which are waited for no
+    longer than ``subtasks_ms``. ``caps`` are what may be spent on it, and on its parts. ``orphaned`` is what becomes of
+    it when a session dies that works at it; with None it is what the plan says. ``on_nothing`` is what becomes of it
+    when a session says that it is done, has changed nothing, and no command of ``verify`` tells.
+    """
+
+    id: str
+    prompt: str
+    verify: tuple[tuple[str, ...], ...] = ()
+    depends_on: tuple[str, ...] = ()
+    priority: int = 2
+    max_retries: int = 3
+    role: str = ""
+    files: tuple[str, ...] = ()
+    asks: bool = False
+    most_subtasks: int = 0
+    subtasks_ms: int = fleet_task.SUBTASKS_MS
+    trust: AccessLevel = AccessLevel.UNTRUSTED
+    caps: Caps = Caps()
+    orphaned: task.OnDeath | None = None
+    on_nothing: task.OnNothing = task.OnNothing.FAIL
+
+
+class ServicePlan(msgspec.Struct, frozen=True):
+    """One service: its name, the limits of its life, the grace and the time-out of its runs, and what triggers it."""
+
+    name: str
+    limits: process.Limits = process.Limits()
+    runs: session.Limits = session.Limits()
+    triggers: tuple[Source, ...] = ()
+    takes_messages: bool = False
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A fleet's agents and tasks, in order, and its services.
+
+    ``approve_plan``: nothing is begun before a person has approved it. A person is waited for ``approval_ms`` when
+    finished work needs one; 0 is for as long as it takes. ``watch``: more tasks may come, until somebody says that
+    there are no more. ``retry`` says when what has failed is tried again. ``gates`` say what takes trust; without any,
+    trust does not count (E34).
+    ``budget`` is what may be spent. Agents that have stopped by their errors are restarted no more often, all of them
+    together, than ``restarts`` says; with None not at all. Without ``preemption`` nobody makes room for anything.
+    ``orphaned`` is what becomes of tasks whose sessions die. ``aborts`` says what an abort comes to (E37); with None
+    there are none. ``key`` is what the tokens of claims are derived from: random, and the log's own. ``guarded``: work
+    is merged into a branch of a repository.
+    """
+
+    name: str
+    agents: tuple[AgentPlan, ...]
+    tasks: tuple[TaskPlan, ...]
+    approve_plan: bool = False
+    approval_ms: int = 0
+    watch: bool = False
+    retry: RetryPolicy = RETRIED_AS_OFTEN_AS_THE_TASK_SAYS
+    gates: GatePlan | None = None
+    budget: Budget = Budget()
+    restarts: Intensity | None = None
+    preemption: Preemption | None = None
+    services: tuple[ServicePlan, ...] = ()
+    orphaned: task.OnDeath = task.OnDeath.FAIL
+    aborts: AbortPolicy | None = None
+    key: str = ""
+    guarded: bool = False
+
+
+def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
+    """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
+    tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
+    seats = {f"seat:{each.name}": seat_of(each, plan) for each in plan.agents}
+    proposed = {plan_approval.REF: plan_approval.Proposal()} if plan.approve_plan else {}
+    watched = {intake.REF: intake.Doors()} if plan.watch else {}
+    purses = dict(_purses(plan))
+    duties = {f"{service_slot.REF}:{each.name}": service_slot.Duty() for each in plan.services}
+    others = {**proposed, **watched, **purses, **_permits(plan), **_rooms(plan), **duties}
+    yield _opened(_BOARD, {**tasks, **seats, **others}, at_ms)
+    keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
+    metered = {usage_meter.REF: usage_meter.Meter(keeps_time=keeps_time)} if purses else {}
+    for agent in plan.agents:
+        yield _opened(f"{worker.KIND}/{agent.name}", {**working(agent, plan), **metered}, at_ms)
+    for each in plan.services:
+        yield _opened(f"{service.KIND}/{each.name}", dict(serving(each)), at_ms)
+
+
+def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
+    """Return what a worker begins with, but for the meter of a fleet that limits anything."""
+    records: dict[str, Record] = {
+        "intent": desired_state.Intent(),
+        "mailbox": mailbox.Mailbox(),
+        "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
+        "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
+    }
+    if agent.stall is not None:
+        records[stall_detector.REF] = stall_detector.Pulse(limits=agent.stall)
+    if _is_supervised(plan, agent):
+        records[supervisor.REF] = supervisor.Supervision(name=agent.name, pause=agent.restart.pause)
+    return records
+
+
+def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
+    """Yield what a service begins with."""
+    yield "intent", desired_state.Intent()
+    yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
+    yield invocation.REF, invocation.Invocation(name=plan.name, limits=plan.runs)
+    for number, source in enumerate(plan.triggers, 1):
+        yield f"{trigger.REF}:{number}", trigger.Trigger(source=source)
+    yield service.PROCESS, process.Process(name=plan.name, limits=plan.limits)
+
+
+def _purses(plan: Plan) -> Iterator[tuple[str, budget.Purse]]:
+    """Yield the purses that there are to be."""
+    yield from purse_of(budgets.FLEET, plan.budget.caps, plan.budget)
+    for agent in plan.agents:
+        yield from purse_of(budgets.of_agent(agent.name), agent.caps, plan.budget)
+    for each in plan.tasks:
+        yield from purse_of(budgets.of_task(each.id), each.caps, plan.budget)
+
+
+def purse_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget.Purse]]:
+    """Yield a purse with these caps; none if there is none. Raises ``ValueError`` if a claim is given none of it."""
+    limited = ((resource, cap) for resource in Resource if (cap := caps.of(resource)) is not None)
+    lines = tuple(budget.Line(resource, rules.share.of(resource), Account(cap=cap)) for resource, cap in limited)
+    unshared = [each.resource for each in lines if each.share < 1]
+    if unshared:
+        raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
+    if lines:
+        yield ref, budget.Purse(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
+
+
+def _permits(plan: Plan) -> dict[str, restart_permit.Permit]:
+    """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
+    if plan.restarts is None:
+        return {}
+    own = [own_permits(each, plan) for each in plan.agents]
+    return {
+        ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
+    }
+
+
+def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, restart_permit.Permit]:
+    """Return an agent's own permits for restarts."""
+    return restarts.permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
+
+
+def _rooms(plan: Plan) -> dict[str, preemption_request.Room]:
+    """Return the rooms that the board begins with; none if nobody is to make room."""
+    if plan.preemption is None:
+        return {}
+    return preemption.rooms(tuple(each.name for each in plan.agents), plan.preemption.within_ms)
+
+
+def _is_supervised(plan: Plan, agent: AgentPlan) -> bool:
+    return plan.restarts is not None and agent.restart.max_restarts > 0
+
+
+def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.Job:
+    """Return a task of the plan as the board begins with it; ``ordinal`` is its place."""
+    gates = plan.gates or GatePlan()
+    return fleet_task.Job(
+        state=task.State.PLANNED if plan.approve_plan else task.State.OPEN,
+        id=each.id,
+        prompt=each.prompt,
+        verify=each.verify,
+        depends_on=each.depends_on,
+        priority=each.priority,
+        ordinal=ordinal,
+        max_retries=each.max_retries,
+        limit=each.max_retries,
+        role=each.role,
+        files=each.files,
+        asks=each.asks,
+        most_subtasks=each.most_subtasks,
+        subtasks_ms=each.subtasks_ms,
+        approval_ms=plan.approval_ms,
+        retry=plan.retry,
+        level=max(gates.claim, each.trust),
+        merges=gates.merge,
+        always_asks=each.asks,
+        orphaned=each.orphaned or plan.orphaned,
+        on_nothing=each.on_nothing,
+        fate=fleet_task.Fate(plan.aborts) if plan.aborts is not None else None,
+        key=plan.key,
+    )
+
+
+def seat_of(agent: AgentPlan, plan: Plan) -> worker_slot.Seat:
+    """Return an agent of the plan as the board begins with it."""
+    return worker_slot.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+
+
+def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:
+    return None if plan.gates is None else Trust(agent.trust)
+
+
+def _opened(aggregate: str, records: Mapping[str, Record], at_ms: int) -> tuple[str, Envelope]:
+    return aggregate, Envelope("", Opened(dict(records)), at_ms, "plan", key="opened")

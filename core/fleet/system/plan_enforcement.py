@@ -1,0 +1,326 @@
+"""How a plan change comes into force: all of it in one step, or nothing of it.
+
+What an operator accepts is decided in the step that takes it in. If nothing is in the way (``obstacles``), it is in
+force: tasks and agents that are new are created, tasks have their new terms, workers are told what concerns them, and
+who was removed is told to drain. What follows from that for others is decided by the rules that decide it always.
+Messages to workers are numbered like all others, so that a crash neither loses nor doubles any part of a change.
+
+A change is in force when all of it is done. Until then no task is given out, no agent is asked to make room, and no
+agent is sent home (``work.Work.changing``). So a task that is removed is not claimed because the same change raises a
+budget, and a fleet that is given new tasks for old ones does not end in between. Who takes what is decided afterwards,
+by the board as it is then; in which order the parts of a change are done makes no difference to that.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
+from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.dispatch import budgets, preemption
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system import plan_change, worker
+from lifefold.core.fleet.system.plan import (
+    AgentPlan,
+    Plan,
+    TaskPlan,
+    job_of,
+    own_permits,
+    purse_of,
+    seat_of,
+    serving,
+    working,
+)
+from lifefold.core.fleet.system.plan_change import PlanChange
+from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange, TaskMoved
+from lifefold.core.fleet.system.plan_obstacles import obstacles
+from lifefold.core.fleet.worker import assignment, desired_state, usage_meter
+from lifefold.core.kernel import (
+    Aggregate,
+    Create,
+    Dispatch,
+    Opened,
+    Property,
+    Record,
+    Transition,
+    always,
+    always_step,
+    replace,
+    rule,
+)
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
+from lifefold.core.lifecycles.session_profiles import LimitsChanged
+from lifefold.effects import Tell
+
+Wish: TypeAlias = Create | Dispatch | Tell
+
+REMOVED: Final = fleet_task.NOT_IN_THE_PLAN
+"""Why an agent drains, or a task is not done, that the plan has no more."""
+
+
+@rule(on=plan_change.machine)
+def enforce(board: Aggregate, transition: Transition) -> Iterator[Wish]:
+    """What was accepted is in force as a whole, or refused as a whole."""
+    if transition.entered is not plan_change.State.ACCEPTED:
+        return
+    accepted: PlanChange = transition.after.record
+    found = obstacles(board, accepted)
+    if found:
+        yield Dispatch(transition.entity, plan_change.ChangeRefused(tuple(map(str, found))))
+        return
+    for follow in _IN_ORDER:
+        yield from follow(board, accepted)
+    yield Dispatch(transition.entity, plan_change.ChangeEnforced())
+
+
+def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let budgets have their new caps, and be there where somebody new has one."""
+    for each in of.changes:
+        match each:
+            case FleetChange(was, now):
+                yield from _recap(budgets.FLEET, was.budget.caps, now.budget.caps)
+            case AgentChange(was, now) if now is not None:
+                yield from _of_caps(budgets.of_agent(now.name), was, now, of.rules)
+            case TaskChange(was, now) if now is not None:
+                before = was or plan_change.terms_when_removed(board, now.id)
+                yield from _of_caps(budgets.of_task(now.id), before, now, of.rules)
+            case _:
+                pass
+
+
+def _of_caps(
+    ref: str, was: AgentPlan | TaskPlan | None, now: AgentPlan | TaskPlan, rules: Plan
+) -> Iterator[Create | Dispatch]:
+    if was is None:
+        yield from (Create(each, record) for each, record in purse_of(ref, now.caps, rules.budget))
+    else:
+        yield from _recap(ref, was.caps, now.caps)
+
+
+def _recap(ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
+    by = {each: (now.of(each) or 0) - (was.of(each) or 0) for each in Resource}
+    if any(by.values()):
+        more = Amounts(*(max(0, by[each]) for each in Resource))
+        yield Dispatch(ref, budget.Recapped(more, Amounts(*(max(0, -by[each]) for each in Resource))))
+
+
+def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let new agents and services be there, and those that stay hear of their new limits."""
+    for each in of.changes:
+        match each:
+            case AgentChange(None, now) if now is not None:
+                yield from _new_agent(board, now, of.rules)
+            case AgentChange(was, now) if was is not None and now is not None:
+                yield from _changed_agent(was, now)
+            case ServiceChange(None, now) if now is not None:
+                yield Create(f"{service_slot.REF}:{now.name}", service_slot.Duty())
+                yield Tell(f"{service.KIND}/{now.name}", "", Opened(dict(serving(now))))
+            case _:
+                pass
+
+
+def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[Wish]:
+    yield Create(f"seat:{now.name}", seat_of(now, rules))
+    if rules.preemption is not None:
+        rooms = preemption.rooms((now.name,), rules.preemption.within_ms)
+        yield from (Create(ref, each) for ref, each in rooms.items())
+    yield from (Create(ref, each) for ref, each in own_permits(now, rules).items())
+    yield Tell(f"{worker.KIND}/{now.name}", "", Opened({**working(now, rules), **_metered(board)}))
+
+
+def _metered(board: Aggregate) -> dict[str, Record]:
+    """Return the meter of a worker, where anything is limited."""
+    purses = [entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE)]
+    keeps_time = any(line.resource is Resource.TIME for each in purses for line in each.lines)
+    return {usage_meter.REF: usage_meter.Meter(keeps_time=keeps_time)} if purses else {}
+
+
+def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[Wish]:
+    to = f"{worker.KIND}/{now.name}"
+    if was.limits != now.limits:
+        yield Tell(to, "session", LimitsChanged(now.limits))
+    if was.verify_timeout_ms != now.verify_timeout_ms:
+        yield Tell(to, "assignment", assignment.VerifyTimeoutChanged(now.verify_timeout_ms))
+    if (was.roles, was.adaptive) != (now.roles, now.adaptive):
+        yield Dispatch(f"seat:{now.name}", worker_slot.Reassigned(now.roles, now.adaptive))
+
+
+def _replan(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let tasks have their new terms, those of the fleet's rules included; parts have only those."""
+    changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
+    moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
+    rules = next((each for each in of.changes if isinstance(each, FleetChange)), None)
+    for record in sorted(tasks_of(board), key=lambda each: (each.ordinal, each.id)):
+        found = changed.get(record.id)
+        if record.state in _OVER or (found is not None and found.now is None):
+            continue
+        to = _by_the_fleet(record, rules)
+        retries, what = None, "the fleet's rules" if to != record else ""
+        if found is not None and found.now is not None:
+            to = _by_the_plan(record, found.now, found.place, of.rules)
+            retries, what = _retries(found), _what(found)
+        elif record.id in moved and not record.parts:
+            to = replace(to, ordinal=moved[record.id])
+        if to != record or retries is not None or record.removed:
+            yield from _told(record, fleet_task.Replanned(to, retries, what or "its place"))
+
+
+_OVER: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
+
+
+def _by_the_fleet(record: Job, rules: FleetChange | None) -> Job:
+    """Return a task as it is, with what the fleet's rules say of it now."""
+    if rules is None:
+        return record
+    return replace(record, approval_ms=rules.now.approval_ms, retry=rules.now.retry)
+
+
+def _by_the_plan(record: Job, now: TaskPlan, place: int, rules: Plan) -> Job:
+    """Return a task with the terms of the plan. One that was split keeps its place: its parts have the same."""
+    planned = job_of(now, record.ordinal if record.parts else place, rules)
+    terms = {name: getattr(planned, name) for name in fleet_task.TERMS}
+    return replace(record, **terms)
+
+
+def _retries(found: TaskChange) -> int | None:
+    if found.now is None or (found.was is not None and found.was.max_retries == found.now.max_retries):
+        return None
+    return found.now.max_retries
+
+
+def _what(found: TaskChange) -> str:
+    """Name what has changed of a task, as its fields are called."""
+    if found.was is None or found.now is None:
+        return "it is in the plan again"
+    fields = (each for each in found.now.__struct_fields__ if getattr(found.was, each) != getattr(found.now, each))
+    return f"its {', '.join(fleet_task.KEYS[each] for each in fields)}"
+
+
+def _told(record: Job, event: fleet_task.Replanned) -> Iterator[Wish]:
+    """Yield the new terms of a task, and who has it in hand hears how it is verified from now on."""
+    yield Dispatch(f"task:{record.id}", event)
+    if event.to.verify != record.verify and record.owner and record.state in fleet_task.IN_HAND:
+        rebriefed = assignment.Rebriefed(record.id, record.epoch, event.to.verify)
+        yield Tell(f"{worker.KIND}/{record.owner}", "assignment", rebriefed)
+
+
+def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Put new tasks on the board."""
+    for each in of.changes:
+        if isinstance(each, TaskChange) and each.now is not None and f"task:{each.name}" not in board.entities:
+            yield Create(f"task:{each.name}", job_of(each.now, each.place, of.rules))
+
+
+def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Take tasks out of the plan that are not over."""
+    for each in of.changes:
+        is_gone = isinstance(each, TaskChange) and each.now is None
+        if is_gone and board.record(f"task:{each.name}").state not in _OVER:
+            yield Dispatch(f"task:{each.name}", fleet_task.Removed(REMOVED))
+
+
+def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+    """Let agents and services go when they have finished what they have in hand; they are given nothing more."""
+    for each in of.changes:
+        match each:
+            case AgentChange(was, None) if was is not None:
+                if board.entities[f"seat:{was.name}"].state is not worker_slot.State.GONE:
+                    yield Dispatch(f"seat:{was.name}", worker_slot.Dismissed())
+                    yield Tell(f"{worker.KIND}/{was.name}", "intent", desired_state.DrainWanted(REMOVED))
+            case ServiceChange(was, None) if was is not None:
+                if board.entities[f"{service_slot.REF}:{was.name}"].state is service_slot.State.ON:
+                    yield Tell(f"{service.KIND}/{was.name}", "intent", desired_state.DrainWanted(REMOVED))
+            case _:
+                pass
+
+
+_IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[Wish]], ...]] = (
+    _raise_caps,
+    _bring_agents,
+    _dismiss,
+    _replan,
+    _add_tasks,
+    _remove_tasks,
+)
+"""What a change comes to, in the order in which it is done: a task is looked at by the agents that there are then."""
+
+
+@rule(on=fleet_task.machine)
+def look_anew(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What was blocked or had failed for good goes on if its new terms let it.
+
+    Whatever still hinders it blocks it again; a part that is lost is no matter of its terms.
+    """
+    del board
+    if not isinstance(transition.event, fleet_task.Replanned) or transition.before is None:
+        return
+    record: Job = transition.after.record
+    if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
+        yield Dispatch(transition.entity, fleet_task.DependencyBack(record.lacks))
+    elif record.state is task.State.FAILED and fleet_task.comes_back(transition.before.record, record):
+        yield Dispatch(transition.entity, task.Retried())
+
+
+def has_the_terms_in_force(board: Aggregate) -> bool:
+    """A task has the terms of the last change that is in force of it; one that was removed is not given out."""
+    last = {
+        each.name: (each, of.rules)
+        for _, of in plan_change.changes_of(board)
+        if of.state is plan_change.State.IN_FORCE
+        for each in of.changes
+        if isinstance(each, TaskChange)
+    }
+    return all(_has_terms(board.record(f"task:{name}"), *found) for name, found in last.items())
+
+
+def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
+    if record.state in _OVER:
+        return True
+    if found.now is None:
+        return record.removed and task.settled(record)
+    planned = _by_the_plan(record, found.now, record.ordinal, rules)
+    names = ("verify", "depends_on", "priority", "role", "files", "most_subtasks", "orphaned", "on_nothing")
+    return not record.removed and all(getattr(planned, name) == getattr(record, name) for name in names)
+
+
+def has_whom_the_plan_has(board: Aggregate) -> bool:
+    """An agent or a service that the plan in force has is there, or was; one that was removed is to leave, or is gone.
+
+    And so it is with tasks: what the plan in force has is on the board.
+    """
+    last = {
+        (type(each), each.name): each
+        for _, of in plan_change.changes_of(board)
+        if of.state is plan_change.State.IN_FORCE
+        for each in of.changes
+        if isinstance(each, TaskChange | AgentChange | ServiceChange)
+    }
+    return all(_is_there(board, each) for each in last.values())
+
+
+def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange) -> bool:
+    if not isinstance(found, AgentChange):
+        ref = f"{'task' if isinstance(found, TaskChange) else service_slot.REF}:{found.name}"
+        return found.now is None or ref in board.entities
+    sat = board.entities.get(f"seat:{found.name}")
+    left = sat is not None and (sat.record.leaves or sat.state is worker_slot.State.GONE)
+    return sat is not None and (left if found.now is None else not sat.record.leaves)
+
+
+def is_not_claimed(board: Aggregate) -> bool:
+    """What is not in the plan any more is settled: no agent has it in hand, and none is given it."""
+    return all(task.settled(each) for each in tasks_of(board) if each.removed)
+
+
+def gives_nothing_to_who_leaves(step: Transition) -> bool:
+    """Who was removed from the plan is given no task."""
+    return not isinstance(step.event, worker_slot.Seated) or step.before is None or not step.before.record.leaves
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    always("a task has the terms of the plan in force", has_the_terms_in_force),
+    always("the tasks, agents and services of the plan in force are those of the board", has_whom_the_plan_has),
+    always("a task that was removed from the plan is not worked at", is_not_claimed),
+    always_step("an agent that was removed from the plan is given no task", gives_nothing_to_who_leaves),
+)

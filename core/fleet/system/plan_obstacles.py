@@ -1,0 +1,295 @@
+"""What is in the way of a plan change: everything of it that cannot be while this board is as it is, by name.
+
+A change with any obstacle is refused as a whole. Each obstacle says what it is about, why it cannot be, and what can be
+done instead: a command, in which ``{fleet}`` stands for the fleet file and ``{fresh}`` for a log that is not there yet.
+What is not named here can change at any time:
+
+- tasks that are added, and those that are removed before they are begun;
+- a task's prompt, ``verify`` and ``max_retries``, until it is CLOSED or CANCELLED;
+- everything else of a task while no agent has it in hand and it has no parts;
+- agents and services that are added or removed; limits and roles of agents; caps of budgets that there are;
+- of the fleet ``approval_timeout`` and ``retry``.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet.board import fleet_task, intake, worker_slot
+from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.dispatch.task_index import tasks_of
+from lifefold.core.fleet.system.completion import finished, waits_for_money
+from lifefold.core.fleet.system.plan import AgentPlan, Budget, TaskPlan
+from lifefold.core.fleet.system.plan_change import PlanChange, last_in_force, ref_of, terms_when_removed
+from lifefold.core.fleet.system.plan_difference import AgentChange, FleetChange, ServiceChange, TaskChange
+from lifefold.core.kernel import Aggregate
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.budget.amounts import Caps, Resource
+from lifefold.core.lifecycles.task import State
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Something of a change that cannot be: ``what`` it is about, ``why``, and a command that helps ``instead``."""
+
+    what: str
+    why: str
+    instead: str
+
+    def __str__(self) -> str:
+        """Return what and why, without the command."""
+        return f"{self.what}: {self.why}"
+
+
+FRESH: Final = "lifefold run {fleet} --db {fresh}"
+"""Does everything again, by the new plan, in a log of its own."""
+
+ACCEPT: Final = "lifefold run {fleet} --accept"
+"""Accepts the change, after what the message says."""
+
+
+def obstacles(board: Aggregate, change: PlanChange, *, is_anything_left: bool = True) -> tuple[Obstacle, ...]:
+    """Return what is in the way of a change; nothing if all of it can be in force now.
+
+    ``is_anything_left``: another run of a fleet that is over would have something to do by the new plan. That decides
+    only which command helps.
+    """
+    if last_in_force(board) != change.after:
+        why = f"another change is in force since this one was made: {ref_of(last_in_force(board))}"
+        return (Obstacle("the plan", why, "lifefold plan {fleet}"),)
+    if finished(board):
+        why = "the fleet is over, and its log takes nothing more; the file can be done in another log"
+        return (Obstacle("the plan", why, "lifefold run {fleet} --again" if is_anything_left else FRESH),)
+    found: list[Obstacle] = []
+    for each in change.changes:
+        match each:
+            case TaskChange(was=None, now=now) if now is not None:
+                found += _of_new_task(board, now)
+            case TaskChange(was=was, now=None) if was is not None:
+                found += _of_removed_task(board, was, change)
+            case TaskChange(was=was, now=now) if was is not None and now is not None:
+                found += _of_task(board, was, now)
+            case AgentChange():
+                found += _of_agent(board, each)
+            case ServiceChange():
+                found += _of_service(board, each)
+            case FleetChange():
+                found += _of_fleet(board, each)
+            case _:
+                pass
+    return tuple(found)
+
+
+# Tasks
+
+
+def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
+    entity, name = board.entities.get(f"task:{now.id}"), f"tasks.{now.id}"
+    before = terms_when_removed(board, now.id)
+    if entity is not None and entity.record.removed and entity.state is not State.CANCELLED and before is not None:
+        yield from _of_task(board, before, now)
+    elif entity is not None:
+        why = f"was added, but the board has a task of that id, which is {entity.state}; give it another id"
+        yield Obstacle(name, why, ACCEPT)
+    elif now.caps != Caps() and not _is_metered(board):
+        yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
+
+
+def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
+    record: fleet_task.Job = board.record(f"task:{was.id}")
+    name, state = f"tasks.{was.id}", record.state
+    if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
+        yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
+    elif state is not State.CANCELLED and (
+        state not in fleet_task.REMOVABLE or (record.parts and state is not State.FAILED)
+    ):
+        is_so = f"was removed, but it is {state}{f' with {record.owner}' if record.owner else ''}"
+        if state in fleet_task.CANCELLABLE and _brings_tasks(of) and _is_the_last(board, was.id):
+            yield Obstacle(name, f"{is_so}; to cancel it now would end the fleet: {_LATER}", ACCEPT)
+        else:
+            yield Obstacle(name, f"{is_so}; {_first(record)}", _ending(record))
+
+
+_LATER: Final = "leave it in the file, accept the rest, cancel it, and remove it then"
+
+
+def _brings_tasks(of: PlanChange) -> bool:
+    return any(isinstance(each, TaskChange) and each.now is not None for each in of.changes)
+
+
+def _is_the_last(board: Aggregate, name: str) -> bool:
+    """Tell whether nothing is left to do without a task: all else that is left is a part of it, or waits for it."""
+    left = {each.id: each for each in tasks_of(board) if not task.settled(each)}
+    lost = {name}
+    while more := {each.id for each in left.values() if each.id not in lost and lost & {*each.depends_on, each.parent}}:
+        lost |= more
+    return left.keys() <= lost and not intake.are_open(board) and not waits_for_money(board)
+
+
+def _first(record: fleet_task.Job) -> str:
+    """Say what has to become of a task first that is in the way."""
+    return (
+        "cancel it first"
+        if record.state in fleet_task.CANCELLABLE
+        else "wait until it is not; this says what comes next"
+    )
+
+
+def _ending(record: fleet_task.Job) -> str:
+    """Return the command that ends a task; what cannot be cancelled now is looked at."""
+    return f"lifefold {'cancel' if record.state in fleet_task.CANCELLABLE else 'why'} {record.id}"
+
+
+def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacle]:
+    record: fleet_task.Job = board.record(f"task:{was.id}")
+    name, state = f"tasks.{was.id}", record.state
+    if state in {State.CLOSED, State.CANCELLED}:
+        keys = ", ".join(fleet_task.KEYS[each] for each in _differing(was, now))
+        why = f"{keys}: the task is {state}; put that back, or do all of it again in a new log"
+        yield Obstacle(name, why, FRESH)
+        return
+    yield from _of_caps(board, f"{name}.budget", budgets.of_task(was.id), was.caps, now.caps)
+    for field in _differing(was, now):
+        if field in _AT_REST and record.parts:
+            yield Obstacle(
+                f"{name}.{fleet_task.KEYS[field]}", "the task was split; put that back, or begin a new log", FRESH
+            )
+        elif field in _AT_REST and state in fleet_task.IN_HAND:
+            whose = f" with {record.owner}" if record.owner else ""
+            why = f"the task is {state}{whose}; put that back, or begin a new log"
+            yield Obstacle(f"{name}.{fleet_task.KEYS[field]}", why, FRESH)
+    if was.verify and not now.verify and record.orphaned is task.OnDeath.VERIFY and state in fleet_task.IN_HAND:
+        yield Obstacle(f"{name}.verify", f"the task is {state}, and a dead session's work needs commands", FRESH)
+
+
+_AT_REST: Final = (
+    "depends_on", "priority", "role", "files", "asks", "trust", "most_subtasks", "subtasks_ms", "on_nothing",
+)  # fmt: skip
+"""What changes of a task only while it is not begun."""
+
+
+def _differing(was: msgspec.Struct, now: msgspec.Struct) -> tuple[str, ...]:
+    """Return the fields in which two of a kind differ."""
+    return tuple(each for each in was.__struct_fields__ if getattr(was, each) != getattr(now, each))
+
+
+# Agents and services
+
+
+def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
+    was, now, name = change.was, change.now, f"agents.{change.name}"
+    if was is None and now is not None:
+        if f"seat:{change.name}" in board.entities:
+            yield Obstacle(name, _WAS_THERE, ACCEPT)
+        elif now.caps != Caps() and not _is_metered(board):
+            yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
+    elif was is not None and now is not None:
+        yield from _of_caps(board, f"{name}.budget", budgets.of_agent(was.name), was.caps, now.caps)
+        yield from _of_kept_agent(board, name, was, now)
+
+
+def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
+    sat: worker_slot.Seat = board.record(f"seat:{was.name}")
+    if was.trust is not now.trust:
+        yield _of_trust(name, sat, was, now)
+    for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
+        if getattr(was, field) != getattr(now, field):
+            why = "is settled when an agent begins; put that back, or give the agent another name"
+            yield Obstacle(f"{name}.{key}", why, ACCEPT)
+    of = board.entities.get(f"task:{sat.task}")
+    if of is not None and of.record.owner == was.name and of.record.role in {*was.roles} - {*now.roles}:
+        why = f"{was.name} is at {sat.task}, which takes the role {of.record.role}; {_first(of.record)}"
+        yield Obstacle(f"{name}.roles", why, _ending(of.record))
+
+
+def _of_trust(name: str, sat: worker_slot.Seat, was: AgentPlan, now: AgentPlan) -> Obstacle:
+    """Return that trust is not planned again, with the command by which a person moves it by one level."""
+    why = "is settled when an agent begins; put that back"
+    if sat.trust is None or sat.state is worker_slot.State.GONE:
+        return Obstacle(f"{name}.trust", why, ACCEPT)
+    way = "promote" if now.trust > was.trust else "demote"
+    reason = f"the fleet file said {now.trust.word}"
+    more = f"; this {way}s it by one level, and the file may say what it said"
+    return Obstacle(f"{name}.trust", f"{why}{more}", f"lifefold trust {was.name} --{way} --reason '{reason}'")
+
+
+def _of_service(board: Aggregate, change: ServiceChange) -> Iterator[Obstacle]:
+    was, now, name = change.was, change.now, f"agents.{change.name}"
+    if was is None and f"duty:{change.name}" in board.entities:
+        yield Obstacle(name, _WAS_THERE, ACCEPT)
+    elif was is not None and now is not None:
+        keys = ", ".join(_SERVICE_KEYS[each] for each in _differing(was, now))
+        why = f"{keys}: is settled when a service begins; put that back, or give the service another name"
+        yield Obstacle(name, why, ACCEPT)
+
+
+_SERVICE_KEYS: Final = {
+    "limits": "its limits",
+    "runs": "session_timeout or grace",
+    "triggers": "triggers",
+    "takes_messages": "triggers",
+}
+
+_WAS_THERE: Final = (
+    "one of that name was in this fleet before, and has left or is leaving;"
+    " give it another name, as an [[agents]] of its own"
+)
+
+
+# The fleet
+
+
+def _of_fleet(board: Aggregate, change: FleetChange) -> Iterator[Obstacle]:
+    was, now = change.was, change.now
+    yield from _of_caps(board, "fleet.budget", budgets.FLEET, was.budget.caps, now.budget.caps)
+    if not _is_alike(board, was.budget, now.budget):
+        yield Obstacle("fleet.budget", "how budgets are kept is settled when a log begins; put that back", FRESH)
+    if was.approve_plan and not now.approve_plan:
+        yield Obstacle("fleet.approve_plan", "the plan was put before a person; put that back, approve it", _APPROVE)
+    for field in ("name", "approve_plan", "gates", "orphaned", "restarts", "preemption", "aborts"):
+        if getattr(was, field) != getattr(now, field) and not (field == "approve_plan" and was.approve_plan):
+            key = "restart" if field == "restarts" else field
+            yield Obstacle(f"fleet.{key}", "is settled when a log begins; put that back, or begin a new log", FRESH)
+
+
+_APPROVE: Final = "lifefold approve"
+
+_UNMETERED: Final = "this fleet counts nothing, because its file had no budget when its log began; begin a new log"
+
+
+def _is_alike(board: Aggregate, was: Budget, now: Budget) -> bool:
+    """Tell whether budgets are kept alike; how much time is set aside counts only where time is limited."""
+    purses = (entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE))
+    keeps_time = any(line.resource is Resource.TIME for each in purses for line in each.lines)
+    share = now.share if keeps_time else now.share.but(Resource.TIME, was.share.of(Resource.TIME))
+    return msgspec.structs.replace(now, caps=was.caps, share=share) == was
+
+
+def _of_caps(board: Aggregate, what: str, ref: str, was: Caps, now: Caps) -> Iterator[Obstacle]:
+    """Yield what is in the way of other caps: there is no such account, or more is spent and set aside already."""
+    for resource in Resource:
+        before, after = was.of(resource), now.of(resource)
+        if before == after:
+            continue
+        if before is None or after is None:
+            why = f"{_LIMITS[resource]} is limited from the beginning of a log on, or not; put that back, or begin one"
+            yield Obstacle(what, why, FRESH)
+            continue
+        line = next(each for each in board.record(ref).lines if each.resource is resource)
+        if line.account.free < before - after:
+            used = budgets.in_words(resource, line.account.cap - line.account.free)
+            why = f"{budgets.in_words(resource, after)} is less than what is spent or set aside, {used}"
+            yield Obstacle(what, f"{why}; to begin nothing new for now, pause", "lifefold pause")
+
+
+_LIMITS: Final = {
+    Resource.MONEY: "money",
+    Resource.TOKENS: "how many tokens there are",
+    Resource.TIME: "time",
+    Resource.SESSIONS: "how many sessions there are",
+}
+
+
+def _is_metered(board: Aggregate) -> bool:
+    """Tell whether what sessions cost is counted."""
+    return any(ref.startswith(fleet_task.PURSE) for ref in board.entities)

@@ -1,0 +1,121 @@
+"""What the board promises of tasks that have to do with each other: parts and their wholes, and what waits for what."""
+
+from typing import Final
+
+from lifefold.core.fleet.board import budget, fleet_task
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.dispatch.locality import on_board
+from lifefold.core.fleet.dispatch.task_index import is_lost, somebody_may, tasks_of, work_of
+from lifefold.core.kernel import Aggregate, Property, Transition, always, always_step, near
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.task import Retried, Stage
+from lifefold.core.policy.access import AccessLevel
+
+
+def parts_are_like_their_whole(board: Aggregate) -> bool:
+    """A part is given out and tried again as its whole would be (E7); it may be split, but half as much."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    pairs = [(each, tasks[each.parent]) for each in tasks.values() if each.parent in tasks]
+    return all(_is_like(part, whole) for part, whole in pairs)
+
+
+def _is_like(part: fleet_task.Job, whole: fleet_task.Job) -> bool:
+    same = all(
+        getattr(part, name) == getattr(whole, name) for name in ("role", "priority", "ordinal", "retry", "subtasks_ms")
+    )
+    as_often = part.epoch > 0 or part.max_retries == whole.max_retries
+    return same and as_often and part.most_subtasks == whole.most_subtasks // 2
+
+
+def nobody_waits_in_vain(board: Aggregate) -> bool:
+    """Whoever waits for parts waits for one that is not closed yet, and may be; and nobody else has any to wait for."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    waiting = [each for each in tasks.values() if each.waits and each.state not in _LEFT]
+    parts = [[tasks[name] for name in each.parts_of_it() if name in tasks] for each in waiting]
+    return all(
+        each.state is task.State.WAITING_FOR_SUBTASKS
+        and not any(map(is_lost, there))
+        and (len(there) < each.parts or any(part.state is not task.State.CLOSED for part in there))
+        for each, there in zip(waiting, parts, strict=True)
+    )
+
+
+def goes_on_with_its_parts(board: Aggregate) -> bool:
+    """A task whose parts are all closed goes on, also if that took too long (E7, E9)."""
+    tasks = {each.id: each for each in tasks_of(board)}
+    blocked = [each for each in tasks.values() if each.waits and each.state is task.State.BLOCKED]
+    parts = [[tasks.get(name) for name in each.parts_of_it()] for each in blocked]
+    return not any(all(part is not None and part.state is task.State.CLOSED for part in each) for each in parts)
+
+
+def parts_are_there(board: Aggregate) -> bool:
+    """A task that was split has all its parts."""
+    return all(f"task:{name}" in board.entities for each in tasks_of(board) for name in each.parts_of_it())
+
+
+_LEFT: Final = frozenset({task.State.BLOCKED, task.State.CANCELLED})
+"""In these nobody waits for the parts of a task, though there are some."""
+
+
+def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
+    """A task is blocked by another one as long as that one is lost, or by what it asks for if nobody has it (E19)."""
+    tasks, work = {each.id: each for each in tasks_of(board)}, work_of(board)
+    blocked = [each for each in tasks.values() if each.state is task.State.BLOCKED]
+    in_vain = [each for each in blocked if each.lacks.startswith(("role:", "level:"))]
+    purses = [board.entities[each.lacks].record for each in blocked if each.lacks in board.entities]
+    return (
+        all(is_lost(tasks[each.lacks]) for each in blocked if each.lacks in tasks)
+        and all(map(budget.is_spent_for_good, purses))
+        and all(
+            each.lacks in {f"role:{each.role}", f"level:{each.level.word}"}
+            and not each.waits
+            and not somebody_may(work, each.role, each.level)
+            for each in in_vain
+        )
+    )
+
+
+def is_tried_again(board: Aggregate) -> bool:
+    """What has failed and may be tried again waits for nothing but the end of its rest."""
+    failed = [each for each in board.entities.values() if each.state is task.State.FAILED]
+    return all(
+        each.find(fleet_task.Rested.__name__) is not None
+        for each in failed
+        if task.retries_left(each.record, Retried())
+    )
+
+
+def roles_are_there(board: Aggregate) -> bool:
+    """No task waits for a role, or for trust, that nobody has who is left."""
+    work = work_of(board)
+    asking = {each.asked for each in work.offered.values() if each.asked != ("", AccessLevel.UNTRUSTED)}
+    return all(somebody_may(work, *asked) for asked in asking)
+
+
+def decides_of_all(board: Aggregate) -> bool:
+    """When a plan is decided, so are all its tasks (E43)."""
+    plan = board.entities.get("plan")
+    decided = plan is not None and plan.state is not plan_approval.State.PROPOSED
+    return not decided or not any(each.state is task.State.PLANNED for each in tasks_of(board))
+
+
+def keeps_what_is_done(step: Transition) -> bool:
+    """What was agreed to, or put together of parts, is not thrown away because its owner is gone."""
+    by_rule = isinstance(step.event, task.Rejected) and step.actor.startswith("rule:")
+    return not by_rule or step.before is None or step.before.record.stage is Stage.WORK
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    *near(
+        on_board,
+        always("a part is given out and tried again as its whole would be", parts_are_like_their_whole),
+        always("whoever waits for parts waits for one that may still be closed", nobody_waits_in_vain),
+        always("a task whose parts are all closed goes on, however long that took", goes_on_with_its_parts),
+        always("a task is blocked as long as what it lacks is lost, and no longer", is_blocked_by_what_is_lost),
+        always("what may be tried again waits for the end of its rest alone", is_tried_again),
+    ),
+    always("a task that was split has all its parts", parts_are_there),
+    always("no task waits for a role, or for trust, that nobody has", roles_are_there),
+    always("when a plan is decided, all its tasks are", decides_of_all),
+    always_step("what was agreed to is not lost because its owner is gone", keeps_what_is_done),
+)

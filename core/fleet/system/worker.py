@@ -1,0 +1,272 @@
+"""A worker: one aggregate with an agent's session, its assignment, its mailbox, and what was asked of it.
+
+The session's own table knows nothing of tasks. These rules connect the two: they write its prompts and open its next
+round, and they tell the board what came of the work. BuildPrompt and RefreshWorktree are therefore served here, not by
+an interpreter. A task whose place cannot be made has no prompt: the session is told so (``PromptFailed``, D6), and
+backs off and gives up as after any other error of its own.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import restarts
+from lifefold.core.fleet.system.worker_properties import PROMISES
+from lifefold.core.fleet.worker import (
+    assignment,
+    desired_state,
+    mailbox,
+    nothing_done,
+    orphans,
+    shutdown,
+    stall_detector,
+    supervisor,
+    usage,
+    usage_meter,
+)
+from lifefold.core.fleet.worker.prompt import compose
+from lifefold.core.fleet.worker.shutdown import is_ending as _ending
+from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
+from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.core.lifecycles.session_yielding import YieldWanted
+from lifefold.effects import Tell
+
+KIND = "worker"
+
+agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(), session.machine.name).serving(
+    "BuildPrompt", "RefreshWorktree"
+)
+"""The session as a worker runs it: its prompts can fail (D6), it may suspend itself (D28), stall, and be begun anew."""
+
+
+_URGENT: Final = session.UrgentMessage()
+
+
+def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Do the next thing for a session that waits for its prompt: ask for work, write the prompt, or say it failed."""
+    work: assignment.Assignment = worker.record("assignment")
+    if isinstance(transition.event, assignment.CheckoutFailed):
+        yield Dispatch(
+            "session", session_profiles.PromptFailed(f"no place for {work.brief.task}: {transition.event.reason}")
+        )
+        return
+    waits = worker.record("session").state is session.State.BUILDING_PROMPT
+    wanted = worker.record("intent").state
+    if not waits or wanted not in desired_state.WORKS or usage.is_counting(worker):
+        return
+    if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
+        yield Dispatch("assignment", assignment.Asked())
+    elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
+        yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
+    elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
+        yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
+    elif work.state is assignment.State.WORKING:
+        box: mailbox.Mailbox = worker.record("mailbox")
+        prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
+        yield Dispatch("session", session.PromptReady(prompt))
+        yield Dispatch("assignment", assignment.Prompted())
+        if box.letters:
+            yield Dispatch("mailbox", mailbox.LettersTaken())
+
+
+@rule(on=desired_state.machine)
+def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Pause and hold interrupt what runs, which is no error; stop stops."""
+    event = transition.event
+    if transition.entered in desired_state.RESTS and isinstance(
+        event, desired_state.PauseWanted | desired_state.HoldWanted
+    ):
+        yield from _interrupt(worker, session.UrgentMessage(event.abort_reason))
+        yield from decline(worker)
+    elif transition.entered is desired_state.State.STOP:
+        yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
+
+
+@rule(on=assignment.machine)
+def leave_to_others(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """Who is given a task while it is paused gives it back."""
+    yield from decline(worker)
+
+
+def decline(worker: Aggregate) -> Iterator[Dispatch]:
+    """Give back what is not begun, if people have paused the agent: somebody else may be free."""
+    paused = worker.record("intent").state is desired_state.State.PAUSE
+    if paused and worker.record("assignment").state is assignment.State.PREPARING:
+        yield Dispatch("assignment", assignment.Dropped(f"{worker.key} is paused"))
+
+
+@rule(on=mailbox.machine)
+def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """An urgent letter interrupts; the next prompt has it."""
+    if isinstance(transition.event, mailbox.LetterArrived) and transition.event.urgent:
+        yield from _interrupt(worker)
+
+
+@rule(on=assignment.machine)
+def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
+    if isinstance(transition.event, assignment.Recalled):
+        within_ms = transition.event.within_ms
+        urgent = session.UrgentMessage(transition.event.abort_reason)
+        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else urgent)
+
+
+def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
+    """Interrupt a session that runs. One that is being spawned is interrupted as soon as it runs, and once (D14)."""
+    agent_now = worker.entities["session"]
+    spawning = agent_now.state is session.State.SPAWNING and not agent_now.postponed
+    if spawning or agent_now.state is session.State.RUNNING:
+        yield Dispatch("session", by)
+
+
+@rule(on=agent)
+def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """The board hears that the work has begun, once for each claim."""
+    work: assignment.Assignment = worker.record("assignment")
+    working = work.state is assignment.State.WORKING
+    if transition.entered is session.State.RUNNING and working and work.sessions == 1:
+        yield Tell("board", f"task:{work.brief.task}", task.Started(work.brief.epoch))
+
+
+@rule(on=agent)
+def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """What a session's end means for the work: finished, failed, orphaned, or given up with the agent.
+
+    A suspended session's work stays in hand, under the same claim and in the same place (D28).
+    """
+    exited = transition.event if isinstance(transition.event, session.SessionExited) else None
+    if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
+        return
+    working = worker.record("assignment").state is assignment.State.WORKING
+    failed = stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
+    match transition.entered:
+        case session.State.SESSION_COMPLETE if working:
+            brief: task.Brief = worker.record("assignment").brief
+            yield Dispatch("assignment", assignment.WorkFinished(adaptive_timeout.took_ms(brief, transition)))
+        case session.State.COOLING_DOWN | session.State.STOPPED if failed and working:
+            yield Dispatch("assignment", orphans.ending(worker, transition, failed))
+        case session.State.STOPPED if worker.record("assignment").state in _GIVEN_UP:
+            yield Dispatch("assignment", assignment.Dropped(_stopped_by(worker, transition)))
+        case _:
+            pass
+
+
+def _stopped_by(worker: Aggregate, transition: Transition) -> str:
+    """Say why a task is given back whose agent has stopped."""
+    event = transition.event
+    why: str = event.msg if isinstance(event, session.FatalError) else worker.record("intent").reason
+    return f"its agent has stopped{f': {why}' if why else ''}"
+
+
+_GIVEN_UP = frozenset({assignment.State.WANTING, assignment.State.PREPARING, assignment.State.WORKING})
+"""What an agent that stops does not go on with."""
+
+
+@rule(on=assignment.machine)
+def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """The board hears what came of the work, under the epoch of its claim."""
+    if transition.before is None:
+        return
+    before, brief = transition.before.state, transition.after.record.brief
+    to = f"task:{brief.task}"
+    yield from orphans.told(transition)
+    yield from nothing_done.told(transition)
+    match transition.event:
+        case assignment.WorkFinished(took_ms=took_ms):
+            yield Tell("board", to, task.Completed(brief.epoch, took_ms))
+        case assignment.Parked(commit=commit):
+            yield Tell("board", to, fleet_task.Parked(brief.epoch, commit))
+        case assignment.Merged(commit=commit):
+            yield Tell("board", to, task.Verified(brief.epoch, commit))
+        case (
+            assignment.Rejected(reason=reason)
+            | assignment.ParkingFailed(reason=reason)
+            | assignment.Conflicted(reason=reason)
+        ) if not transition.before.record.is_orphan:
+            yield Tell("board", to, task.Rejected(brief.epoch, reason))
+        case assignment.WorkFailed(reason=reason, diagnosis=diagnosis):
+            yield Tell("board", to, task.Failed(brief.epoch, reason, diagnosis))
+        case assignment.CheckoutFailed(reason=reason):
+            yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
+        case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
+            yield Tell("board", to, _given_back(brief, reason))
+        case assignment.Asked():
+            yield Tell("board", f"seat:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
+        case _:
+            pass
+
+
+def _given_back(brief: task.Brief, reason: str) -> task.Released | fleet_task.Returned:
+    """Return how a task is given back: to be worked at, or with what is left of it."""
+    is_work = brief.stage is task.Stage.WORK
+    return task.Released(brief.epoch, reason) if is_work else fleet_task.Returned(brief.epoch, reason)
+
+
+@rule(on=assignment.machine)
+def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """A completed session's agent goes on when its work is home."""
+    completed = worker.record("session").state is session.State.SESSION_COMPLETE
+    if transition.entered is assignment.State.IDLE and completed:
+        yield Dispatch("session", session.WorktreeReady())
+
+
+@rule(on=agent)
+def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Letters are done with when a session that had them completes, and not before (D14)."""
+    if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
+        yield Dispatch("mailbox", mailbox.LettersDelivered())
+
+
+aggregate = AggregateType(
+    KIND,
+    machines=(
+        agent,
+        assignment.machine,
+        mailbox.machine,
+        desired_state.machine,
+        usage_meter.machine,
+        stall_detector.machine,
+        supervisor.machine,
+    ),
+    rules=(
+        usage.measuring(agent),
+        rule(on=agent)(stall_detector.keep_watch),
+        stall_detector.give_up,
+        obey,
+        interrupt,
+        abandon,
+        leave_to_others,
+        work_begins,
+        deliver,
+        work_ends,
+        *(rule(on=each)(orphans.bury) for each in (agent, assignment.machine)),
+        report,
+        usage.told,
+        next_round,
+        *(
+            rule(on=each)(go_on)
+            for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
+        ),
+        *(rule(on=each)(shutdown.drained) for each in (assignment.machine, desired_state.machine)),
+        rule(on=agent)(restarts.fall),
+        restarts.dismiss,
+        *(rule(on=each)(restarts.ask) for each in (supervisor.machine, assignment.machine)),
+        restarts.begin_anew,
+        *(rule(on=each)(shutdown.close_mailbox) for each in (agent, supervisor.machine)),
+        *(
+            rule(on=each)(shutdown.step_back)
+            for each in (assignment.machine, desired_state.machine, usage_meter.machine)
+        ),
+        *(rule(on=each)(shutdown.leave) for each in (agent, assignment.machine, supervisor.machine)),
+    ),
+    commands={
+        agent.name: (),
+        "assignment": (assignment.BranchAccepted,),
+        "mailbox": (mailbox.LetterArrived,),
+        usage_meter.machine.name: (),
+        supervisor.REF: (),
+        desired_state.machine.name: desired_state.COMMANDS,
+        stall_detector.machine.name: (),
+    },
+    properties=PROMISES,
+)

@@ -1,0 +1,108 @@
+"""What a worker promises: it does what is wanted, has a task for every session, and leaves nothing behind."""
+
+from typing import Final
+
+from lifefold.core.fleet.dispatch import restarts
+from lifefold.core.fleet.worker import assignment, desired_state, orphans, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker.shutdown import is_ending, settled
+from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
+from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles.session.model import SUCCESS
+from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, VerifyWork
+
+
+def wishes_are_obeyed(worker: Aggregate) -> bool:
+    """An agent that is to stop has stopped, and the session of one that is to hold is being interrupted."""
+    agent_now = worker.entities["session"]
+    match worker.record("intent").state:
+        case desired_state.State.STOP:
+            return agent_now.state is session.State.STOPPED
+        case desired_state.State.PAUSE | desired_state.State.HOLD:
+            goes_on = agent_now.state is session.State.SPAWNING and not agent_now.postponed
+            return agent_now.state is not session.State.RUNNING and not goes_on
+        case _:
+            return True
+
+
+def stopped_has_no_work(worker: Aggregate) -> bool:
+    """An agent that has stopped has nothing in hand but work that is done and on its way home."""
+    return not _is_stopped(worker) or worker.record("assignment").state in _LEFT
+
+
+_LEFT: Final = frozenset({assignment.State.IDLE, *assignment.ON_ITS_WAY})
+"""What an agent that has stopped may have in hand."""
+
+
+def sessions_have_a_task(worker: Aggregate) -> bool:
+    """A session that is not being interrupted works at the task in hand."""
+    at_work = worker.record("session").state in {session.State.SPAWNING, session.State.RUNNING}
+    recalled = bool(worker.entities["session"].postponed)
+    return not at_work or recalled or worker.record("assignment").state is assignment.State.WORKING
+
+
+def wants_when_all_is_over(worker: Aggregate) -> bool:
+    """No work is wanted, and no place is made for any, while something of the last one is being ended (D13)."""
+    wants = worker.record("assignment").state in {assignment.State.WANTING, assignment.State.PREPARING}
+    return not wants or not is_ending(worker)
+
+
+def goes_on_when_home(worker: Aggregate) -> bool:
+    """Whose work is verified or merged does not begin another round meanwhile."""
+    work: assignment.Assignment = worker.record("assignment")
+    waits = {session.State.SESSION_COMPLETE, session.State.STOPPED}
+    if work.brief.stage is not task.Stage.WORK or work.brief.orphaned is task.OnDeath.VERIFY:
+        waits.add(session.State.BUILDING_PROMPT)
+    if work.brief.orphaned is task.OnDeath.VERIFY:
+        waits.add(session.State.COOLING_DOWN)
+    return work.state not in assignment.ON_ITS_WAY or worker.record("session").state in waits
+
+
+def paused_leaves_it_to_others(worker: Aggregate) -> bool:
+    """An agent that people have paused has nothing in hand that it has not begun."""
+    paused = worker.record("intent").state is desired_state.State.PAUSE
+    return not paused or worker.record("assignment").state is not assignment.State.PREPARING
+
+
+def completed_is_delivered(worker: Aggregate) -> bool:
+    """What a session was told that has completed is not told again (D14)."""
+    completed = worker.record("session").state is session.State.SESSION_COMPLETE
+    return not completed or not worker.record("mailbox").taken
+
+
+def _is_stopped(worker: Aggregate) -> bool:
+    return worker.record("session").state is session.State.STOPPED
+
+
+def has_erred(s: session.Session) -> bool:
+    """Tell whether an agent has as many errors in a row as it may have."""
+    return s.consecutive_errors >= s.limits.max_consecutive_errors
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    *restarts.OF_WORKERS,
+    *shutdown.PROMISES,
+    always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
+    always("an agent that has stopped has no work to be done", stopped_has_no_work),
+    always("no session is without a task", sessions_have_a_task),
+    always("no work is wanted while something of the last one is being ended", wants_when_all_is_over),
+    always("an agent goes on when its work is home", goes_on_when_home),
+    always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
+    always("a session that has completed has delivered its letters", completed_is_delivered),
+    *usage.PROMISES,
+    *orphans.OF_WORKERS,
+    always("a session is watched exactly while it runs, if it is to be", stall_detector.watches_who_runs),
+    leads_to(
+        "every wish to stop, or to drain, ends with nothing left, or with a hold, if what is begun ends",
+        lambda w: w.record("intent").state in {desired_state.State.STOP, desired_state.State.DRAIN},
+        lambda w: settled(w) or w.record("intent").state is desired_state.State.HOLD,
+        given=(*weakly(RunSession, InspectWork, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
+    ),
+    leads_to(
+        "whoever has stopped leaves nothing behind, or comes back, if work that is done is verified and merged at last",
+        _is_stopped,
+        lambda w: settled(w) or not _is_stopped(w),
+        given=weakly(InspectWork, VerifyWork, ParkWork, MergeWork),
+    ),
+    sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and has_erred(w.record("session"))),
+    sometimes("letters wait to be delivered", lambda w: w.record("mailbox").taken > 0),
+)

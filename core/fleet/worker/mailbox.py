@@ -1,0 +1,179 @@
+"""What people have to say to an agent: repeated in every prompt until a session that was told succeeds (D14).
+
+A prompt is no delivery. Its session may be interrupted, may fail, may never start, and the next one remembers nothing
+of it. So a prompt *takes* all letters along, and they stay; they are *delivered* when that very session completes. What
+comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all while it
+works. What it has not been told when it stops for good stays in its *closed* mailbox, where people see it.
+"""
+
+from typing import Any, Final, Never
+
+from lifefold.core.kernel import (
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always,
+    always_step,
+    anywhere,
+    replace,
+    row,
+    sometimes,
+    takes,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.lifecycles.property_forms import is_over_with
+
+LETTERS_LIMIT: Final = 100
+"""How many letters a mailbox keeps at most; one more is refused, so that the sender knows."""
+
+LETTERS_BYTES: Final = 65_536
+"""How long they may be together, in bytes of UTF-8: all of them are in every prompt, and so in the log, again."""
+
+FULL: Final = (
+    f"its mailbox has no room: it keeps {LETTERS_LIMIT} letters and {LETTERS_BYTES} bytes at most, until a session that"
+    " was told succeeds; write it shorter, or send it again then"
+)
+"""What a refusal while Holding means, and what to do, for the sender."""
+
+
+class State(AnyLifecycleState):
+    """The three states of a mailbox."""
+
+    EMPTY = "Empty"
+    HOLDING = "Holding"
+    CLOSED = "Closed"
+
+
+class LetterArrived(Event, frozen=True):
+    """Somebody wrote ``text``; ``urgent`` letters interrupt a running session."""
+
+    text: str = ""
+    urgent: bool = True
+
+    @classmethod
+    def examples(cls) -> tuple["LetterArrived", ...]:
+        """Return one of each kind; what they say decides nothing."""
+        return cls("a"), cls("a", urgent=False)
+
+
+class LettersTaken(Event, frozen=True):
+    """A prompt takes the letters along."""
+
+
+class LettersDelivered(Event, frozen=True):
+    """The session with that prompt has completed."""
+
+
+class MailboxClosed(Event, frozen=True):
+    """The agent has stopped: nobody will read what comes now."""
+
+
+class Mailbox(Record, frozen=True):
+    """The letters that are not delivered, oldest first; the last prompt took along as many of them as ``taken``.
+
+    In a closed mailbox they are those that nobody will read, and no prompt is of interest.
+    """
+
+    state: State = State.EMPTY
+    letters: tuple[str, ...] = ()
+    taken: int = 0
+
+
+def has_room(m: Mailbox, e: LetterArrived) -> bool:
+    """There is room for one more, and for its text."""
+    length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.letters, e.text))
+    return len(m.letters) < LETTERS_LIMIT and length <= LETTERS_BYTES
+
+
+def all_taken(m: Mailbox, _e: LettersDelivered) -> bool:
+    """No letter came after the prompt."""
+    return m.taken == len(m.letters)
+
+
+def keep(m: Mailbox, e: LetterArrived) -> Step[Mailbox, Never]:
+    """Keep the letter."""
+    return Step(replace(m, letters=(*m.letters, e.text)))
+
+
+def take(m: Mailbox, _e: LettersTaken) -> Step[Mailbox, Never]:
+    """Remember which letters the prompt has: all there are."""
+    return Step(replace(m, taken=len(m.letters)))
+
+
+def deliver(m: Mailbox, _e: LettersDelivered) -> Step[Mailbox, Never]:
+    """Forget the letters that the prompt had."""
+    return Step(replace(m, letters=m.letters[m.taken :], taken=0))
+
+
+def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
+    """Keep what nobody has been told, and forget which of it the last prompt had."""
+    return Step(replace(m, taken=0))
+
+
+def letters_end_by_delivery(step: Transition) -> bool:
+    """A letter goes when a session that was told completes, and in no other way (D14)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record, step.after.record
+    delivered = before.taken if isinstance(step.event, LettersDelivered) else 0
+    return bool(now.letters[: len(before.letters) - delivered] == before.letters[delivered:])
+
+
+def letters_are_all_kept(step: Transition) -> bool:
+    """A letter is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
+    if step.before is None:
+        return True
+    was: Mailbox = step.before.record
+    now: Mailbox = step.after.record
+    match step.event:
+        case LetterArrived(text=text):
+            return now == replace(was, state=State.HOLDING, letters=(*was.letters, text))
+        case LettersTaken():
+            return now == replace(was, taken=len(was.letters))
+        case LettersDelivered():
+            left = was.letters[was.taken :]
+            return now == Mailbox(State.HOLDING if left else State.EMPTY, left)
+        case _:
+            return now == Mailbox(State.CLOSED, was.letters)
+
+
+def letters_have_room(step: Transition) -> bool:
+    """No more letters are taken in than a mailbox keeps."""
+    return len(step.after.record.letters) <= LETTERS_LIMIT
+
+
+def only_what_is_there_is_taken(m: Mailbox) -> bool:
+    """No prompt had letters that are not kept."""
+    return m.taken <= len(m.letters)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
+    always_step("letters are kept in their order, and delivered together", letters_are_all_kept),
+    always_step("no more letters are kept than there is room for", letters_have_room),
+    takes("letters that are kept can be read, and delivered", {State.HOLDING: (LettersTaken, LettersDelivered)}),
+    *is_over_with(State.EMPTY, LetterArrived, MailboxClosed),
+    *is_over_with(State.HOLDING, MailboxClosed),
+    sometimes("a mailbox is full", lambda e: len(e.record.letters) == LETTERS_LIMIT),
+    always_step("a letter stays until a session that was told completes", letters_end_by_delivery),
+)
+
+machine: Machine[Any] = Machine(
+    "mailbox",
+    Mailbox(),
+    about="what people have to say to an agent, repeated until a session that was told succeeds",
+    rows=(
+        row(State.EMPTY, LetterArrived, State.HOLDING, keep, when=has_room),
+        row(State.HOLDING, LetterArrived, State.HOLDING, keep, when=has_room),
+        row(State.HOLDING, LettersTaken, State.HOLDING, take),
+        row(State.HOLDING, LettersDelivered, State.EMPTY, deliver, when=all_taken),
+        row(State.HOLDING, LettersDelivered, State.HOLDING, deliver),
+        row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, close),
+    ),
+    final={State.CLOSED},
+    properties=PROMISES,
+    rests=anywhere,
+)

@@ -1,0 +1,156 @@
+"""What becomes of a task whose session has died while it worked at it: the rules of a worker, and what they promise.
+
+A session that has died (it crashed, was killed, took too long, or hung) has said nothing of its work. Each task says
+what that means for it (``OnDeath``):
+
+- It has failed, and is tried again as after any failure. No orphan is made of it.
+- It is an orphan, and given back at once: as often as its agents last, which stop by their errors.
+- It is an orphan, and stays with its worker, which finds out whether what the session has left is the work. Nothing is
+  looked at before nothing of the session is alive. If nothing differs from where the claim began, there is nothing to
+  be proven, whatever the commands would say (E40); nor is there if the task has no commands. What differs and agrees
+  is done, and goes its way as any other work; else the task has failed, by the death and by what was found.
+
+No session has died that was told to stop, was interrupted, was recalled from its task, or has suspended itself.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet.worker import assignment, stall_detector
+from lifefold.core.kernel import (
+    Aggregate,
+    Dispatch,
+    Event,
+    Overview,
+    Property,
+    Scene,
+    Transition,
+    always,
+    leads_to,
+    seeing,
+    weakly,
+)
+from lifefold.core.lifecycles import session, session_profiles, task
+from lifefold.effects import InspectWork, RunSession, Tell, VerifyWork
+
+
+def ending(worker: Aggregate, transition: Transition, reason: str) -> assignment.SessionDied | assignment.WorkFailed:
+    """Return what it means for the task in hand that its session has failed."""
+    brief: task.Brief = worker.record("assignment").brief
+    found = stall_detector.judged_with(worker, session_profiles.diagnosed(transition.event))
+    match brief.orphaned:
+        case task.OnDeath.VERIFY if brief.verify and has_died(transition):
+            return assignment.SessionDied(reason, found)
+        case task.OnDeath.REQUEUE if has_died(transition):
+            return assignment.SessionDied(reason, found)
+        case _:
+            return assignment.WorkFailed(reason, found)
+
+
+def has_died(transition: Transition) -> bool:
+    """Tell whether a session that ran has ended otherwise than by its own word, and nobody wanted that."""
+    ran = transition.before is not None and transition.before.state is session.State.RUNNING
+    match transition.event:
+        case session.SessionExited(outcome=session.Error() | session.Timeout()):
+            return ran
+        case session_profiles.Stalled():
+            return ran
+        case _:
+            return False
+
+
+def bury(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+    """What a dead session has left is looked at when nothing of the session is alive any more."""
+    if worker.record("assignment").state is assignment.State.ORPHANED and not _is_alive(worker):
+        yield Dispatch("assignment", assignment.Buried())
+
+
+def _is_alive(worker: Aggregate) -> bool:
+    return any(part.slot == RunSession.__name__ for part in worker.entities["session"].running)
+
+
+def told(transition: Transition) -> Iterator[Tell]:
+    """Yield what the board hears of an orphan, under the epoch of its claim."""
+    if transition.before is None:
+        return
+    was: assignment.Assignment = transition.before.record
+    to, epoch = f"task:{was.brief.task}", was.brief.epoch
+    if isinstance(transition.event, assignment.SessionDied):
+        yield Tell("board", to, task.Orphaned(epoch, transition.event.reason, transition.event.diagnosis))
+        if transition.entered is assignment.State.IDLE:
+            yield Tell("board", to, task.Released(epoch, transition.event.reason))
+    elif assignment.is_orphan(was) and transition.entered in _ADOPTED:
+        yield Tell("board", to, task.Salvaged(epoch))
+    elif assignment.is_orphan(was) and (found := _found(transition.event)):
+        yield Tell("board", to, task.Failed(epoch, f"{was.death}; {found}", was.diagnosis))
+
+
+_ADOPTED: Final = frozenset({assignment.State.PARKING, assignment.State.MERGING})
+
+
+def _found(event: Event) -> str:
+    """Say why what an orphan has left is not the work; nothing if that is not known."""
+    match event:
+        case assignment.Inspected(differs=False):
+            return "it has left nothing that could be verified"
+        case assignment.Rejected(reason=reason):
+            return f"what it has left is not enough: {reason}"
+        case _:
+            return ""
+
+
+def is_looked_at_in_peace(worker: Aggregate) -> bool:
+    """Nobody looks at what a session has left, or verifies it, as long as something of the session is alive."""
+    work: assignment.Assignment = worker.record("assignment")
+    looks = assignment.is_orphan(work) and work.state is not assignment.State.ORPHANED
+    return not looks or not _is_alive(worker)
+
+
+OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
+    always("what a dead session has left is looked at when nothing of it is alive", is_looked_at_in_peace),
+)
+
+
+class Orphans(msgspec.Struct, frozen=True):
+    """The claims of a board's tasks that are orphans, as task and epoch; or the one in a worker's hands."""
+
+    claims: tuple[tuple[str, int], ...] = ()
+    is_board: bool = False
+
+
+def orphans(of: Aggregate) -> Orphans:
+    """Return what is looked at to see who looks after which orphan."""
+    if of.kind == "worker":
+        work: assignment.Assignment = of.record("assignment")
+        return Orphans(((work.brief.task, work.brief.epoch),) if assignment.is_orphan(work) else ())
+    tasks = (each.record for ref, each in of.entities.items() if ref.startswith("task:"))
+    return Orphans(tuple((each.id, each.epoch) for each in tasks if each.state is task.State.ORPHANED), is_board=True)
+
+
+def _orphans(fleet: Overview, *, of_board: bool) -> set[tuple[str, int]]:
+    seen = [each for each in fleet.aggregates.values() if isinstance(each, Orphans) and each.is_board is of_board]
+    return {claim for each in seen for claim in each.claims}
+
+
+def are_looked_after(fleet: Overview) -> bool:
+    """When nothing is under way, every orphan of the board is in the hands of who looks at it, and no other task is."""
+    return bool(fleet.under_way) or _orphans(fleet, of_board=True) == _orphans(fleet, of_board=False)
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+    orphans,
+    always("when every message has arrived, every orphan is looked after", are_looked_after),
+)
+
+AT_LAST: Final[tuple[Property[Scene], ...]] = seeing(
+    orphans,
+    leads_to(
+        "no task stays an orphan, if what is left of it is inspected and verified at last",
+        lambda fleet: bool(_orphans(fleet, of_board=True)),
+        lambda fleet: not _orphans(fleet, of_board=True),
+        given=weakly(InspectWork, VerifyWork),
+    ),
+)
+"""What else holds of fleets in which there can be orphans; of others there is nothing to be said."""

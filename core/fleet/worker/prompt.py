@@ -1,0 +1,27 @@
+"""What an agent is told: the task, what went wrong before, and what people want it to know."""
+
+from lifefold.core.lifecycles.task import Brief
+
+
+def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
+    """Return the text of a prompt.
+
+    ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the letters, the
+    oldest, an earlier session of this agent was told and did not complete with: it may have acted on them.
+    """
+    parts = [after_failure(brief.prompt, brief.failure)]
+    if continued:
+        parts.append(
+            "Your last session was interrupted. What you have done so far is still in this folder; go on from there."
+        )
+    if repeated:
+        first = "first" if repeated == 1 else f"first {repeated}"
+        parts.append(f"An earlier session had the {first} of your messages too; it was not completed.")
+    if letters:
+        parts.append("\n".join(["You have messages:", *(f"- {letter}" for letter in letters)]))
+    return "\n\n".join(parts)
+
+
+def after_failure(prompt: str, failure: str) -> str:
+    """Return what a task asks for, with what an earlier attempt at it has failed by, if there was one that did."""
+    return f"{prompt}\n\nAn earlier attempt at this task failed: {failure}" if failure else prompt

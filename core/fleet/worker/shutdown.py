@@ -1,0 +1,150 @@
+"""When a worker is through: it has drained, or stopped for good, and the board hears that it is gone.
+
+What holds a drain up is what is in the worker's own hands: work that was begun, until it is home. A task that it has
+asked for, or whose place is still being made, was not begun, and is given back; what waits for a person, for parts or
+for another worker is in nobody's hand.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.dispatch import restarts
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, supervisor, usage, usage_meter
+from lifefold.core.kernel import Aggregate, Dispatch, Overview, Phase, Property, Scene, Transition, always, seeing
+from lifefold.core.lifecycles import session
+from lifefold.effects import Tell
+
+
+def drained(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Who is to drain stops when nothing that it has begun is in its hands any more."""
+    drains = worker.record("intent").state is desired_state.State.DRAIN
+    came = transition.entered is desired_state.State.DRAIN or transition.machine == assignment.machine.name
+    if drains and came and transition.entered is not None and not has_begun(worker):
+        yield Dispatch("intent", desired_state.Drained())
+
+
+def has_begun(worker: Aggregate) -> bool:
+    """Tell whether the worker has something in hand that it has begun."""
+    state = worker.record("assignment").state
+    return state is assignment.State.WORKING or state in assignment.ON_ITS_WAY
+
+
+def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """Nobody reads what is sent to an agent that has stopped for good: senders are told so (D14)."""
+    if transition.entered in _ENDS and is_gone(worker):
+        yield Dispatch("mailbox", mailbox.MailboxClosed())
+
+
+def step_back(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Who is told to rest, and has nothing in hand, keeps no share of a budget for that: others may have it."""
+    came = transition.entered in {assignment.State.IDLE, *desired_state.RESTS} or isinstance(
+        transition.event, usage_meter.SessionEnded
+    )
+    if came and usage_meter.REF in worker.entities and _rests(worker):
+        yield Tell("board", f"seat:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
+        yield Dispatch(usage_meter.REF, usage_meter.Told())
+
+
+def _rests(worker: Aggregate) -> bool:
+    idle = worker.record("assignment").state is assignment.State.IDLE and not usage.is_counting(worker)
+    return idle and worker.record("intent").state in desired_state.RESTS and not is_gone(worker)
+
+
+def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """The board hears that the worker is gone, as soon as it has stopped for good and has nothing in hand any more."""
+    idle = worker.record("assignment").state is assignment.State.IDLE
+    if is_gone(worker) and idle and transition.entered in {*_ENDS, assignment.State.IDLE}:
+        reason = worker.record("intent").reason or _quarantined(worker) or "its session has stopped"
+        yield Tell("board", f"seat:{worker.key}", worker_slot.WorkerGone(reason, *usage.spent(worker)))
+
+
+_ENDS: Final = frozenset({session.State.STOPPED, *supervisor.OVER})
+"""Whoever enters the last of these that it can enter stops for good."""
+
+
+def _quarantined(worker: Aggregate) -> str:
+    found = worker.entities.get(supervisor.REF)
+    why = "" if found is None else found.record.why_quarantined
+    return f"quarantined: {why}" if why else ""
+
+
+def is_gone(worker: Aggregate) -> bool:
+    """Tell whether the agent has stopped, for good."""
+    stopped = worker.record("session").state is session.State.STOPPED
+    return stopped and not restarts.comes_back(worker)
+
+
+def settled(worker: Aggregate) -> bool:
+    """The agent has stopped and nothing of it is left: no process, no verification, no merge."""
+    return is_gone(worker) and not any(entity.running for entity in worker.entities.values())
+
+
+def quiet(worker: Aggregate) -> bool:
+    """No session of the agent lives, and none will while it holds; no work is on its way home.
+
+    A place may still be in the making, for a session or for a task: whoever goes on makes it again.
+    """
+    at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
+    on_its_way = worker.record("assignment").state in assignment.ON_ITS_WAY
+    return not at_work and not on_its_way and not is_ending(worker)
+
+
+def is_ending(worker: Aggregate) -> bool:
+    """Tell whether something of the worker is being ended."""
+    return any(part.phase is Phase.ENDING for entity in worker.entities.values() for part in entity.running)
+
+
+def stopped_takes_no_letters(worker: Aggregate) -> bool:
+    """Whoever writes to an agent that has stopped for good is told so, and only then (D14)."""
+    return is_gone(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
+
+
+def quarantined_has_nothing(worker: Aggregate) -> bool:
+    """Whoever is quarantined has nothing in hand."""
+    return not _quarantined(worker) or (is_gone(worker) and assignment.rests(worker.record("assignment")))
+
+
+def drains_what_it_has(worker: Aggregate) -> bool:
+    """Who drains has something in hand that it has begun."""
+    return worker.record("intent").state is not desired_state.State.DRAIN or has_begun(worker)
+
+
+PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+    always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
+    always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
+    always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
+)
+
+
+class Shares(msgspec.Struct, frozen=True):
+    """Who holds a share of a budget, as the board has it; of a worker, whether it rests with nothing in hand."""
+
+    holders: frozenset[str] = frozenset()
+    rests: bool = False
+
+
+def shares(of: Aggregate) -> Shares:
+    """Return what is looked at to see that nobody keeps a share for nothing."""
+    if of.kind != "board":
+        return Shares(rests=usage_meter.REF in of.entities and _rests(of))
+    purses = (each.record for ref, each in of.entities.items() if ref.startswith("purse:"))
+    return Shares(frozenset(name for each in purses for name in each.holders))
+
+
+def nobody_keeps_a_share_for_nothing(fleet: Overview) -> bool:
+    """When nothing is under way, who rests with nothing in hand holds no share."""
+    seen = fleet.aggregates.items()
+    held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
+    rest = {name.partition("/")[2] for name, each in seen if isinstance(each, Shares) and each.rests}
+    return bool(fleet.under_way) or not held & rest
+
+
+OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+    shares,
+    always(
+        "when every message has arrived, nobody who rests keeps a share for nothing", nobody_keeps_a_share_for_nothing
+    ),
+)

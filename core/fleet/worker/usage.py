@@ -1,0 +1,97 @@
+"""How a worker keeps account of what its sessions cost, where something is limited."""
+
+from collections.abc import Iterator
+
+from lifefold.core.fleet.worker import assignment, usage_meter
+from lifefold.core.kernel import Aggregate, Dispatch, Machine, Property, Rule, Transition, always, rule
+from lifefold.core.lifecycles import session
+from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
+
+
+def measuring(agent: Machine[session.Session]) -> Rule:
+    """Return the rule that counts the sessions of this lifecycle."""
+
+    @rule(on=agent)
+    def measure(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        """A session is counted from when it is begun to when it is over, or given up."""
+        if usage_meter.REF not in worker.entities or transition.before is None:
+            return
+        lived = transition.before.state in session.SESSION_LIVES
+        lives = transition.after.state in session.SESSION_LIVES
+        now_ms = transition.after.entered_ms
+        if lives and not lived:
+            yield Dispatch(usage_meter.REF, usage_meter.SessionBegan(now_ms, _most_ms(transition.after.record.limits)))
+        elif lived and not lives:
+            said = transition.event.usage if isinstance(transition.event, session.SessionExited) else session.Usage()
+            yield Dispatch(usage_meter.REF, usage_meter.SessionEnded(now_ms, said))
+
+    return measure
+
+
+def _most_ms(limits: session.Limits) -> int | None:
+    """Return how long a session may take, the grace that it is ended with included; None if nobody ends it."""
+    return None if limits.session_timeout_ms is None else limits.session_timeout_ms + limits.grace_ms
+
+
+@rule(on=assignment.machine)
+def told(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """When the board is asked for work it is told what was spent, so that nothing is told twice."""
+    if usage_meter.REF in worker.entities and isinstance(transition.event, assignment.Asked):
+        yield Dispatch(usage_meter.REF, usage_meter.Told())
+
+
+def spent(worker: Aggregate) -> tuple[Amounts, bool]:
+    """Return what was spent since the board was told, and whether a session has not said what it has cost."""
+    found = worker.entities.get(usage_meter.REF)
+    return (Amounts(), False) if found is None else (found.record.spent, found.record.silent)
+
+
+def is_counting(worker: Aggregate) -> bool:
+    """Tell whether the last session is still to be counted."""
+    found = worker.entities.get(usage_meter.REF)
+    return found is not None and found.state is usage_meter.State.COUNTING
+
+
+def is_used_up(worker: Aggregate) -> bool:
+    """Tell whether what a claim was given is spent, so that no other session of it may begin.
+
+    Sessions themselves do not count: who is interrupted by people, or for want of a runner, goes on.
+    """
+    share, so_far = worker.record("assignment").brief.share, spent(worker)[0]
+    return any(share.of(each) and so_far.of(each) >= share.of(each) for each in Resource if each != Resource.SESSIONS)
+
+
+def left(worker: Aggregate) -> Caps:
+    """Return what another session of the claim in hand may cost."""
+    share, so_far = worker.record("assignment").brief.share, spent(worker)[0]
+    return Caps(**{each: max(0, share.of(each) - so_far.of(each)) for each in Resource if share.of(each)})
+
+
+def counts_what_lives(worker: Aggregate) -> bool:
+    """The meter runs exactly as long as a session is alive, or is to be."""
+    found = worker.entities.get(usage_meter.REF)
+    lives = worker.record("session").state in session.SESSION_LIVES
+    return found is None or is_counting(worker) is lives
+
+
+def tells_costs_once(worker: Aggregate) -> bool:
+    """Who waits for work has told the board what it has spent, and does not tell it again."""
+    found = worker.entities.get(usage_meter.REF)
+    waits = worker.record("assignment").state is assignment.State.WANTING
+    return found is None or not waits or found.record.spent == Amounts()
+
+
+def goes_on_with_something(worker: Aggregate) -> bool:
+    """Whoever begins another session for a claim has something left of all that it was given."""
+    begins = worker.record("session").state is session.State.SPAWNING
+    works = worker.record("assignment").state is assignment.State.WORKING
+    rest = left(worker)
+    spendable = [rest.of(each) for each in Resource if each != Resource.SESSIONS]
+    return not (begins and works and is_counting(worker)) or 0 not in spendable
+
+
+PROMISES: tuple[Property[Aggregate], ...] = (
+    always("every session is counted while it lives", counts_what_lives),
+    always("what the board was told of costs is not told again", tells_costs_once),
+    always("no session begins of a claim whose share is used up", goes_on_with_something),
+)

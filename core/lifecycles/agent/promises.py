@@ -1,0 +1,250 @@
+"""What whoever watches agents can rely on: at any time, and of every step."""
+
+from typing import Any, Final
+
+from lifefold.core.kernel import (
+    Property,
+    Transition,
+    always,
+    always_step,
+    eventually,
+    leads_to,
+    sometimes,
+    takes,
+    weakly,
+)
+from lifefold.core.lifecycles.agent.model import (
+    LADDER,
+    Agent,
+    Died,
+    Heartbeat,
+    Recycled,
+    SpawnFailed,
+    SpawnOverdue,
+    State,
+    TaskAssigned,
+    TaskFinished,
+    Watched,
+    silent_ms,
+)
+from lifefold.core.lifecycles.property_forms import asks_once, is_over_with, lasts_only, leads_where
+from lifefold.effects import AbortSession, EscalateSilence, KillOverdue, StartTimer
+
+# What holds of every agent
+
+
+def ends_with_a_reason_only_when_dead(a: Agent) -> bool:
+    """Nobody has ended who is alive."""
+    return a.state is State.DEAD or (a.abort_reason is None and not a.reason)
+
+
+def is_idle_without_a_task(a: Agent) -> bool:
+    """Who is idle has no task, and is not held to its time."""
+    return a.state is not State.IDLE or not (a.task or a.overdue)
+
+
+# What holds of every step
+
+
+def is_silent_for_its_steps(step: Transition) -> bool:
+    """Who watches takes exactly the steps of the ladder that are due and were not taken, in their order."""
+    if step.before is None or not isinstance(step.event, Watched):
+        return True
+    a: Agent = step.after.record
+    taken = [effect.tier for effect in step.effects if isinstance(effect, EscalateSilence)]
+    reached = sum(silent_ms(a, a.at_ms) >= limit_ms for limit_ms in a.limits.silence_ms)
+    return taken == list(LADDER[step.before.record.escalated : a.escalated]) and a.escalated >= reached
+
+
+def only_life_resets_the_ladder(step: Transition) -> bool:
+    """The ladder starts again for whoever was heard of or is done with its task, and for nobody else."""
+    if isinstance(step.event, Heartbeat | TaskFinished):
+        return bool(step.after.record.escalated == 0)
+    return step.before is None or bool(step.after.record.escalated >= step.before.record.escalated)
+
+
+def overdue_is_ended_once(step: Transition) -> bool:
+    """The end of a task that takes too long is asked for when it becomes overdue, and once."""
+    if step.before is None:
+        return True
+    became: bool = step.after.record.overdue and not step.before.record.overdue
+    return sum(isinstance(effect, KillOverdue) for effect in step.effects) == became
+
+
+def time_is_bounded(step: Transition) -> bool:
+    """Whoever watches a task that takes longer than the longest time finds it overdue."""
+    a: Agent = step.after.record
+    over = isinstance(step.event, Watched) and a.at_ms - a.task_at_ms >= a.limits.longest_ms
+    return not over or a.overdue
+
+
+def is_allowed_within_limits(a: Agent) -> bool:
+    """A task is given no more time than the longest."""
+    return a.allowed_ms <= a.limits.longest_ms
+
+
+def given_up_is_aborted(step: Transition) -> bool:
+    """No process is left behind an agent that is given up: its session is ended (profile ``supervised``)."""
+    given_up = step.entered is State.DEAD and isinstance(step.event, SpawnOverdue | Recycled)
+    return not given_up or any(isinstance(effect, AbortSession) for effect in step.effects)
+
+
+def dies_with_its_process(step: Transition) -> bool:
+    """Whoever works is dead when its process has ended, and not because of silence, or of what it no longer does."""
+    worked = step.before is not None and step.before.state is State.WORKING
+    return step.entered is not State.DEAD or not worked or isinstance(step.event, Died)
+
+
+def death_is_believed(step: Transition) -> bool:
+    """Whoever is said to be dead is."""
+    return not isinstance(step.event, Died) or step.after.state is State.DEAD
+
+
+def dead_is_left_alone(step: Transition) -> bool:
+    """Nothing is asked of who is dead, and nothing becomes of it."""
+    dead = step.before is not None and step.before.state is State.DEAD
+    return not dead or (step.entered is None and not step.effects)
+
+
+def launch_has_its_time(step: Transition) -> bool:
+    """Unless somebody says so a launch is given up when it has had its time, not before (profile ``supervised``)."""
+    if step.before is None or not isinstance(step.event, SpawnOverdue) or step.actor != "timer":
+        return True
+    a: Agent = step.before.record
+    return step.at_ms - step.before.entered_ms >= a.limits.spawn_timeout_ms
+
+
+def is_held_to_its_time(step: Transition) -> bool:
+    """A task that has had its time gets more if there was a sign of life just now, and is overdue if not (E34)."""
+    if step.before is None or not isinstance(step.event, Watched):
+        return True
+    was: Agent = step.before.record
+    now: Agent = step.after.record
+    worked_ms, allowed_ms = step.at_ms - was.task_at_ms, was.allowed_ms or was.limits.wall_clock_ms
+    if was.overdue or worked_ms < allowed_ms:
+        return (now.overdue, now.allowed_ms) == (was.overdue, was.allowed_ms)
+    if silent_ms(was, step.at_ms) < was.limits.fresh_ms and worked_ms < was.limits.longest_ms:
+        longer_ms = min(allowed_ms + was.limits.extension_ms, was.limits.longest_ms)
+        return (now.overdue, now.allowed_ms) == (False, longer_ms)
+    return (now.overdue, now.allowed_ms) == (True, was.allowed_ms)
+
+
+def life_is_noted(step: Transition) -> bool:
+    """A sign of life is noted when it comes, and so is when a task was given; who is given one has just been heard."""
+    a: Agent = step.after.record
+    if isinstance(step.event, TaskAssigned):
+        return a.task == step.event.task and a.task_at_ms == a.heartbeat_at_ms == step.at_ms
+    return not isinstance(step.event, Heartbeat) or a.heartbeat_at_ms == step.at_ms
+
+
+def rests_with_nothing(step: Transition) -> bool:
+    """Who is done with a task has none, and owes no time for the next one."""
+    if not isinstance(step.event, TaskFinished):
+        return True
+    a: Agent = step.after.record
+    return (a.task, a.allowed_ms, a.overdue) == ("", 0, False)
+
+
+def life_changes_no_place(step: Transition) -> bool:
+    """The first sign of life of who was launched says that it works; any later one, and a look, changes no state."""
+    if step.before is None or not isinstance(step.event, Heartbeat | Watched):
+        return True
+    begins = step.before.state is State.STARTING
+    return step.after.state is (State.WORKING if begins else step.before.state)
+
+
+def death_says_why(step: Transition) -> bool:
+    """Who has ended has the reason that was given; who was given up had too little or nothing to do for so long."""
+    a: Agent = step.after.record
+    match step.event:
+        case SpawnOverdue():
+            reason = f"not started within {a.limits.spawn_timeout_ms} ms"
+        case Recycled(reason=given):
+            reason = given or a.reason
+        case SpawnFailed(reason=given) | Died(reason=given):
+            reason = given
+        case _:
+            return True
+    return (a.reason, a.abort_reason) == (reason, step.event.abort_reason)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always("no task is given more time than the longest", lambda e: is_allowed_within_limits(e.record)),
+    always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps),
+    always_step(
+        "the ladder starts again with a sign of life or with the end of a task, and never else",
+        only_life_resets_the_ladder,
+    ),
+    always_step("the end of an overdue task is asked for, once", overdue_is_ended_once),
+    always_step("a task that takes longer than the longest time is overdue", time_is_bounded),
+    always_step("whoever works is dead when its process has ended, and for nothing else", dies_with_its_process),
+    always_step("whoever is said to be dead is", death_is_believed),
+    leads_where(
+        "whoever has a task works, who is done with it is idle, and who has ended is dead",
+        {
+            TaskAssigned: (State.WORKING,),
+            TaskFinished: (State.IDLE,),
+            SpawnFailed: (State.DEAD,),
+            Died: (State.DEAD,),
+            Recycled: (State.DEAD,),
+            SpawnOverdue: (State.DEAD,),
+        },
+    ),
+    always_step("the first sign of life begins the work, and no later one moves anybody", life_changes_no_place),
+    always_step("a sign of life is noted when it comes", life_is_noted),
+    always_step("whoever is done with a task owes nothing", rests_with_nothing),
+    always_step("a task over its time gets more after a sign of life, and else is overdue", is_held_to_its_time),
+    always_step("whoever has ended says why", death_says_why),
+    takes(
+        "a death, and a sign of life, is heard",
+        {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},
+    ),
+    asks_once(),
+    *is_over_with(State.STARTING, Heartbeat),
+    *is_over_with(State.WORKING, TaskFinished),
+    *is_over_with(State.IDLE, TaskAssigned, Recycled),
+    always_step("whoever is dead is left alone", dead_is_left_alone),
+    sometimes("an agent dies", lambda e: e.state is State.DEAD),
+    sometimes("an agent is idle", lambda e: e.state is State.IDLE),
+    sometimes("the last step of the ladder is taken", lambda e: e.record.escalated == len(LADDER)),
+    sometimes("a task is overdue", lambda e: e.record.overdue),
+    sometimes("a task gets more time", lambda e: e.record.allowed_ms > e.record.limits.wall_clock_ms),
+)
+
+
+def has_the_time_of_its_limits(step: Transition) -> bool:
+    """Whoever comes to be idle has a timer as long as the limits say, and so has a launch (profile ``supervised``)."""
+    limits = step.after.record.limits
+    lasts_ms: dict[object, int] = {State.STARTING: limits.spawn_timeout_ms, State.IDLE: limits.idle_ms}
+    started = [each.delay_ms for each in step.effects if isinstance(each, StartTimer)]
+    return started == [lasts_ms[each] for each in (step.entered,) if each in lasts_ms]
+
+
+def idle_is_given_up_for_its_limit(step: Transition) -> bool:
+    """Who is given up for having nothing to do says for how long (profile ``supervised``)."""
+    if not isinstance(step.event, Recycled) or step.event.reason:
+        return True
+    a: Agent = step.after.record
+    return a.reason == f"idle for {a.limits.idle_ms} ms"
+
+
+SUPERVISED_PROMISES: Final[tuple[Property[Any], ...]] = (
+    takes("a death is heard in every state", {(State.STARTING, State.IDLE): (Died,)}),
+    always_step("whoever is given up has its session ended", given_up_is_aborted),
+    always_step("whoever is given up for being idle says for how long", idle_is_given_up_for_its_limit),
+    always_step("a launch is given up when it has had its time, or by somebody's word", launch_has_its_time),
+    lasts_only("SpawnOverdue", State.STARTING),
+    lasts_only("Recycled", State.IDLE),
+    always_step("a launch, and who is idle, has the time that its limits say", has_the_time_of_its_limits),
+    eventually("a death is heard in every state", lambda e: e.state is State.DEAD, given=weakly(Died)),
+    leads_to(
+        "whoever is launched works at last, or is dead",
+        lambda e: e.state is State.STARTING,
+        lambda e: e.state is not State.STARTING,
+    ),
+    leads_to(
+        "whoever is idle is given work at last, or is dead",
+        lambda e: e.state is State.IDLE,
+        lambda e: e.state is not State.IDLE,
+    ),
+)

@@ -1,0 +1,244 @@
+"""What whoever grants a lease, or spends from it, can rely on: at any time, and of every step."""
+
+from typing import Any, Final
+
+from lifefold.core.kernel import (
+    ANY,
+    Entity,
+    Pattern,
+    Property,
+    Transition,
+    always_step,
+    leads_to,
+    sometimes,
+    takes,
+    weakly,
+)
+from lifefold.core.lifecycles.budget.lease.model import (
+    OPEN,
+    AddBudget,
+    Charge,
+    Close,
+    Expire,
+    GraceExceeded,
+    Lease,
+    Refresh,
+    Refund,
+    Reserve,
+    Revoke,
+    Settle,
+    State,
+)
+from lifefold.core.lifecycles.property_forms import asks_once, goes_on, keeps_time, leads_where, passes
+from lifefold.effects import ReturnBudget
+
+# What holds of every lease
+
+
+def cap_is_kept(x: Lease) -> bool:
+    """What is spent and what is reserved never pass what was granted."""
+    return x.account.spent + x.account.reserved <= x.account.cap
+
+
+def account_is_sound(x: Lease) -> bool:
+    """No amount is negative, and nothing is free beside an overrun."""
+    return x.account.sound
+
+
+def closed_with_the_lease(x: Lease) -> bool:
+    """The account is closed exactly when the lease is over."""
+    return x.account.closed is (x.state not in OPEN)
+
+
+def is_over_when_used_up(x: Lease) -> bool:
+    """Of an active lease that was spent from, something is left: free, or reserved for work that is under way."""
+    left_microusd = x.account.free + x.account.reserved
+    return x.state is not State.ACTIVE or left_microusd > 0 or not x.account.spent
+
+
+# What holds of every step
+
+
+def admits_only_while_active(step: Transition) -> bool:
+    """Nothing new is reserved unless the lease is ACTIVE, and then no more than was free (B12, B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    held = {each.name for each in before.reservations}
+    new_microusd: int = sum(each.amount for each in now.reservations if each.name not in held)
+    return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free)
+
+
+def cost_is_what_was_said(step: Transition) -> bool:
+    """The cost grows by what a settlement or a charge says, and by nothing else."""
+    if step.before is None:
+        return True
+    grown: int = step.after.record.account.cost - step.before.record.account.cost
+    match step.event:
+        case Settle(cost_microusd=said) | Charge(amount_microusd=said):
+            return grown == said
+        case _:
+            return grown == 0
+
+
+def settles_once(step: Transition) -> bool:
+    """A settlement or a refund takes away the reservation that it names, which was there (B12)."""
+    if step.before is None or not isinstance(step.event, Settle | Refund):
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    return before.held(step.event.name) is not None and now.held(step.event.name) is None
+
+
+def reservations_stay(step: Transition) -> bool:
+    """What is reserved is neither forgotten nor changed but by its settlement, whatever becomes of the lease (B12)."""
+    if step.before is None:
+        return True
+    named = step.event.name if isinstance(step.event, Settle | Refund) else None
+    kept = {each for each in step.before.record.account.reservations if each.name != named}
+    return kept <= set(step.after.record.account.reservations)
+
+
+def returned_is_told(step: Transition) -> bool:
+    """What goes back is asked for, to the last of it, and when the lease is over nothing is left free (B19)."""
+    if step.before is None:
+        return True
+    before, now = step.before.record.account, step.after.record.account
+    told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
+    over = step.after.state not in OPEN
+    return bool(told == now.returned - before.returned and not (over and now.free))
+
+
+def grants_what_was_said(step: Transition) -> bool:
+    """What is granted grows by what is added, and by nothing else; nothing is no addition."""
+    if step.before is None:
+        return True
+    grown: int = step.after.record.account.cap - step.before.record.account.cap
+    match step.event:
+        case AddBudget(amount_microusd=added):
+            return grown == added > 0
+        case Refresh(amount_microusd=added):
+            return grown == added >= 0
+        case _:
+            return grown == 0
+
+
+def reserves_what_was_said(step: Transition) -> bool:
+    """What is admitted is set aside, under its name and with its amount; a charge of nothing is none."""
+    match step.event:
+        case Reserve(name=name, amount_microusd=amount):
+            held = step.after.record.account.held(name)
+            return held is not None and held.amount == amount
+        case Charge(amount_microusd=amount):
+            return amount > 0
+        case _:
+            return True
+
+
+def ends_when_it_is_used_up(step: Transition) -> bool:
+    """A lease that pays is over when nothing is left of it, and else stays as it is."""
+    if step.before is None or not isinstance(step.event, Settle | Refund | Charge):
+        return True
+    x: Lease = step.after.record
+    used_up = not (x.account.reserved or x.account.free)
+    ends = step.before.state is State.ACTIVE and used_up
+    return step.entered is (State.EXPIRED if ends else None)
+
+
+def says_why_it_was_revoked(step: Transition) -> bool:
+    """Who takes a lease back is quoted."""
+    return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
+
+
+# What is heard of every lease
+
+
+def something_fits(e: Entity[Lease]) -> bool:
+    """Say: somebody asks for no more than is free, under a name that is new."""
+    x = e.record.account
+    known = {*x.settled, *(each.name for each in x.reservations)}
+    return any(each.name not in known and each.amount_microusd <= x.free for each in Reserve.examples())
+
+
+def work_can_be_settled(e: Entity[Lease]) -> bool:
+    """Say: some work that reports its cost has something reserved."""
+    return any(e.record.account.held(each.name) for each in Settle.examples())
+
+
+def work_can_be_refunded(e: Entity[Lease]) -> bool:
+    """Say: some work that was not done has something reserved."""
+    return any(e.record.account.held(each.name) for each in Refund.examples())
+
+
+def owes_nothing(e: Entity[Lease]) -> bool:
+    """Say: no more was spent than was granted."""
+    return not e.record.account.overrun
+
+
+def has_something_left(e: Entity[Lease]) -> bool:
+    """Say: something is free, or reserved for work that is under way."""
+    return e.record.account.free + e.record.account.reserved > 0
+
+
+_WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
+_AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
+
+HEARD: Final[tuple[Property[Any], ...]] = (
+    takes("what is free can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
+    takes("what work has cost can be said, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
+    takes("what is not needed can be given back, also then", {ANY: (Refund,)}, when=work_can_be_refunded),
+    takes("a lease pays, is closed and is taken back as long as it is open", {OPEN: (Charge, Close, Revoke)}),
+    takes("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
+    takes("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
+    takes(
+        "and with nothing, as long as something is left of it", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
+    ),
+    goes_on("Expire", State.ACTIVE),
+    goes_on("GraceExceeded", State.EXPIRED),
+)
+"""That nobody is refused who may ask, and that time passes."""
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    *HEARD,
+    always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
+    always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
+    always_step("more is granted only if somebody adds it", grants_what_was_said),
+    always_step("what is admitted is set aside as it was said", reserves_what_was_said),
+    always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
+    always_step("whoever takes a lease back says why", says_why_it_was_revoked),
+    leads_where(
+        "every event leads where it says",
+        {
+            Expire: (State.EXPIRED,),
+            Refresh: (State.ACTIVE,),
+            Reserve: (State.ACTIVE,),
+            AddBudget: (State.ACTIVE,),
+            GraceExceeded: (State.CLOSED,),
+            Close: (State.CLOSED,),
+            Revoke: (State.REVOKED,),
+        },
+    ),
+    *keeps_time(
+        {
+            Expire: ((State.ACTIVE,), lambda x: x.limits.duration_ms),
+            GraceExceeded: ((State.EXPIRED,), lambda x: x.limits.grace_ms),
+        }
+    ),
+    asks_once(),
+    always_step("a reservation is settled or refunded once", settles_once),
+    always_step("no reservation is forgotten", reservations_stay),
+    always_step("what goes back is told, and whoever ends keeps nothing", returned_is_told),
+    leads_to(
+        "every reservation is settled or refunded, if its work reports",
+        lambda e: bool(e.record.account.reservations),
+        lambda e: not e.record.account.reservations,
+        given=weakly(Settle),
+    ),
+    passes(State.EXPIRED),
+    sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent > 0),
+    sometimes("a lease is closed with money left", lambda e: e.record.account.returned > 0),
+    sometimes("more is spent than was granted", lambda e: e.record.account.overrun > 0),
+    sometimes(
+        "work reports after its lease is over",
+        lambda e: e.state not in OPEN and bool(e.record.account.reservations),
+    ),
+)

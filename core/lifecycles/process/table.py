@@ -1,0 +1,234 @@
+"""The table of a process as the document writes it, from and allowed targets; then what drives a process along it."""
+
+from typing import Final
+
+from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, always_step, does, row
+from lifefold.core.lifecycles.process import rules as do
+from lifefold.core.lifecycles.process.model import (
+    DOWN,
+    SERVING,
+    BackoffElapsed,
+    Crashed,
+    Drained,
+    DrainElapsed,
+    IdleElapsed,
+    LifetimeElapsed,
+    MoveRequested,
+    Orphaned,
+    Process,
+    QueueEmptied,
+    ResumeRequested,
+    RunFailed,
+    RunSucceeded,
+    StartFailed,
+    StartRequested,
+    StartSucceeded,
+    State,
+    StopRequested,
+    SuspendDue,
+    SuspendRequested,
+    TriggerArrived,
+)
+from lifefold.core.lifecycles.process.promises import AT_ALL_TIMES, STEPS, STOPS_FAILED, WHEN_DRIVEN
+from lifefold.core.lifecycles.process.restart import Comeback
+from lifefold.core.lifecycles.process.ways import stops_what_has_failed
+from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
+
+# Activities and timers
+
+
+def start_process(p: Process) -> StartProcess:
+    """Return what goes on in STARTING."""
+    return StartProcess(p.restart_count)
+
+
+def serve_triggers(p: Process) -> ServeTriggers:
+    """Return what goes on while the process is up; paused from the beginning if it is to be suspended."""
+    return ServeTriggers(p.limits.concurrency, p.limits.queue_limit, p.suspended_for is not None)
+
+
+def drain_process(_p: Process) -> DrainProcess:
+    """Return what goes on in STOPPING."""
+    return DrainProcess()
+
+
+def until_suspended_ms(p: Process) -> int | None:
+    """Return how long the process stays in RUNNING that is to be suspended: not at all (C6)."""
+    return None if p.suspended_for is None else 0
+
+
+def idle_timeout_ms(p: Process) -> int | None:
+    """Return how long the process may wait for a trigger."""
+    return p.limits.idle_timeout_ms or None
+
+
+def max_lifetime_ms(p: Process) -> int | None:
+    """Return how long the process may be up."""
+    return p.limits.max_lifetime_ms or None
+
+
+def drain_timeout_ms(p: Process) -> int:
+    """Return how long runs in flight may take to end when the process stops."""
+    return p.limits.drain_timeout_ms
+
+
+def backoff_ms(p: Process) -> int | None:
+    """Return the pause before the process comes back: none before a recycle, for ever if it does not."""
+    if p.comeback is Comeback.RESTART:
+        return p.limits.backoff_ms(p.restart_count, p.name)
+    return 0 if p.comeback is Comeback.RECYCLE else None
+
+
+# The table
+
+
+def to(target: State) -> Pattern[MoveRequested]:
+    """Return the requests for this target."""
+    return Pattern(MoveRequested, target.value, lambda e: e.target is target)
+
+
+def move(source: State, target: State, action: do.Move | None = None) -> Row[Process]:
+    """Write an edge of the document: from this state, this target is allowed."""
+    return row(source, to(target), target, action, when=do.as_expected)
+
+
+TABLE: Final[tuple[Row[Process], ...]] = (
+    move(State.CREATED, State.STARTING, do.start),
+    move(State.CREATED, State.STOPPED, do.want_stop),
+    move(State.STARTING, State.RUNNING, do.begin),
+    move(State.STARTING, State.FAILED, do.fail_start),
+    move(State.STARTING, State.STOPPING, do.want_stop),
+    move(State.RUNNING, State.SUSPENDED, do.suspend),
+    move(State.RUNNING, State.STOPPING, do.want_stop),
+    move(State.RUNNING, State.FAILED, do.fail),
+    move(State.RUNNING, State.AWAITING, do.await_trigger),
+    move(State.SUSPENDED, State.RUNNING, do.resume),
+    move(State.SUSPENDED, State.STOPPING, do.want_stop),
+    move(State.SUSPENDED, State.FAILED, do.fail),
+    move(State.AWAITING, State.RUNNING),
+    move(State.AWAITING, State.STOPPING, do.want_stop),
+    move(State.AWAITING, State.FAILED, do.fail),
+    move(State.STOPPING, State.STOPPED, do.stopped),
+    move(State.STOPPING, State.FAILED, do.fail),
+    move(State.STOPPED, State.STARTING, do.start),
+    move(State.FAILED, State.STARTING, do.start),
+)
+"""The document's "Valid Transitions", an edge a line."""
+
+ORPHANED: Final[Row[Process]] = row((State.STARTING, *SERVING, State.STOPPING), Orphaned, State.FAILED, do.fail)
+
+DRIVEN: Final[tuple[Row[Process], ...]] = (
+    row((State.CREATED, *DOWN), StartRequested, State.STARTING, do.start),
+    row(State.CREATED, StopRequested, State.STOPPED, do.want_stop),
+    row((State.STARTING, *SERVING), StopRequested, State.STOPPING, do.want_stop),
+    row((State.STOPPING, *DOWN), StopRequested, STAY, do.want_stop),
+    row(State.STARTING, StartSucceeded, State.RUNNING, do.begin),
+    row(State.STARTING, StartFailed, State.FAILED, do.fail_start),
+    row(State.AWAITING, TriggerArrived, State.RUNNING),
+    row(State.SUSPENDED, TriggerArrived, State.RUNNING, do.resume, when=do.is_idle),
+    row(State.RUNNING, TriggerArrived, STAY, do.go_on, when=do.is_idle),
+    row((State.RUNNING, State.SUSPENDED), TriggerArrived, STAY),
+    row(State.RUNNING, QueueEmptied, State.AWAITING, when=do.goes_on),
+    row(SERVING, QueueEmptied, STAY),
+    row((*SERVING, State.STOPPING), RunSucceeded, STAY, do.clear),
+    row(SERVING, RunFailed, State.FAILED, do.give_up, when=do.failed_too_often),
+    row((*SERVING, State.STOPPING), RunFailed, STAY, do.count_failure),
+    row(State.RUNNING, SuspendRequested, State.SUSPENDED, do.suspend),
+    row(State.AWAITING, SuspendRequested, State.RUNNING, do.pause),
+    row((State.STARTING, State.SUSPENDED), SuspendRequested, STAY, do.hold),
+    row((State.STOPPING, *DOWN), SuspendRequested, STAY, do.hold, when=do.comes_back),
+    row(State.AWAITING, IdleElapsed, State.RUNNING, do.pause),
+    row(State.RUNNING, SuspendDue, State.SUSPENDED, do.arrive, when=do.will_suspend),
+    row(State.RUNNING, SuspendDue, STAY),
+    row(State.SUSPENDED, ResumeRequested, State.RUNNING, do.resume),
+    row(State.RUNNING, ResumeRequested, STAY, do.go_on, when=do.will_suspend),
+    row(State.STARTING, ResumeRequested, STAY, do.forget, when=do.will_suspend),
+    row((State.STOPPING, *DOWN), ResumeRequested, STAY, do.forget, when=do.comes_back_suspended),
+    row(SERVING, LifetimeElapsed, State.STOPPING, do.grow_old),
+    row((*SERVING, State.STOPPING), Crashed, State.FAILED, do.fail),
+    row(State.STOPPING, Drained, State.STOPPED, do.stopped),
+    row(State.STOPPING, DrainElapsed, State.STOPPED, do.stopped),
+    row(DOWN, BackoffElapsed, State.STARTING, do.come_back, when=do.comes_back),
+    row(DOWN, BackoffElapsed, STAY),
+    ORPHANED,
+)
+"""What drives a process along those edges, or changes what stands beside its state."""
+
+
+def stays_stopped(p: Process) -> bool:
+    """While a stop stands the process is stopping or down, and nothing will start it again (C7)."""
+    return not p.stop_requested or (p.state in {State.STOPPING, *DOWN} and p.comeback is Comeback.NONE)
+
+
+def comes_back_from_below(p: Process) -> bool:
+    """Only who is down, going down or just coming up has a restart to come."""
+    return p.comeback is Comeback.NONE or p.state in {State.STOPPING, *DOWN, State.STARTING}
+
+
+def restarts_within_the_limit(p: Process) -> bool:
+    """There are never more restarts without a successful run than the limit says."""
+    return p.restart_count <= p.limits.max_restarts
+
+
+def fails_within_the_limit(p: Process) -> bool:
+    """A process that is up has fewer failed runs in a row than make it fail."""
+    return p.state not in SERVING or p.consecutive_failures < p.limits.max_consecutive_failures
+
+
+def is_suspended_for_something(p: Process) -> bool:
+    """Every suspension has its reason (C15)."""
+    return p.state is not State.SUSPENDED or p.suspended_for is not None
+
+
+INVARIANTS: Final = (
+    stays_stopped,
+    comes_back_from_below,
+    restarts_within_the_limit,
+    fails_within_the_limit,
+    is_suspended_for_something,
+)
+
+machine = Machine(
+    "process",
+    Process(),
+    about="a long-lived, trigger-driven process with a restart policy",
+    rows=(*TABLE, *DRIVEN),
+    during={
+        State.STARTING: does(start_process, last=(StartSucceeded, StartFailed)),
+        SERVING: (
+            does(serve_triggers, yields=(TriggerArrived, QueueEmptied, RunSucceeded, RunFailed, Crashed)),
+            after(max_lifetime_ms, LifetimeElapsed),
+        ),
+        State.RUNNING: after(until_suspended_ms, SuspendDue),
+        State.AWAITING: after(idle_timeout_ms, IdleElapsed),
+        State.STOPPING: (
+            does(drain_process, yields=(RunSucceeded, RunFailed, Crashed), last=Drained),
+            after(drain_timeout_ms, DrainElapsed),
+        ),
+        DOWN: after(backoff_ms, BackoffElapsed),
+    },
+    invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, *WHEN_DRIVEN, *STEPS),
+)
+
+by_hand = Machine(
+    "process-by-hand",
+    Process(),
+    about="process, but only somebody's requests move it: the document's own interface",
+    rows=(*TABLE, ORPHANED),
+    invariants=INVARIANTS,
+    properties=STEPS,
+)
+"""The profile without timers and activities: nothing happens to the process but what is asked for."""
+
+_STOP_FAILED: Final = move(State.FAILED, State.STOPPING, do.want_stop)
+
+promptise_1_5 = machine.with_rows(
+    _STOP_FAILED,
+    row(State.FAILED, StopRequested, State.STOPPING, do.want_stop),
+    name="process-promptise-1.5",
+).promising(always_step("a failed process that is asked to stop is stopped", stops_what_has_failed), STOPS_FAILED)
+"""The profile in which a failed process can be stopped (C3)."""
+
+by_hand_1_5 = by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5").promising(STOPS_FAILED)
+"""The profile ``by_hand`` in which a failed process can be stopped (C3)."""

@@ -1,0 +1,346 @@
+"""What an operator can rely on, of an agent at any time and of every step.
+
+The promises are written without the guards and the actions that they are about. What somebody has to say, for there is
+no timer that would, is given.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lifefold.core.kernel import (
+    Entity,
+    Event,
+    Property,
+    Transition,
+    always,
+    always_step,
+    leads_to,
+    sometimes,
+    strongly,
+    weakly,
+)
+from lifefold.core.lifecycles.property_forms import asks_once, enters, keeps_time, leads_where, passes
+from lifefold.core.lifecycles.runtime.events import (
+    Complete,
+    CompleteRecovery,
+    DeadlinePassed,
+    Fail,
+    FailRecovery,
+    InitTimedOut,
+    PreemptionForced,
+    PreemptionRequested,
+    Ready,
+    Recover,
+    RecoveryTimedOut,
+    ResourceTimedOut,
+    Resume,
+    Run,
+    Schedule,
+    SectionEntered,
+    SectionLeft,
+    Shutdown,
+    ShutdownTimedOut,
+    Start,
+    Suspend,
+    SuspendTimedOut,
+    TimedOut,
+    Wait,
+    WaitResources,
+)
+from lifefold.core.lifecycles.runtime.heard import ABORTS, HEARD
+from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
+from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State
+from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
+
+TIMED: Final = (
+    State.INITIALIZING, State.WAITING_RESOURCES, State.SUSPENDED, State.SHUTTING_DOWN, State.RECOVERING,
+)  # fmt: skip
+"""The states that end by themselves, if nobody ends them."""
+
+
+def calls_its_hooks(t: Transition) -> bool:
+    """Say: what the document has the agent told of a transition, before or after it, the agent is told."""
+    hooks = tuple(each for each in t.effects if isinstance(each, CallHook) and each.name != "on_preempt_request")
+    if t.before is None or t.entered is None:
+        return not hooks
+    recovered = t.before.state is State.RECOVERING
+    wanted: tuple[CallHook, ...] = ()
+    match t.after.state:
+        case State.SCHEDULED:
+            wanted = (CallHook("on_scheduled", (t.after.record.task_id,)),)
+        case State.SUSPENDED:
+            wanted = (CallHook("on_suspend", before=True),)
+        case State.RESUMED:
+            wanted = (CallHook("on_resume"),)
+        case State.SHUTTING_DOWN:
+            wanted = (CallHook("on_shutdown", before=True),)
+        case State.RECOVERING:
+            wanted = (CallHook("on_recovery_start"),)
+        case State.RUNNABLE if t.before.state is State.INITIALIZING:
+            wanted = (CallHook("on_startup", before=True),)
+        case _:
+            pass
+    told = (CallHook("on_recovery_complete", (t.after.state is State.RUNNABLE,)),) if recovered else ()
+    return hooks == (*wanted, *told)
+
+
+def logs_what_took_too_long(t: Transition) -> bool:
+    """Say: every state that lasted too long is logged, with its code, and so is preemption by force."""
+    logged = tuple(each.error_code for each in t.effects if isinstance(each, LogFailure))
+    if isinstance(t.event, TimedOut):
+        return logged == (t.event.error_code,) == (t.after.record.error_code,) and t.after.state is State.FAILED
+    forced = isinstance(t.event, DeadlinePassed) and enters(t, State.FAILED)
+    return logged == ("forced_preemption",) * forced
+
+
+def reports_what_is_lost(t: Transition) -> bool:
+    """Say: a task that the agent puts away was completed, or is reported as failed."""
+    lost = t.before is not None and t.before.record.task_id is not None and t.after.record.task_id is None
+    reported = any(isinstance(each, ReportTaskFailed) for each in t.effects)
+    return reported == (lost and not isinstance(t.event, Complete))
+
+
+def counts_recoveries(t: Transition) -> bool:
+    """Say: every recovery counts, up to the budget, and only a completed task clears the count."""
+    if t.before is None:
+        return True
+    before, after = t.before.record.recoveries, t.after.record.recoveries
+    if enters(t, State.RECOVERING):
+        return bool(after == min(before + 1, t.after.record.limits.max_recoveries))
+    return bool(after == (0 if isinstance(t.event, Complete) else before))
+
+
+def keeps_the_request(t: Transition) -> bool:
+    """Say: a request is over when the agent is suspended, or its task is over, and not before."""
+    if t.before is None or not t.before.record.preemption.requested or t.after.record.preemption.requested:
+        return True
+    return enters(t, State.SUSPENDED, State.RUNNABLE)
+
+
+def consumes_the_request(t: Transition) -> bool:
+    """Say: who is suspended, or can be scheduled again, is asked nothing."""
+    return not enters(t, State.SUSPENDED, State.RUNNABLE) or not t.after.record.preemption.requested
+
+
+def signals_in_time(t: Transition) -> bool:
+    """Say: nobody is told that he is overdue before he is."""
+    if t.before is None or not isinstance(t.event, DeadlinePassed) or not _has(t, SignalPreemption):
+        return True
+    asked: Preemption = t.before.record.preemption
+    timeout_ms = t.before.record.limits.preemption_timeout_ms
+    declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in asked.sections)
+    waited = asked.since_ms is not None and asked.since_ms + timeout_ms <= t.at_ms
+    return asked.spared_ms is not None or waited or (asked.since_ms is None and declared)
+
+
+def forces_in_time(t: Transition) -> bool:
+    """Say: nobody is failed before he was signalled and had his grace, or what he had declared before."""
+    if t.before is None or not isinstance(t.event, DeadlinePassed) or not enters(t, State.FAILED):
+        return True
+    asked: Preemption = t.before.record.preemption
+    signalled_ms, grace_ms = asked.signalled_ms, t.before.record.limits.preemption_grace_ms
+    before = () if signalled_ms is None else asked.entered_by(signalled_ms)
+    limit_ms = min((each.until_ms for each in before if each.until_ms is not None), default=0)
+    return signalled_ms is not None and t.at_ms >= max(signalled_ms + grace_ms, limit_ms)
+
+
+def puts_no_deadline_off(t: Transition) -> bool:
+    """Say: while a request stands, what counts goes on counting; a signal is taken back once, for a wait."""
+    if t.before is None or not (t.before.record.preemption.requested and t.after.record.preemption.requested):
+        return True
+    before: Preemption = t.before.record.preemption
+    after: Preemption = t.after.record.preemption
+    spared = before.spared_ms is None and after.spared_ms is not None and isinstance(t.event, Run)
+    runs_on = before.since_ms is None or after.since_ms == before.since_ms
+    return runs_on and (before.signalled_ms is None or after.signalled_ms == before.signalled_ms or spared)
+
+
+def keeps_the_task(t: Transition) -> bool:
+    """Say: who is scheduled has the task that he was given, and keeps it until it is over."""
+    if t.before is None:
+        return True
+    before: str | None = t.before.record.task_id
+    after: str | None = t.after.record.task_id
+    if isinstance(t.event, Schedule):
+        return after == t.event.task_id
+    return after == before or (after is None and t.after.state not in AT_WORK)
+
+
+def says_why_it_failed(t: Transition) -> bool:
+    """Say: who fails has the reason that was given, and has it until he can begin afresh."""
+    a: Runtime = t.after.record
+    if isinstance(t.event, Fail | FailRecovery):
+        return (a.failure_reason, a.error_code) == (t.event.reason, "")
+    if enters(t, State.RUNNABLE):
+        return (a.failure_reason, a.error_code) == (None, "")
+    return not enters(t, State.FAILED) or bool(a.failure_reason and a.error_code)
+
+
+def notes_the_request(t: Transition) -> bool:
+    """Say: a request is told when it comes, and kept with its first time if there is work that it can concern (A15)."""
+    hooks = [each for each in t.effects if isinstance(each, CallHook)]
+    told = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
+    if t.before is None or not isinstance(t.event, PreemptionRequested | PreemptionForced):
+        return not told
+    asked: Preemption = t.after.record.preemption
+    first_ms = t.before.record.preemption.asked_ms
+    asked_ms = t.at_ms if first_ms is None else first_ms
+    is_kept = (asked.requested, asked.reason, asked.asked_ms) == (True, t.event.reason, asked_ms)
+    if isinstance(t.event, PreemptionForced):
+        return is_kept and not told
+    return told == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
+
+
+def keeps_the_sections(t: Transition) -> bool:
+    """Say: the sections are those that were entered and not left, each with the limit that it declared (A18)."""
+    if t.before is None:
+        return True
+    before: Preemption = t.before.record.preemption
+    after: Preemption = t.after.record.preemption
+    match t.event:
+        case SectionEntered(key=key, within_ms=within_ms):
+            new = Section(key, None if within_ms is None else t.at_ms + within_ms, t.at_ms)
+            return not before.has(key) and after.sections == (*before.sections, new)
+        case SectionLeft(key=key):
+            left = tuple(each for each in before.sections if each.key != key)
+            return before.has(key) and after.sections == left
+        case _:
+            afresh = enters(t, State.RUNNABLE) and t.before.state is not State.INITIALIZING
+            return after.sections == (() if afresh else before.sections)
+
+
+def signals_once(t: Transition) -> bool:
+    """Say: who is signalled is told why and how long he has, and that is noted."""
+    signals = [each for each in t.effects if isinstance(each, SignalPreemption)]
+    before = None if t.before is None else t.before.record.preemption.signalled_ms
+    asked: Preemption = t.after.record.preemption
+    noted = asked.signalled_ms is not None and before is None
+    return signals == [SignalPreemption(asked.reason, t.after.record.limits.preemption_grace_ms)] * noted
+
+
+def hears_the_deadline(t: Transition) -> bool:
+    """Say: a deadline is heard when it is due, and then the agent is signalled, or failed if it had been."""
+    if t.before is None or not isinstance(t.event, DeadlinePassed):
+        return True
+    limits, asked = t.before.record.limits, t.before.record.preemption
+    due_ms = asked.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
+    failed = t.after.state is State.FAILED
+    return due_ms is not None and due_ms <= t.at_ms and failed == (asked.signalled_ms is not None)
+
+
+def begins_to_count(t: Transition) -> bool:
+    """Say: the time to answer counts from when the agent runs and no section lasts in which it was asked (A17)."""
+    if t.before is None or not isinstance(t.event, Run | SectionLeft | PreemptionRequested):
+        return True
+    asked: Preemption = t.after.record.preemption
+    can_answer = asked.asked_ms is not None and not asked.entered_by(asked.asked_ms) and t.after.state is State.RUNNING
+    return not can_answer or asked.since_ms is not None
+
+
+def _has(t: Transition, kind: type) -> bool:
+    return any(isinstance(each, kind) for each in t.effects)
+
+
+def _is_asked(e: Entity[Runtime]) -> bool:
+    return e.state in AT_WORK and e.record.preemption.requested
+
+
+def _may_be_asked(e: Entity[Runtime]) -> bool:
+    return e.state not in {State.INITIALIZING, State.RUNNABLE}
+
+
+def stays_where_it_is(t: Transition) -> bool:
+    """Say: requests and sections are no edges."""
+    beside = isinstance(t.event, PreemptionRequested | PreemptionForced | SectionEntered | SectionLeft)
+    return not beside or t.entered is None
+
+
+_TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime], int]]]] = {
+    InitTimedOut: ((State.INITIALIZING,), lambda a: a.limits.init_timeout_ms),
+    ResourceTimedOut: ((State.WAITING_RESOURCES,), lambda a: a.limits.resource_timeout_ms),
+    SuspendTimedOut: ((State.SUSPENDED,), lambda a: a.limits.suspend_timeout_ms),
+    ShutdownTimedOut: ((State.SHUTTING_DOWN,), lambda a: a.limits.shutdown_timeout_ms),
+    RecoveryTimedOut: ((State.RECOVERING,), lambda a: a.limits.recovery_timeout_ms),
+}
+"""Where these timers go on, and for how long."""
+
+STEPS: Final = (
+    *HEARD,
+    always_step("hooks are called with their transitions", calls_its_hooks),
+    always_step("what lasted too long is logged", logs_what_took_too_long),
+    always_step("a task that is put away is completed or reported", reports_what_is_lost),
+    always_step("every recovery counts until a task is completed", counts_recoveries),
+    always_step("a request stands until it is answered", keeps_the_request),
+    always_step("an answered request does not come back", consumes_the_request),
+    always_step("a deadline that runs is not put off, but once, for a wait", puts_no_deadline_off),
+    always_step("nobody is signalled before he is overdue", signals_in_time),
+    always_step("who has a task keeps it until it is over", keeps_the_task),
+    always_step("who fails says why, until he begins afresh", says_why_it_failed),
+    always_step("a request is told, and kept for who is at work", notes_the_request),
+    always_step("sections last from when they are entered until they are left", keeps_the_sections),
+    always_step("who is signalled is told how long he has", signals_once),
+    always_step("a deadline is heard when it is due, and not before", hears_the_deadline),
+    always_step("the time to answer begins as soon as somebody could", begins_to_count),
+    leads_where(
+        "every event leads where the document says",
+        {
+            Start: (State.RUNNABLE,),
+            **dict.fromkeys(_TIMEOUTS, (State.FAILED,)),
+            Schedule: (State.SCHEDULED,),
+            Run: (State.RUNNING,),
+            Wait: (State.WAITING,),
+            WaitResources: (State.WAITING_RESOURCES,),
+            Suspend: (State.SUSPENDED,),
+            Resume: (State.RESUMED,),
+            Complete: (State.COMPLETED,),
+            Ready: (State.RUNNABLE,),
+            Fail: (State.FAILED,),
+            Shutdown: (State.SHUTTING_DOWN,),
+            Recover: (State.RECOVERING,),
+            CompleteRecovery: (State.RUNNABLE,),
+            FailRecovery: (State.FAILED,),
+            DeadlinePassed: (State.RUNNING, State.FAILED),
+        },
+    ),
+    always_step("what happens beside the state changes no state", stays_where_it_is),
+    *keeps_time(_TIMEOUTS),
+    asks_once(),
+    always_step("nobody is failed before he was signalled and had his grace", forces_in_time),
+)
+"""Promises of every step, of all profiles."""
+
+AT_ALL_TIMES: Final[tuple[Property[Entity[Runtime]], ...]] = (
+    always("recoveries stay within the budget", lambda e: e.record.recoveries <= e.record.limits.max_recoveries),
+    always("nobody is asked to yield who has no task", lambda e: not e.record.preemption.requested or _may_be_asked(e)),
+    passes(State.RUNNABLE, *weakly(Schedule)),
+    passes(State.SCHEDULED, *weakly(Run)),
+    passes(State.RUNNING, *weakly(Complete)),
+    passes(State.WAITING, *weakly(Run)),
+    passes(State.RESUMED, *weakly(Run)),
+    sometimes("a recovery succeeds", lambda e: e.state is State.RUNNABLE and e.record.recoveries > 0),
+    sometimes("preemption is forced", lambda e: e.record.error_code == "forced_preemption"),
+    sometimes("a request stands within a section", lambda e: _is_asked(e) and bool(e.record.preemption.sections)),
+    sometimes("a signal is taken back for a wait", lambda e: e.record.preemption.spared_ms is not None),
+)
+"""Promises of all profiles. That somebody goes on with an agent that waits for it is given."""
+
+
+def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
+    """Promise that nobody evades a request by waiting, given that waits end with these, or by sections with limits."""
+    return leads_to(
+        "who is asked to yield yields or is failed, unless a section keeps him that declares no limit",
+        _is_asked,
+        lambda e: not _is_asked(e) or any(each.until_ms is None for each in e.record.preemption.sections),
+        given=(*weakly(*given), *strongly(DeadlinePassed)),
+    )
+
+
+ENDING: Final = (answers(Run), ABORTS, *(passes(state) for state in TIMED))
+"""Promises of those profiles whose states have timers, and whose recoveries may be given up."""
+
+READY: Final[Property[Entity[Runtime]]] = leads_to(
+    "who has completed can take the next task, unless it is over",
+    lambda e: e.state is State.COMPLETED,
+    lambda e: e.state is not State.COMPLETED or e.record.is_over,
+    given=weakly(Ready),
+)

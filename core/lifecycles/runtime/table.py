@@ -1,0 +1,311 @@
+"""The table of an agent: guards, actions, the twenty-two edges, and what happens beside the state."""
+
+from typing import Annotated, Final, Never
+
+from lifefold.core.kernel import ANY, STAY, After, Event, Machine, Row, Step, after, replace, row
+from lifefold.core.kernel.row import Source
+from lifefold.core.lifecycles.runtime.events import (
+    Complete,
+    CompleteRecovery,
+    DeadlinePassed,
+    Fail,
+    FailRecovery,
+    InitTimedOut,
+    PreemptionForced,
+    PreemptionRequested,
+    Ready,
+    Recover,
+    RecoveryTimedOut,
+    ResourceTimedOut,
+    Resume,
+    Run,
+    Schedule,
+    SectionEntered,
+    SectionLeft,
+    Shutdown,
+    ShutdownTimedOut,
+    Start,
+    Suspend,
+    SuspendTimedOut,
+    TimedOut,
+    Wait,
+    WaitResources,
+)
+from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
+from lifefold.core.lifecycles.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS
+from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State, due_ms
+from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
+
+# The hooks of the document: rows that call them name them, for tables to print
+
+OnStartup = Annotated[CallHook, "on_startup"]
+OnShutdown = Annotated[CallHook, "on_shutdown"]
+OnScheduled = Annotated[CallHook, "on_scheduled"]
+OnSuspend = Annotated[CallHook, "on_suspend"]
+OnResume = Annotated[CallHook, "on_resume"]
+OnRecoveryStart = Annotated[CallHook, "on_recovery_start"]
+OnRecoveryComplete = Annotated[CallHook, "on_recovery_complete"]
+OnPreemptRequest = Annotated[CallHook, "on_preempt_request"]
+
+# Guards
+
+
+def may_recover(a: Runtime, _e: Event | None = None) -> bool:
+    """The budget has a recovery left (A24)."""
+    return a.recoveries < a.limits.max_recoveries
+
+
+def is_overdue(a: Runtime, _e: DeadlinePassed) -> bool:
+    """The agent has not yielded in time, and has not been signalled yet (A17)."""
+    due = due_ms(a)
+    return a.preemption.signalled_ms is None and due is not None and due <= a.at_ms
+
+
+def grace_is_over(a: Runtime, _e: DeadlinePassed) -> bool:
+    """The agent was signalled, and has not yielded within the grace period (A17)."""
+    due = due_ms(a)
+    return a.preemption.signalled_ms is not None and due is not None and due <= a.at_ms
+
+
+def is_new(a: Runtime, e: SectionEntered) -> bool:
+    """No section of this key is being executed."""
+    return not a.preemption.has(e.key)
+
+
+def is_inside(a: Runtime, e: SectionLeft) -> bool:
+    """The section of this key is being executed."""
+    return a.preemption.has(e.key)
+
+
+# Actions
+
+
+def start(a: Runtime, _e: Start) -> Step[Runtime, OnStartup]:
+    """Let the agent set itself up before it can be scheduled."""
+    return Step(a, (CallHook("on_startup", before=True),))
+
+
+def assign(a: Runtime, e: Schedule) -> Step[Runtime, OnScheduled]:
+    """Take the task in hand and tell the agent."""
+    return Step(replace(a, task_id=e.task_id), (CallHook("on_scheduled", (e.task_id,)),))
+
+
+def run(a: Runtime, _e: Run) -> Step[Runtime, Never]:
+    """Begin or go on; a request that waited can be answered from now on."""
+    return Step(replace(a, preemption=a.preemption.spare(a.at_ms).answerable(a.at_ms)))
+
+
+def suspend(a: Runtime, _e: Suspend) -> Step[Runtime, OnSuspend]:
+    """Let the agent save its state, and consume the request (A16)."""
+    return Step(replace(a, preemption=a.preemption.consume()), (CallHook("on_suspend", before=True),))
+
+
+def resume(a: Runtime, _e: Resume) -> Step[Runtime, OnResume]:
+    """Let the agent load its state."""
+    return Step(a, (CallHook("on_resume"),))
+
+
+def complete(a: Runtime, _e: Complete) -> Step[Runtime, Never]:
+    """Put the task away, and give the agent its whole recovery budget back: it has achieved something (A23)."""
+    return Step(replace(a, recoveries=0, task_id=None))
+
+
+def forget(a: Runtime, _e: Ready) -> Step[Runtime, Never]:
+    """Begin afresh, without what concerned only the completed task."""
+    return Step(a.relieved())
+
+
+def fail(a: Runtime, e: Fail) -> Step[Runtime, Never]:
+    """Keep the reason."""
+    return Step(a.failed(e.reason))
+
+
+def time_out(a: Runtime, e: TimedOut) -> Step[Runtime, LogFailure]:
+    """Keep and log which state lasted too long (A6)."""
+    reason = f"{a.state} lasted too long"
+    return Step(a.failed(reason, e.error_code), (LogFailure(e.error_code, reason),))
+
+
+def shut_down(a: Runtime, _e: Shutdown) -> Step[Runtime, OnShutdown]:
+    """Let the agent clean up before it is shutting down."""
+    return Step(a, (CallHook("on_shutdown", before=True),))
+
+
+def begin_recovery(a: Runtime, _e: Event) -> Step[Runtime, OnRecoveryStart]:
+    """Count the recovery and let the agent try it."""
+    count = min(a.recoveries + 1, a.limits.max_recoveries)
+    return Step(replace(a, recoveries=count), (CallHook("on_recovery_start"),))
+
+
+def complete_recovery(a: Runtime, _e: CompleteRecovery) -> Step[Runtime, OnRecoveryComplete | ReportTaskFailed]:
+    """Report the task that the failure has cost, and begin afresh (A23)."""
+    return Step(a.relieved(), (CallHook("on_recovery_complete", (True,)), *task_failed(a)))
+
+
+def fail_recovery(a: Runtime, e: Fail | FailRecovery) -> Step[Runtime, OnRecoveryComplete]:
+    """Keep the reason, and tell the agent."""
+    return Step(a.failed(e.reason), (CallHook("on_recovery_complete", (False,)),))
+
+
+def time_out_recovery(a: Runtime, e: RecoveryTimedOut) -> Step[Runtime, LogFailure | OnRecoveryComplete]:
+    """Keep and log that recovery lasted too long, and tell the agent."""
+    timed_out = time_out(a, e)
+    return Step(timed_out.record, (*timed_out.effects, CallHook("on_recovery_complete", (False,))))
+
+
+def abort_recovery(a: Runtime, e: Shutdown) -> Step[Runtime, OnShutdown | OnRecoveryComplete | ReportTaskFailed]:
+    """Let the agent clean up; its recovery is over as well, and what it had failed at is reported (A5, A23)."""
+    told = CallHook("on_recovery_complete", (False,))
+    return Step(replace(a, task_id=None), (*shut_down(a, e).effects, told, *task_failed(a)))
+
+
+def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
+    """Return the report of the task that the agent has lost, if it had one."""
+    return () if a.task_id is None else (ReportTaskFailed(a.task_id, a.failure_reason or "", a.error_code),)
+
+
+def request(a: Runtime, e: PreemptionRequested) -> Step[Runtime, OnPreemptRequest]:
+    """Tell the agent, and keep the request if there is a task that it can concern (A15, A25)."""
+    told = CallHook("on_preempt_request", (e.reason,))
+    if a.state not in AT_WORK:
+        return Step(a, (told,))
+    requested = a.preemption.request(e.reason, a.at_ms)
+    noted = requested.answerable(a.at_ms) if a.state is State.RUNNING else requested
+    return Step(replace(a, preemption=noted), (told,))
+
+
+def enter(a: Runtime, e: SectionEntered) -> Step[Runtime, Never]:
+    """Defer preemption while the section is executed (A18)."""
+    until_ms = None if e.within_ms is None else a.at_ms + e.within_ms
+    return Step(replace(a, preemption=a.preemption.enter(Section(e.key, until_ms, a.at_ms))))
+
+
+def leave(a: Runtime, e: SectionLeft) -> Step[Runtime, Never]:
+    """Defer it no longer; a request that came meanwhile can be answered from now on (A15)."""
+    left = a.preemption.leave(e.key)
+    return Step(replace(a, preemption=left.answerable(a.at_ms) if a.state is State.RUNNING else left))
+
+
+def signal(a: Runtime, _e: DeadlinePassed) -> Step[Runtime, SignalPreemption]:
+    """Tell the agent that it is overdue, and begin the grace period."""
+    signalled = replace(a, preemption=a.preemption.signal(a.at_ms))
+    return Step(signalled, (SignalPreemption(a.preemption.reason, a.limits.preemption_grace_ms),))
+
+
+def hurry(a: Runtime, e: PreemptionForced) -> Step[Runtime, SignalPreemption]:
+    """Begin the grace period now; one that runs already is not begun again."""
+    wanted = replace(a, preemption=a.preemption.request(e.reason, a.at_ms))
+    return Step(wanted) if a.preemption.signalled_ms is not None else signal(wanted, DeadlinePassed())
+
+
+def force(a: Runtime, _e: DeadlinePassed) -> Step[Runtime, LogFailure]:
+    """Give the agent up. The request stands until it recovers, so that a loop that still runs is told to end."""
+    reason = f"preemption was forced: {a.preemption.reason}"
+    return Step(a.failed(reason, "forced_preemption"), (LogFailure("forced_preemption", reason),))
+
+
+# The table
+
+ROWS: tuple[Row[Runtime], ...] = (
+    row(State.INITIALIZING, Start, State.RUNNABLE, start),
+    row(State.INITIALIZING, InitTimedOut, State.FAILED, time_out),
+    row(State.RUNNABLE, Schedule, State.SCHEDULED, assign),
+    row(State.SCHEDULED, Run, State.RUNNING, run),
+    row(State.RUNNING, Wait, State.WAITING),
+    row(State.RUNNING, WaitResources, State.WAITING_RESOURCES),
+    row(State.RUNNING, Suspend, State.SUSPENDED, suspend),
+    row(State.RUNNING, Complete, State.COMPLETED, complete),
+    row(State.RUNNING, Fail, State.FAILED, fail),
+    row(State.RUNNING, DeadlinePassed, State.FAILED, force, when=grace_is_over),
+    row(State.RUNNING, Shutdown, State.SHUTTING_DOWN, shut_down),
+    row(State.WAITING, Run, State.RUNNING, run),
+    row(State.WAITING_RESOURCES, Run, State.RUNNING, run),
+    row(State.WAITING_RESOURCES, ResourceTimedOut, State.FAILED, time_out),
+    row(State.SUSPENDED, Resume, State.RESUMED, resume),
+    row(State.SUSPENDED, SuspendTimedOut, State.FAILED, time_out),
+    row(State.RESUMED, Run, State.RUNNING, run),
+    row(State.COMPLETED, Ready, State.RUNNABLE, forget),
+    row(State.FAILED, Recover, State.RECOVERING, begin_recovery),
+    row(State.SHUTTING_DOWN, ShutdownTimedOut, State.FAILED, time_out),
+    row(State.SHUTTING_DOWN, Fail, State.FAILED, fail),
+    row(State.RECOVERING, CompleteRecovery, State.RUNNABLE, complete_recovery),
+    row(State.RECOVERING, FailRecovery, State.FAILED, fail_recovery),
+    row(State.RECOVERING, Fail, State.FAILED, fail_recovery),
+    row(State.RECOVERING, RecoveryTimedOut, State.FAILED, time_out_recovery),
+    row(State.RECOVERING, Shutdown, State.SHUTTING_DOWN, abort_recovery),
+)
+
+BESIDE: tuple[Row[Runtime], ...] = (
+    row(ANY, PreemptionRequested, STAY, request),
+    row(ANY, SectionEntered, STAY, enter, when=is_new),
+    row(ANY, SectionLeft, STAY, leave, when=is_inside),
+    row(State.RUNNING, PreemptionForced, STAY, hurry),
+    row(State.RUNNING, DeadlinePassed, STAY, signal, when=is_overdue),
+)
+"""What happens beside the state: none of it is an edge."""
+
+
+def who_works_has_a_task(a: Runtime) -> bool:
+    """From SCHEDULED to RESUMED there is a task in hand; before it is scheduled, and once completed, there is none."""
+    if a.state in {State.INITIALIZING, State.RUNNABLE, State.COMPLETED}:
+        return a.task_id is None
+    return a.task_id is not None or a.state not in AT_WORK
+
+
+def who_works_has_not_failed(a: Runtime) -> bool:
+    """The reason of a failure is gone once the agent can be scheduled again, or has completed its task."""
+    well = a.state in {State.INITIALIZING, State.RUNNABLE, *AT_WORK, State.COMPLETED}
+    return not well or (a.failure_reason is None and not a.error_code)
+
+
+def deadlines_have_a_request(a: Runtime) -> bool:
+    """No deadline of preemption runs unless somebody asked for it."""
+    asked = a.preemption
+    return asked.requested or replace(asked, reason="", sections=()) == Preemption()
+
+
+def init_timeout_ms(a: Runtime) -> int:
+    """Return how long initialisation may take."""
+    return a.limits.init_timeout_ms
+
+
+def resource_timeout_ms(a: Runtime) -> int:
+    """Return how long the agent may wait for resources."""
+    return a.limits.resource_timeout_ms
+
+
+def suspend_timeout_ms(a: Runtime) -> int:
+    """Return how long the agent may be suspended."""
+    return a.limits.suspend_timeout_ms
+
+
+def shutdown_timeout_ms(a: Runtime) -> int:
+    """Return how long a shutdown may take."""
+    return a.limits.shutdown_timeout_ms
+
+
+def recovery_timeout_ms(a: Runtime) -> int:
+    """Return how long a recovery may take."""
+    return a.limits.recovery_timeout_ms
+
+
+INVARIANTS: Final = (who_works_has_a_task, who_works_has_not_failed, deadlines_have_a_request)
+
+DURING: Final[dict[Source, After[Runtime]]] = {
+    State.INITIALIZING: after(init_timeout_ms, InitTimedOut),
+    State.WAITING_RESOURCES: after(resource_timeout_ms, ResourceTimedOut),
+    State.SUSPENDED: after(suspend_timeout_ms, SuspendTimedOut),
+    State.SHUTTING_DOWN: after(shutdown_timeout_ms, ShutdownTimedOut),
+    State.RECOVERING: after(recovery_timeout_ms, RecoveryTimedOut),
+}
+"""The states that may not last for ever (A6)."""
+
+machine: Machine[Runtime] = Machine(
+    "runtime",
+    Runtime(),
+    about="a cooperative agent in this process: schedule, run, wait, suspend, recover, shut down",
+    rows=(*ROWS, *BESIDE),
+    during=DURING,
+    invariants=INVARIANTS,
+    properties=(*AT_ALL_TIMES, READY, *ENDING, *STEPS),
+)

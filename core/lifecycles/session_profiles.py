@@ -1,0 +1,419 @@
+"""Profiles of the session: errors of long ago are forgotten; writing a prompt may fail; a session may suspend itself.
+
+*A stalled session is an error* (``in_fleet``). Whoever watches it says so; it is ended as one that is stopped, TERM,
+grace, KILL, and the next one begins only when that is confirmed.
+
+*A suspended session is no error* (``in_fleet``, D28). The next one goes on with the same work in the same place, after
+a pause that grows as that after errors does. Nobody can go on for ever like that: the session by which an agent has
+suspended itself ``max_total_errors`` times in a row, without having been asked, is an error like any.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import (
+    STAY,
+    Event,
+    Machine,
+    Pattern,
+    Property,
+    Step,
+    Temper,
+    Transition,
+    after,
+    always_step,
+    does,
+    replace,
+    row,
+    takes,
+)
+from lifefold.core.lifecycles.property_forms import is_over_with, lasts_only
+from lifefold.core.lifecycles.session import (
+    BackoffElapsed,
+    Error,
+    FatalError,
+    Limits,
+    Outcome,
+    PromptReady,
+    Session,
+    SessionExited,
+    State,
+    Suspended,
+    UrgentMessage,
+    backoff,
+    build_prompt,
+    count_error,
+    describe,
+    give_up,
+    machine,
+    threshold_reached,
+)
+from lifefold.core.lifecycles.session_yielding import INSTEAD, PROMISES, ROWS, YieldingSession, YieldWanted
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
+from lifefold.effects import End, LogFatal, RunSession
+
+
+class WindowedSession(Session, frozen=True):
+    """A session whose ``total_errors`` are those of the last ``total_errors_window_ms`` only (D22)."""
+
+    moments: ClassVar[tuple[str, ...]] = ("at_ms", "errors_at_ms")
+
+    at_ms: int = 0
+    errors_at_ms: tuple[int, ...] = ()
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, and half a window: two of them, and what was is forgotten."""
+        return 0, (self.limits.total_errors_window_ms + 1) // 2
+
+    def horizon_ms(self) -> int:
+        """Return the window: who errs after a longer pause has forgotten all that was before."""
+        return self.limits.total_errors_window_ms
+
+    def recent(self) -> tuple[int, ...]:
+        """Return when the errors within the window happened, one more at ``at_ms`` included."""
+        since_ms = self.at_ms - self.limits.total_errors_window_ms
+        return (*(at_ms for at_ms in self.errors_at_ms if at_ms > since_ms), self.at_ms)
+
+    def counted(self) -> tuple[int, int]:
+        """Return consecutive errors and those within the window, with one more."""
+        return self.consecutive_errors + 1, len(self.recent())
+
+    def after_error(self) -> "WindowedSession":
+        """Return the record with one more error counted, and those outside the window forgotten."""
+        consecutive, total = self.counted()
+        return replace(self, consecutive_errors=consecutive, total_errors=total, errors_at_ms=self.recent())
+
+
+def remembers_the_window(t: Transition) -> bool:
+    """Say: what counts among all errors is each of the last window, with its time, and no older one."""
+    if t.before is None:
+        return True
+    was: WindowedSession = t.before.record
+    now: WindowedSession = t.after.record
+    if now.consecutive_errors <= was.consecutive_errors:
+        return (now.errors_at_ms, now.total_errors) == (was.errors_at_ms, was.total_errors)
+    since_ms = t.at_ms - was.limits.total_errors_window_ms
+    recent = (*(at_ms for at_ms in was.errors_at_ms if at_ms > since_ms), t.at_ms)
+    return (now.errors_at_ms, now.total_errors) == (recent, len(recent))
+
+
+windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").promising(
+    always_step("the errors of the last window count, and no older ones", remembers_the_window)
+)
+"""The profile in which errors of long ago are forgotten (D22)."""
+
+
+class PromptFailed(Event, frozen=True):
+    """The prompt could not be written this time (profile ``prompt-failures``, D6)."""
+
+    msg: str = ""
+
+
+def give_up_prompting(s: Session, e: PromptFailed) -> Step[Session, LogFatal]:
+    """Give up as after a session that failed while Spawning."""
+    return give_up(s, SessionExited(Error(e.msg)))
+
+
+def prompt_threshold_reached(s: Session, e: PromptFailed) -> bool:
+    """One more failure makes one of the counters reach its threshold."""
+    return threshold_reached(s, SessionExited(Error(e.msg)))
+
+
+def counts_prompt_failures(t: Transition) -> bool:
+    """Say: a prompt that cannot be written counts as an error, once, and is followed by a pause or the end."""
+    if t.before is None or not isinstance(t.event, PromptFailed):
+        return True
+    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    return added == 1 and t.after.state in {State.COOLING_DOWN, State.STOPPED}
+
+
+prompt_failures = machine.with_rows(
+    row(State.BUILDING_PROMPT, PromptFailed, State.STOPPED, give_up_prompting, when=prompt_threshold_reached),
+    row(State.BUILDING_PROMPT, PromptFailed, State.COOLING_DOWN, count_error),
+    during={State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=(PromptReady, PromptFailed))},
+    name="session-prompt-failures",
+).promising(
+    always_step("a prompt that fails counts as an error", counts_prompt_failures),
+    *is_over_with(State.BUILDING_PROMPT, PromptFailed),
+)
+"""The profile in which writing a prompt can fail and be tried again (D6)."""
+
+
+SUSPENDED: Final = Pattern(SessionExited, "Suspended", lambda e: type(e.outcome) is Suspended)
+UNASKED: Final = Pattern(SessionExited, "Suspended unasked", lambda e: e.outcome == Suspended())
+
+
+def may_go_on(s: Session, e: SessionExited) -> bool:
+    """The agent was asked to suspend, or has not done it too often by itself."""
+    return isinstance(e.outcome, Suspended) and (e.outcome.asked or s.suspensions + 1 < s.limits.max_total_errors)
+
+
+def failure(outcome: Outcome) -> str:
+    """Say why a session has failed."""
+    said = describe(outcome)
+    return f"{said}, too often in a row" if isinstance(outcome, Suspended) else said
+
+
+def count_suspension(s: Session, e: SessionExited) -> Step[Session, Never]:
+    """Count it, if nobody had asked for it."""
+    unasked = isinstance(e.outcome, Suspended) and not e.outcome.asked
+    return Step(replace(s, suspensions=s.suspensions + unasked))
+
+
+def pause(s: Session) -> int:
+    """Return how many milliseconds to wait after so many errors, or so many suspensions, in a row."""
+    return backoff(replace(s, consecutive_errors=max(s.suspensions, s.consecutive_errors)))
+
+
+def counts_suspensions(t: Transition) -> bool:
+    """Say: a session that suspends itself is followed by a pause and counts, till it is too often: then it is an error.
+
+    One that was asked to does not count, and an error or a success forgets those before it (D28).
+    """
+    if t.before is None:
+        return True
+    was: Session = t.before.record
+    now: Session = t.after.record
+    if not isinstance(t.event, SessionExited) or not isinstance(t.event.outcome, Suspended):
+        forgotten = now.total_errors != was.total_errors or t.entered is State.SESSION_COMPLETE
+        return now.suspensions == (0 if forgotten else was.suspensions)
+    unasked = t.before.state is State.RUNNING and not t.event.outcome.asked
+    if unasked and was.suspensions + 1 >= was.limits.max_total_errors:
+        return (now.suspensions, now.total_errors) == (0, was.total_errors + 1)
+    pauses = t.before.state is not State.RUNNING or t.entered is State.COOLING_DOWN
+    return pauses and (now.suspensions, now.total_errors) == (was.suspensions + unasked, was.total_errors)
+
+
+class Stalled(Event, frozen=True):
+    """The session has shown no sign of progress for ``silent_ms``, and is given up."""
+
+    transition_reason: ClassVar = TransitionReason.RETRY
+    abort_reason: ClassVar = AbortReason.TIMEOUT
+
+    silent_ms: int = 0
+
+    @property
+    def reason(self) -> str:
+        """Say what is wrong with it."""
+        return f"silent for {self.silent_ms // 1_000} s"
+
+
+def stall_threshold_reached(s: Session, e: Stalled) -> bool:
+    """One more stalled session makes one of the counters reach its threshold."""
+    return threshold_reached(s, SessionExited(Error(e.reason)))
+
+
+def give_up_stalled(s: Session, e: Stalled) -> Step[Session, LogFatal]:
+    """Give up as after a session that failed while Running."""
+    return give_up(s, SessionExited(Error(e.reason)))
+
+
+def counts_stalls(t: Transition) -> bool:
+    """Say: a session that has stalled counts as an error, once, is ended, and is followed by a pause or the end."""
+    if t.before is None or not isinstance(t.event, Stalled):
+        return True
+    added: int = t.after.record.consecutive_errors - t.before.record.consecutive_errors
+    ended = any(isinstance(each, End) and each.slot == RunSession.__name__ for each in t.effects)
+    return added == 1 and ended and t.after.state in {State.COOLING_DOWN, State.STOPPED}
+
+
+def said_to_fail(event: Event) -> str:
+    """Say why a session has failed, of the event by which it did; nothing, if it is none by which a session fails."""
+    match event:
+        case SessionExited(outcome=outcome):
+            return failure(outcome)
+        case Stalled() as stalled:
+            return stalled.reason
+        case _:
+            return ""
+
+
+def diagnosed(event: Event) -> Diagnosis:
+    """Return what the end of a session means, of the event by which it has failed."""
+    match event:
+        case SessionExited(diagnosis=Diagnosis() as known):
+            return known
+        case Stalled():
+            return TIMED_OUT
+        case _:
+            return Diagnosis()
+
+
+class TimeLimited(Event, frozen=True):
+    """From now on a session may take so long: somebody knows how long others took (E33)."""
+
+    timeout_ms: int = 1
+
+    @classmethod
+    def examples(cls) -> tuple["TimeLimited", ...]:
+        """Return one: how long it is decides nothing here."""
+        return (cls(7),)
+
+
+def limit_time(s: Session, e: TimeLimited) -> Step[Session, Never]:
+    """Keep how long the next session may take."""
+    return Step(replace(s, limits=replace(s.limits, session_timeout_ms=e.timeout_ms)))
+
+
+class LimitsChanged(Event, frozen=True):
+    """The fleet's plan has other limits for the sessions of this agent: they hold from the next session on."""
+
+    limits: Limits = Limits()
+
+    @classmethod
+    def examples_for(cls, record: Any) -> tuple["LimitsChanged", ...]:
+        """Return the limits that there are, and some that differ in all: a rule that forgets one is to be found out."""
+        return cls(record.limits), cls(_OTHER_LIMITS)
+
+
+_OTHER_LIMITS: Final = Limits(
+    max_consecutive_errors=1,
+    max_total_errors=2,
+    backoff_base_ms=3,
+    backoff_cap_ms=4,
+    jitter=0.5,
+    grace_ms=5,
+    session_timeout_ms=7,
+    reset_errors_on="success",
+    total_errors_window_ms=8,
+)
+"""Limits that no other example has, and that few errors reach."""
+
+
+def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
+    """Keep the limits. An agent that has erred as often as they allow already may err once more."""
+    limits = replace(
+        e.limits,
+        max_consecutive_errors=max(e.limits.max_consecutive_errors, s.consecutive_errors + 1),
+        max_total_errors=max(e.limits.max_total_errors, s.total_errors + 1),
+    )
+    return Step(replace(s, limits=limits))
+
+
+def limits_what_was_said(t: Transition) -> bool:
+    """Say: how long a session may take is what was said of it last; other limits change with the plan alone."""
+    if t.before is None:
+        return True
+    was: Session = t.before.record
+    now: Session = t.after.record
+    if isinstance(t.event, TimeLimited):
+        return now == replace(was, limits=replace(was.limits, session_timeout_ms=t.event.timeout_ms))
+    if isinstance(t.event, LimitsChanged):
+        return now == replace(was, limits=_least(t.event.limits, was)) and t.entered is None
+    return now.limits == was.limits
+
+
+def _least(said: Limits, was: Session) -> Limits:
+    """Return limits that were said, as they hold for a session that has erred: it may err once more at least."""
+    again = max(said.max_consecutive_errors, was.consecutive_errors + 1)
+    return replace(
+        said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1)
+    )
+
+
+_NOT_STOPPED: Final = tuple(each for each in State if each is not State.STOPPED)
+
+in_fleet = prompt_failures.with_rows(
+    row(State.BUILDING_PROMPT, TimeLimited, STAY, limit_time),
+    row(_NOT_STOPPED, LimitsChanged, STAY, change_limits),
+    row(State.RUNNING, Stalled, State.STOPPED, give_up_stalled, when=stall_threshold_reached),
+    row(State.RUNNING, Stalled, State.COOLING_DOWN, count_error),
+    row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_suspension, when=may_go_on),
+    row(State.RUNNING, SUSPENDED, State.STOPPED, give_up, when=threshold_reached),
+    row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_error),
+    during={State.COOLING_DOWN: after(pause, BackoffElapsed)},
+    name="session-in-fleet",
+).promising(
+    always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
+    takes("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
+    *is_over_with(State.RUNNING, SUSPENDED),
+    always_step("a session may take as long as was said last", limits_what_was_said),
+    takes("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
+    takes("other limits are heard by whoever has not stopped", {_NOT_STOPPED: (LimitsChanged,)}),
+    always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
+    *is_over_with(State.RUNNING, Stalled),
+)
+"""The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall.
+
+How long the next session may take can be said before it begins (E33).
+"""
+
+
+class Restarted(Event, frozen=True):
+    """Somebody begins the agent anew that has stopped (profile ``session-supervised``)."""
+
+
+class SupervisedSession(YieldingSession, frozen=True):
+    """A session that is begun anew after it has stopped, if it is ``supervised``; and may be told to yield."""
+
+    supervised: bool = False
+
+    def normal_form(self) -> "SupervisedSession":
+        """Return it without its numbers where no session follows, and without the time of a wish that is over."""
+        unhurried = self if self.state is State.INTERRUPTING else replace(self, within_ms=0)
+        if self.supervised or self.state is not State.STOPPED:
+            return unhurried
+        return replace(unhurried, session_seq=0, attempt=0, suspensions=0)
+
+
+def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
+    """Somebody sees to it that it is not begun anew too often."""
+    return s.supervised
+
+
+def begin_anew(s: Session, _e: Restarted) -> Step[Session, Never]:
+    """Forget all errors; the numbers of sessions go on."""
+    return Step(replace(s, consecutive_errors=0, total_errors=0, suspensions=0))
+
+
+def begins_anew(t: Transition) -> bool:
+    """Say: who is begun anew had stopped, begins with its worktree, and has no errors; everything else is as it was."""
+    if t.before is None or not isinstance(t.event, Restarted):
+        return t.before is None or t.before.state is not State.STOPPED or t.entered is None
+    fresh = replace(t.before.record, state=State.INITIALIZING, consecutive_errors=0, total_errors=0, suspensions=0)
+    return t.before.state is State.STOPPED and t.before.record.supervised and t.after.record == fresh
+
+
+def _but_for_restarts(promises: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
+    """Yield the promises that are left: of steps, those that are no restarts; and none that an end is for good."""
+    for each in promises:
+        if each.temper is Temper.ALWAYS_STEP:
+            yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
+        elif each.temper is not Temper.LEADS_TO or each.when is not None:
+            yield each
+
+
+def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) -> bool:
+    return isinstance(t.event, Restarted) or holds(t)
+
+
+supervised: Machine[Any] = Machine(
+    "session-supervised",
+    SupervisedSession(supervised=True),
+    about="session-in-fleet, but an agent that has stopped may be begun anew, and a session has its time to yield",
+    rows=(
+        *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
+        *ROWS,
+        row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised),
+    ),
+    during=dict(in_fleet.during.items()),
+    postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},
+    invariants=in_fleet.invariants,
+    properties=(
+        *_but_for_restarts(in_fleet.properties),
+        *PROMISES,
+        lasts_only("PrepareWorktree", State.INITIALIZING),
+        lasts_only("BuildPrompt", State.BUILDING_PROMPT),
+        lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
+        always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
+        takes(
+            "whoever has stopped can be begun anew",
+            {State.STOPPED: (Restarted,)},
+            when=lambda e: e.record.supervised,
+        ),
+    ),
+    rests=lambda s: s.state is State.STOPPED,
+)
+"""The profile of a worker's session: what has stopped stays so unless its supervision begins it anew."""

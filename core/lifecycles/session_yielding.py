@@ -1,0 +1,79 @@
+"""Part of the profile ``session-supervised``: an interrupted session may have more, or less, time than its grace.
+
+Whoever is to make room for something else has the time that is said with the wish (document 000: a deadline). It is
+asked, has that time to come to a point where it can leave off, and is killed when the time is over; that is no error.
+"""
+
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import Event, Property, Row, Step, Transition, always_step, replace, row, takes
+from lifefold.core.lifecycles.property_forms import leads_where
+from lifefold.core.lifecycles.session import Session, SessionStarted, State, UrgentMessage, is_expected
+from lifefold.core.lifecycles.session.rules import begin, cancel
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
+from lifefold.effects import CancelSession, StartTimer
+
+
+class YieldWanted(Event, frozen=True):
+    """The session is to end within ``within_ms``; with 0, within its grace."""
+
+    transition_reason: ClassVar = TransitionReason.ABORTED
+    abort_reason: ClassVar = AbortReason.SHUTDOWN_SIGNAL
+
+    within_ms: int = 0
+
+    @classmethod
+    def examples(cls) -> tuple["YieldWanted", ...]:
+        """Return one with its grace, and one with less than any grace."""
+        return cls(), cls(1)
+
+
+class YieldingSession(Session, frozen=True):
+    """A session that is interrupted may take ``within_ms`` to end, if that is not 0."""
+
+    within_ms: int = 0
+
+    @property
+    def patience_ms(self) -> int:
+        """How long it may take to end when it is asked to now."""
+        return (self.within_ms if self.state is State.INTERRUPTING else 0) or self.limits.grace_ms
+
+
+def begin_unhurried(s: YieldingSession, e: SessionStarted) -> Step[YieldingSession, Never]:
+    """Do what is done at a start; of this session nobody wants anything yet."""
+    return Step(replace(s, consecutive_errors=begin(s, e).record.consecutive_errors, within_ms=0))
+
+
+def yield_(s: YieldingSession, e: YieldWanted) -> Step[YieldingSession, CancelSession]:
+    """Ask the session to end, and remember how long it may take."""
+    return Step(replace(s, within_ms=e.within_ms), cancel(s, e).effects)
+
+
+def has_the_time_it_is_told(t: Transition) -> bool:
+    """Say: whoever is to yield has the time that is said with it; whoever is interrupted otherwise has its grace."""
+    told = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
+    given = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
+    began = t.before is not None and t.entered is State.INTERRUPTING
+    return given == ([told or t.after.record.limits.grace_ms] if began else [])
+
+
+def is_asked_to_yield(t: Transition) -> bool:
+    """Say: whoever is to yield is asked to end, before anybody kills it."""
+    return not isinstance(t.event, YieldWanted) or any(isinstance(each, CancelSession) for each in t.effects)
+
+
+INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
+    (each.sources, each.event): each
+    for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_unhurried, when=is_expected),)
+}
+"""Rows that take the place of a session's for the same state and event: they do a little more."""
+
+ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTERRUPTING, yield_),)
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("whoever is to yield has the time that is said with it", has_the_time_it_is_told),
+    always_step("whoever is to yield is asked to end", is_asked_to_yield),
+    leads_where("whoever is to yield is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
+    takes("a session that runs can be told to yield", {State.RUNNING: (YieldWanted,)}),
+    takes("what interrupts a session that starts waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
+)

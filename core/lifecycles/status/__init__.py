@@ -1,0 +1,78 @@
+"""The coarse status that operators and budgets see: RUNNING, STOPPED, FAILED. The table is document 001's.
+
+Its first line, Spawn Agent, is the birth of the record: ``spawned`` makes it, with the effects of that line. The other
+four are rows of ``table``; the FAILED line stands for every event there is. A row without a State as target (``STAY``)
+is no line of the document: the agent takes up tasks, loses them, is told something too late. There is no IDLE, though
+the document's purpose mentions it (B18).
+
+*Stop has a guard*, "no active tasks", and the document leaves open what happens otherwise: it is refused (B2), unless
+the stop is forced. In the profile ``draining`` it may wait, too: then no new task is taken, and the agent stops with
+the last of those it has, which is the document's line for Stop Agent, taken late. Stopping what is stopped changes
+nothing and tells nobody (B3).
+
+*FAILED has a producer*, ``FatalError`` (B20), and is immutable: it takes every event and makes nothing of any, neither
+a stop (B4) nor a restart; whoever asks for one is told to replace the agent (B8). Why it failed and its exit code stand
+in the record and in ``agent_failed`` (B13, B14). A fatal error that is reported of a stopped agent is counted, and
+changes nothing else (B15). So is personal data that was found before it stopped; the end of a task that a forced stop
+has cut off changes nothing at all.
+
+*A restart keeps the id*, counts the incarnation, and keeps the counters (B6, B7). ``successor`` is the other way: a new
+id, new counters, and the name of its predecessor (B8).
+
+*Kept, then told.* ``SaveState`` comes before ``EmitTelemetry`` in every step (B10); whoever performs them commits the
+transition by keeping it, so what cannot be kept has not happened (B11). The hook ``launch`` stands before both.
+
+Money is not in this record: an agent's incarnation has a ``lease``; see ``budget.agent`` for what the two do together.
+"""
+
+from lifefold.core.lifecycles.status.model import (
+    LAUNCH,
+    ORPHANED,
+    RELEASE,
+    UNKNOWN,
+    FatalError,
+    PiiDetected,
+    Spawn,
+    State,
+    Status,
+    Stop,
+    TaskBegan,
+    TaskEnded,
+)
+from lifefold.core.lifecycles.status.promises import (
+    DRAINING_PROMISES,
+    PROMISES,
+    drains_for_something,
+    failure_is_explained,
+    works_only_while_running,
+)
+from lifefold.core.lifecycles.status.rules import (
+    Told,
+    begin_draining,
+    begin_task,
+    count_pii,
+    drains,
+    end_task,
+    fail,
+    finish_draining,
+    has_task,
+    ignore,
+    is_replaceable,
+    may_stop,
+    record_late,
+    restart,
+    spawned,
+    stop,
+    successor,
+    takes_tasks,
+    was_last_of_draining,
+)
+from lifefold.core.lifecycles.status.table import EVENTS, ROWS, draining, machine
+
+__all__ = [
+    "DRAINING_PROMISES", "EVENTS", "LAUNCH", "ORPHANED", "PROMISES", "RELEASE", "ROWS", "UNKNOWN", "FatalError",
+    "PiiDetected", "Spawn", "State", "Status", "Stop", "TaskBegan", "TaskEnded", "Told", "begin_draining", "begin_task",
+    "count_pii", "draining", "drains", "drains_for_something", "end_task", "fail", "failure_is_explained",
+    "finish_draining", "has_task", "ignore", "is_replaceable", "machine", "may_stop", "record_late", "restart",
+    "spawned", "stop", "successor", "takes_tasks", "was_last_of_draining", "works_only_while_running",
+]  # fmt: skip

@@ -1,0 +1,115 @@
+"""The guards and the actions of a task: what may be done, and what it makes of the record; and when it is settled."""
+
+from typing import Never, TypeVar
+
+from lifefold.core.kernel import Step, replace
+from lifefold.core.lifecycles.task.model import (
+    Blocked,
+    Cancelled,
+    Claimed,
+    Declined,
+    Decomposed,
+    Failed,
+    OwnerReport,
+    Rejected,
+    Released,
+    Retried,
+    State,
+    SubtasksOverdue,
+    Task,
+    Unblocked,
+    Verified,
+)
+from lifefold.core.policy.ends import Trouble
+
+T = TypeVar("T", bound=Task)
+
+# Guards
+
+
+def is_owner(t: Task, e: OwnerReport) -> bool:
+    """The report is the present claim's (E12)."""
+    return e.epoch == t.epoch
+
+
+def is_not_of_another_claim(t: Task, e: Blocked) -> bool:
+    """The present owner says it, or somebody who is no owner (E12)."""
+    return e.epoch in {0, t.epoch}
+
+
+def is_of_no_claim(_t: Task, e: Decomposed | Blocked) -> bool:
+    """Nobody says it as an owner: there is none (E12)."""
+    return e.epoch == 0
+
+
+def retries_left(t: Task, _e: Retried) -> bool:
+    """The task may be tried once more (E5)."""
+    return t.retries < t.allowed_retries
+
+
+# Actions
+
+
+def claim(t: T, e: Claimed) -> Step[T, Never]:
+    """Make the worker the owner, under a new epoch. Why an earlier claim ended is no reason of this one."""
+    epoch = t.epoch + 1
+    return Step(replace(t, owner=e.owner, epoch=epoch, reason="", kept=t.kept or epoch))
+
+
+def give_back(t: T, e: Released) -> Step[T, Never]:
+    """Leave the task without an owner; the epoch stays used. No attempt has failed by that."""
+    return Step(replace(t, owner="", reason=e.reason))
+
+
+def fail(t: T, e: Failed | Rejected) -> Step[T, Never]:
+    """Keep the reason for the next attempt, and for people. One after a rejection is not to go on from what is done.
+
+    What a rejection says is the output of a verification, and decides nothing.
+    """
+    if isinstance(e, Rejected):
+        return Step(failed(t, e.reason, kept=0))
+    return Step(failed(t, e.reason, kept=t.kept, trouble=e.trouble))
+
+
+def failed(t: T, reason: str, *, kept: int, trouble: Trouble = Trouble.OTHER) -> T:
+    """Return the task without an owner, why and how it has failed, and what the next claim may go on from."""
+    return replace(t, owner="", reason=reason, failure=reason, trouble=trouble, kept=kept)
+
+
+def explain(t: T, e: Blocked | Cancelled | Declined) -> Step[T, Never]:
+    """Keep the reason."""
+    return Step(replace(t, owner="", reason=e.reason))
+
+
+def close(t: T, e: Verified) -> Step[T, Never]:
+    """Keep the commit that the work was merged as."""
+    return Step(replace(t, owner="", commit=e.commit, reason=""))
+
+
+def resume(t: T, _e: Unblocked) -> Step[T, Never]:
+    """Forget what was not there: it is."""
+    return Step(replace(t, reason=""))
+
+
+def lose_patience(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
+    """Say what the task is blocked by."""
+    return Step(replace(t, owner="", reason="its subtasks take too long"))
+
+
+def retry(t: T, _e: Retried) -> Step[T, Never]:
+    """Count the retry."""
+    return Step(replace(t, retries=t.retries + 1))
+
+
+# When nothing more need happen
+
+
+def settled(t: Task) -> bool:
+    """Nothing will happen to this task any more by itself (E18)."""
+    given_up = t.state is State.FAILED and not retries_left(t, Retried())
+    return given_up or t.state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
+
+
+def rests(t: Task) -> bool:
+    """Nothing more need happen: the task is settled, or open, and who gives tasks out knows for how long."""
+    return settled(t) or t.state is State.OPEN

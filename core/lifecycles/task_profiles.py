@@ -1,0 +1,319 @@
+"""Profiles of the task's table, as values.
+
+``bernstein_1_9`` has the document's thirty edges and the four that the code of that version has besides (E1): what is
+planned, open, blocked or waiting may be given up, too. The seventeen states of version 3.23 are no profile of twelve,
+and are left out.
+
+``governed`` has the document's thirty edges and no others, and enforces beside them what the document only mentions:
+
+- a task that is opened again rests before it may be claimed (E6), and a failure that cannot pass is not retried (E5);
+- a claim that nobody starts to work at runs out (E11); work of a dead owner is orphaned by whoever watches the owners,
+  which ends the claim: whoever recovers the work speaks under the next epoch, and its former owner is late;
+- subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
+- cancelling a task that somebody works at ends that session (E20);
+- a report of a claim that is over changes nothing and is kept as a dead letter (E12).
+"""
+
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import (
+    ANY,
+    STAY,
+    Entity,
+    Event,
+    Machine,
+    Pattern,
+    Property,
+    Row,
+    Step,
+    Transition,
+    after,
+    always_step,
+    replace,
+    row,
+    sometimes,
+    takes,
+)
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.property_forms import keeps_time, passes
+from lifefold.core.lifecycles.task import (
+    Blocked,
+    Cancelled,
+    Claimed,
+    Completed,
+    Decomposed,
+    Failed,
+    Orphaned,
+    Released,
+    Retried,
+    Started,
+    State,
+    SubtasksOverdue,
+    Task,
+)
+from lifefold.core.policy.limits import at_least
+from lifefold.core.policy.retry import RetryPolicy, not_before_ms, retry_limit
+from lifefold.effects import AbortSession, KeepDeadLetter
+
+
+class GivenUp(Event, frozen=True):
+    """Nobody will do this task: it has failed without having been begun (profile ``bernstein_1_9``)."""
+
+    reason: str = ""
+
+
+def give_up(t: Task, e: GivenUp) -> Step[Task, Never]:
+    """Keep why."""
+    return Step(replace(t, owner="", reason=e.reason, failure=e.reason))
+
+
+def given_up_has_failed(step: Transition) -> bool:
+    """Who gives a task up says why it has failed (profile ``bernstein_1_9``)."""
+    if not isinstance(step.event, GivenUp):
+        return True
+    t: Task = step.after.record
+    return step.entered is State.FAILED and (t.owner, t.reason, t.failure) == ("", step.event.reason, step.event.reason)
+
+
+bernstein_1_9 = (
+    task.machine.with_rows(
+        row(State.PLANNED, GivenUp, State.FAILED, give_up),
+        row(State.OPEN, GivenUp, State.FAILED, give_up),
+        row(State.BLOCKED, GivenUp, State.FAILED, give_up),
+        row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
+        name="task-bernstein-1.9",
+    )
+    .promising(
+        takes(
+            "what has not been begun can be given up",
+            {(State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_FOR_SUBTASKS): (GivenUp,)},
+        )
+    )
+    .promising(always_step("a task that is given up has failed, and says why", given_up_has_failed))
+)
+"""The profile with thirty-four edges (E1)."""
+
+
+class GovernedTask(Task, frozen=True):
+    """A task that may be claimed from ``not_before_ms`` on; its limits in milliseconds."""
+
+    moments: ClassVar[tuple[str, ...]] = ("at_ms", "not_before_ms")
+    opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "commit", "kept")
+
+    at_ms: int = 0
+    not_before_ms: int = 0
+    retry_policy: RetryPolicy = RetryPolicy()
+    lease_ms: int = 900_000
+    subtasks_ms: int = 1_800_000
+
+    def __post_init__(self) -> None:
+        """Refuse limits that could never work. Raises ``ValueError`` naming the field."""
+        at_least(1, self, "lease_ms", "subtasks_ms")
+
+    def pauses_ms(self) -> tuple[int, ...]:
+        """Return no time, and what a task may have to rest at most."""
+        return 0, max(1, self.retry_policy.backoff_cap_ms)
+
+    def horizon_ms(self) -> int:
+        """Return that it does not matter for how long a task may be claimed already."""
+        return 1
+
+    @property
+    def allowed_retries(self) -> int:
+        """The task's own limit, the fleet's, and none for a failure that cannot pass (E5)."""
+        return retry_limit(self.max_retries, self.trouble, self.retry_policy)
+
+
+class LeaseExpired(Event, frozen=True):
+    """The owner has not begun for as long as its lease (E11)."""
+
+
+_Report = Started | Completed | Failed | Released | Decomposed | Blocked
+_REPORTS: Final[tuple[type[Event], ...]] = (Started, Completed, Failed, Released, Decomposed, Blocked)
+
+
+def is_due(t: GovernedTask, _e: Claimed) -> bool:
+    """The task has rested enough (E6)."""
+    return t.at_ms >= t.not_before_ms
+
+
+def is_late(t: GovernedTask, e: _Report) -> bool:
+    """The claim that is reported of is over (E12)."""
+    return 0 < e.epoch < t.epoch or (e.epoch == t.epoch != 0 and not t.owner)
+
+
+def retry_later(t: GovernedTask, e: Retried) -> Step[Task, Never]:
+    """Count the retry, and let the task rest."""
+    rested_ms = not_before_ms(t.at_ms, t.retries, t.retry_policy)
+    return task.retry(replace(t, not_before_ms=rested_ms), e)
+
+
+def cancel(t: GovernedTask, e: Cancelled) -> Step[Task, AbortSession]:
+    """Keep the reason, and end the session of who works at the task (E20)."""
+    return Step(task.explain(t, e).record, (AbortSession(t.owner, t.id),))
+
+
+def lose(t: GovernedTask, _e: LeaseExpired) -> Step[Task, Never]:
+    """Take the task away from an owner that has not begun."""
+    return Step(replace(t, owner="", reason=f"{t.owner} has not begun within its lease"))
+
+
+def orphan(t: GovernedTask, _e: Orphaned) -> Step[Task, Never]:
+    """End the claim: its number is used up, and whoever recovers the work reports under the next one (E12)."""
+    return Step(replace(t, epoch=t.epoch + 1))
+
+
+def keep_letter(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
+    """Change nothing, and keep what was said."""
+    return Step(t, (KeepDeadLetter(t.id, type(e).__name__, e.epoch, t.epoch),))
+
+
+def lease(t: GovernedTask) -> int:
+    """Return how long a claim may stand without work, in milliseconds."""
+    return t.lease_ms
+
+
+def subtasks_limit(t: GovernedTask) -> int:
+    """Return how long subtasks may take, in milliseconds."""
+    return t.subtasks_ms
+
+
+def claims_wait(step: Transition) -> bool:
+    """Nobody claims a task that has to rest (E6)."""
+    waited: bool = step.before is None or step.at_ms >= step.before.record.not_before_ms
+    return waited or not isinstance(step.event, Claimed)
+
+
+def cancelled_is_ended(step: Transition) -> bool:
+    """The session of whoever works at a cancelled task is ended (E20)."""
+    before = step.before
+    worked_at = before is not None and before.state in {State.CLAIMED, State.IN_PROGRESS}
+    asked = [each.owner for each in step.effects if isinstance(each, AbortSession)]
+    return (
+        step.entered is not State.CANCELLED or not worked_at or (before is not None and asked == [before.record.owner])
+    )
+
+
+def late_is_kept(step: Transition) -> bool:
+    """A report that changes nothing is kept for people (E12)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    unchanged: bool = step.after.record == replace(step.before.record, at_ms=step.at_ms)
+    return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
+
+
+def lease_is_for_who_has_not_begun(step: Transition) -> bool:
+    """Nobody who works at a task loses it by the lease that he had for beginning (E11)."""
+    return step.before is None or not isinstance(step.event, LeaseExpired) or step.before.state is State.CLAIMED
+
+
+def hopeless_is_not_retried(step: Transition) -> bool:
+    """A failure that cannot pass is not tried again (E5)."""
+    if step.before is None or not isinstance(step.event, Retried):
+        return True
+    before: GovernedTask = step.before.record
+    return before.retries < retry_limit(before.max_retries, before.trouble, before.retry_policy)
+
+
+def rests_before_a_retry(step: Transition) -> bool:
+    """A task that is tried again rests first, twice as long as before, up to the longest rest (E6)."""
+    if step.before is None or not isinstance(step.event, Retried):
+        return True
+    policy: RetryPolicy = step.before.record.retry_policy
+    rest_ms = min(policy.backoff_base_ms * 2**step.before.record.retries, policy.backoff_cap_ms)
+    return bool(step.after.record.not_before_ms == step.at_ms + rest_ms)
+
+
+def ends_the_claim_of_an_orphan(step: Transition) -> bool:
+    """Whoever recovers the work of an agent that died reports under the next number (E12)."""
+    if step.before is None or not isinstance(step.event, Orphaned):
+        return True
+    return bool(step.after.record.epoch == step.before.record.epoch + 1)
+
+
+def says_whose_lease_ran_out(step: Transition) -> bool:
+    """A task whose owner has not begun is open again, and says who has not (E11)."""
+    if step.before is None or not isinstance(step.event, LeaseExpired):
+        return True
+    owner: str = step.before.record.owner
+    t: GovernedTask = step.after.record
+    return step.entered is State.OPEN and not t.owner and owner in t.reason
+
+
+def claim_is_over(e: Entity[GovernedTask]) -> bool:
+    """The task was claimed, and nobody has it any more."""
+    return e.record.epoch > 0 and not e.record.owner
+
+
+def of_a_claim(kind: type[Event]) -> Pattern[Any]:
+    """Return those reports that have the number of a claim."""
+    return Pattern(kind, "epoch", lambda e: e.epoch > 0)
+
+
+def of_no_claim(kind: type[Event]) -> Pattern[Any]:
+    """Return what somebody says who has no claim."""
+    return Pattern(kind, "nobody", lambda e: e.epoch == 0)
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    takes(
+        "what is reported of a claim that is over is taken, to be kept",
+        {ANY: tuple(of_a_claim(kind) for kind in _REPORTS)},
+        when=claim_is_over,
+    ),
+    takes("a lost subtask can block whoever waits for it", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
+    always_step("nobody claims a task that has to rest", claims_wait),
+    always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
+    always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
+    always_step("a lease runs out for who has not begun, and for nobody else", lease_is_for_who_has_not_begun),
+    always_step("a task rests before it is tried again", rests_before_a_retry),
+    always_step("whoever recovers a task has a number of its own", ends_the_claim_of_an_orphan),
+    always_step("an owner who has not begun loses the task, and is named", says_whose_lease_ran_out),
+    *keeps_time(
+        {
+            LeaseExpired: ((State.CLAIMED,), lambda t: t.lease_ms),
+            SubtasksOverdue: ((State.WAITING_FOR_SUBTASKS,), lambda t: t.subtasks_ms),
+        }
+    ),
+    always_step("a failure that cannot pass is not tried again", hopeless_is_not_retried),
+    passes(State.CLAIMED),
+    passes(State.WAITING_FOR_SUBTASKS),
+    sometimes("a task has to rest", lambda e: e.record.not_before_ms > e.record.at_ms),
+)
+
+STRICTER: Final[tuple[Row[Any], ...]] = (
+    row(State.OPEN, Claimed, State.CLAIMED, task.claim, when=is_due),
+    row(State.CLAIMED, Cancelled, State.CANCELLED, cancel),
+    row(State.IN_PROGRESS, Cancelled, State.CANCELLED, cancel),
+    row(State.IN_PROGRESS, Orphaned, State.ORPHANED, orphan, when=task.is_owner),
+    row(State.FAILED, Retried, State.OPEN, retry_later, when=task.retries_left),
+)
+"""Rows that take the place of the literal ones for the same state and event."""
+
+_instead = {(r.sources, r.event): r for r in STRICTER}
+
+governed: Machine[Any] = Machine(
+    "task-governed",
+    GovernedTask(),
+    rows=(
+        *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
+        row(State.CLAIMED, LeaseExpired, State.OPEN, lose),
+        row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain, when=task.is_of_no_claim),
+        row(ANY, Started, STAY, keep_letter, when=is_late),
+        row(ANY, Completed, STAY, keep_letter, when=is_late),
+        row(ANY, Failed, STAY, keep_letter, when=is_late),
+        row(ANY, Released, STAY, keep_letter, when=is_late),
+        row(ANY, Decomposed, STAY, keep_letter, when=is_late),
+        row(ANY, Blocked, STAY, keep_letter, when=is_late),
+    ),
+    final=task.machine.final,
+    properties=(*task.PROMISES, *PROMISES),
+    rests=task.rests,
+    detached=task.machine.detached,
+    during={
+        State.CLAIMED: after(lease, LeaseExpired),
+        State.WAITING_FOR_SUBTASKS: after(subtasks_limit, SubtasksOverdue),
+    },
+    about="task, with rest before a retry, leases, limits for subtasks, and dead letters",
+)
+"""The profile in which what the document says about retries, leases and subtasks is enforced."""

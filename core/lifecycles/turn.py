@@ -1,0 +1,333 @@
+"""One handling of one task by one worker: claimed, spawned, at work, verified, reaped. The table is document 004's.
+
+Eighteen lines, taken literally. ``verify_requested`` means two things, and ``compact_needed`` in VERIFYING leads to
+RUNNING although the document's note speaks of compaction (E25); what a tool in use does not list is illegal (E28).
+A failure while COMPLETING is in no line; ``completing_fails`` is the profile in which it is (E24).
+
+*A report is recognised when it comes again* (E26). ``agent_spawned`` happens twice, at launch and at readiness, so a
+launch that is delivered twice would look like readiness. A report with an ``id`` that this turn has taken already
+changes nothing, in whatever state, also when the turn is over. The last ``SEEN_LIMIT`` ids are remembered.
+
+*A turn has a number* (E27). REAPED is final; ``following`` makes the next turn out of it, and what the process of an
+earlier turn still says is refused.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Never
+
+from lifefold.core.kernel import (
+    ANY,
+    STAY,
+    Event,
+    Machine,
+    Property,
+    Record,
+    Step,
+    Transition,
+    always_step,
+    leads_to,
+    replace,
+    row,
+    sometimes,
+    takes,
+    weakly,
+)
+from lifefold.core.kernel import State as AnyLifecycleState
+from lifefold.core.lifecycles.property_forms import is_over_with
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
+
+SEEN_LIMIT: Final = 256
+"""How many ids of reports a turn remembers."""
+
+
+class State(AnyLifecycleState):
+    """The ten states of a turn."""
+
+    IDLE = "IDLE"
+    CLAIMING = "CLAIMING"
+    SPAWNING = "SPAWNING"
+    RUNNING = "RUNNING"
+    TOOL_USE = "TOOL_USE"
+    COMPACTING = "COMPACTING"
+    VERIFYING = "VERIFYING"
+    COMPLETING = "COMPLETING"
+    FAILED = "FAILED"
+    REAPED = "REAPED"
+
+
+class _Report(Event, frozen=True):
+    """Said of turn number ``turn``; ``id``, if there is one, is the same when it is said again."""
+
+    turn: int = 1
+    id: str = ""
+
+    @classmethod
+    def examples(cls) -> tuple["_Report", ...]:
+        """Return a report of the first turn, one that can be repeated, and one of a turn that never was."""
+        return cls(), cls(id="x"), cls(turn=0)
+
+    @classmethod
+    def label(cls) -> str:
+        """Return the document's spelling."""
+        return str(cls.__struct_config__.tag)
+
+
+class TaskClaimed(_Report, frozen=True, tag="task_claimed"):
+    """A task was reserved for this agent."""
+
+    task: str = ""
+
+
+class AgentSpawned(_Report, frozen=True, tag="agent_spawned"):
+    """The process was launched; and again, when it is ready."""
+
+
+class ToolStarted(_Report, frozen=True, tag="tool_started"):
+    """The agent began a tool call."""
+
+
+class ToolCompleted(_Report, frozen=True, tag="tool_completed"):
+    """The tool call returned."""
+
+
+class CompactNeeded(_Report, frozen=True, tag="compact_needed"):
+    """The context crossed the threshold for compaction."""
+
+
+class VerifyRequested(_Report, frozen=True, tag="verify_requested"):
+    """The agent declared the task finished; or the compaction is done."""
+
+
+class TaskCompleted(_Report, frozen=True, tag="task_completed"):
+    """All completion signals are confirmed."""
+
+
+class TaskFailed(_Report, frozen=True, tag="task_failed"):
+    """What is going on cannot be continued."""
+
+    reason: str = ""
+    transition_reason: TransitionReason | None = None
+    abort_reason: AbortReason | None = None
+
+
+class AgentReaped(_Report, frozen=True, tag="agent_reaped"):
+    """Process and worktree are cleaned up."""
+
+
+EVENTS: Final = (
+    TaskClaimed, AgentSpawned, ToolStarted, ToolCompleted, CompactNeeded, VerifyRequested, TaskCompleted, TaskFailed,
+    AgentReaped,
+)  # fmt: skip
+"""The nine events, in the document's order."""
+
+
+class Turn(Record, frozen=True):
+    """A turn. ``seen`` has the ids of its reports, the oldest first."""
+
+    serials: ClassVar[tuple[str, ...]] = ("tool_calls", "compactions")
+
+    state: State = State.IDLE
+    agent: str = ""
+    number: int = 1
+    task: str = ""
+    tool_calls: int = 0
+    compactions: int = 0
+    reason: str = ""
+    abort_reason: AbortReason | None = None
+    seen: tuple[str, ...] = ()
+
+
+def following(t: Turn) -> Turn | None:
+    """Return the turn after this one, of the same agent; None while this one is not reaped (E27)."""
+    return Turn(agent=t.agent, number=t.number + 1) if t.state is State.REAPED else None
+
+
+# Guards
+
+
+def is_repeated(t: Turn, e: _Report) -> bool:
+    """This turn has taken the very report before (E26)."""
+    return e.turn == t.number and e.id in t.seen
+
+
+def is_news(t: Turn, e: _Report) -> bool:
+    """The report is of this turn and of no earlier one (E27), and is said for the first time (E26)."""
+    return e.turn == t.number and e.id not in t.seen
+
+
+# Actions
+
+
+def remember(t: Turn, e: _Report) -> Step[Turn, Never]:
+    """Remember the report's id, if it has one."""
+    return Step(noted(t, e))
+
+
+def noted(t: Turn, e: _Report) -> Turn:
+    """Return the turn with the report's id among those seen."""
+    return replace(t, seen=(*t.seen, e.id)[-SEEN_LIMIT:]) if e.id else t
+
+
+def take_on(t: Turn, e: TaskClaimed) -> Step[Turn, Never]:
+    """Keep which task the turn is about."""
+    return Step(replace(noted(t, e), task=e.task))
+
+
+def use_tool(t: Turn, e: ToolStarted) -> Step[Turn, Never]:
+    """Count the tool call."""
+    return Step(replace(noted(t, e), tool_calls=t.tool_calls + 1))
+
+
+def compact(t: Turn, e: CompactNeeded) -> Step[Turn, Never]:
+    """Count the compaction."""
+    return Step(replace(noted(t, e), compactions=t.compactions + 1))
+
+
+def fail(t: Turn, e: TaskFailed) -> Step[Turn, Never]:
+    """Keep why."""
+    return Step(replace(noted(t, e), reason=e.reason, abort_reason=e.abort_reason))
+
+
+# The table
+
+
+def failed_only_with_a_reason(t: Turn) -> bool:
+    """Why a turn failed is known of those that failed only."""
+    return t.state in {State.FAILED, State.REAPED} or (t.abort_reason is None and not t.reason)
+
+
+def remembers_within_bounds(t: Turn) -> bool:
+    """The ids that are remembered are bounded, and each stands there once."""
+    return len(t.seen) <= SEEN_LIMIT and len(set(t.seen)) == len(t.seen) and "" not in t.seen
+
+
+def repetitions_change_nothing(step: Transition) -> bool:
+    """A report that comes again, and one of another turn, changes nothing (E26, E27)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    before: Turn = step.before.record
+    old = step.event.turn != before.number or step.event.id in before.seen
+    return not old or bool(before == step.after.record)
+
+
+def reports_are_remembered(step: Transition) -> bool:
+    """A report that can come again is recognised when it does (E26)."""
+    if step.before is None or not isinstance(step.event, _Report):
+        return True
+    return not step.event.id or step.event.id in step.after.record.seen
+
+
+def leads_where_it_says(step: Transition) -> bool:
+    """Whatever is news leads where the document says: four of the nine reports depend on where the turn is (E25)."""
+    before, event = step.before, step.event
+    if before is None or not isinstance(event, _Report) or event.id in before.record.seen:
+        return True
+    where = (before.state, type(event))
+    return step.after.state is _AFTER.get(where if where in _AFTER else (None, type(event)))
+
+
+_AFTER: Final[Mapping[tuple[object, type[Event]], State]] = {
+    (None, TaskClaimed): State.CLAIMING,
+    (None, AgentSpawned): State.RUNNING,
+    (State.CLAIMING, AgentSpawned): State.SPAWNING,
+    (None, ToolStarted): State.TOOL_USE,
+    (None, ToolCompleted): State.RUNNING,
+    (None, CompactNeeded): State.COMPACTING,
+    (State.VERIFYING, CompactNeeded): State.RUNNING,
+    (None, VerifyRequested): State.VERIFYING,
+    (State.COMPACTING, VerifyRequested): State.RUNNING,
+    (None, TaskCompleted): State.COMPLETING,
+    (None, TaskFailed): State.FAILED,
+    (None, AgentReaped): State.REAPED,
+}
+"""Where a report leads, if need be by where it is heard."""
+
+
+def counts_what_is_done(step: Transition) -> bool:
+    """Every tool call and every compaction counts, once."""
+    if step.before is None:
+        return True
+    before: Turn = step.before.record
+    after: Turn = step.after.record
+    tools, compactions = after.tool_calls - before.tool_calls, after.compactions - before.compactions
+    return (tools, compactions) == (step.entered is State.TOOL_USE, step.entered is State.COMPACTING)
+
+
+def is_verified_first(step: Transition) -> bool:
+    """A turn completes only from its verification."""
+    return step.entered is not State.COMPLETING or _came_from(step, State.VERIFYING)
+
+
+def is_reaped_at_the_end(step: Transition) -> bool:
+    """A turn is reaped when it has completed or failed, so what is cleaned up is not at work."""
+    return step.entered is not State.REAPED or _came_from(step, State.COMPLETING, State.FAILED)
+
+
+def failure_is_reaped(step: Transition) -> bool:
+    """What has failed is cleaned up, and comes to nothing else."""
+    return step.entered is None or not _came_from(step, State.FAILED) or step.entered is State.REAPED
+
+
+def _came_from(step: Transition, *states: State) -> bool:
+    return step.before is not None and step.before.state in states
+
+
+PROMISES: Final[tuple[Property[Any], ...]] = (
+    always_step("a report that comes again, or of another turn, changes nothing", repetitions_change_nothing),
+    always_step("every report that can come again is remembered", reports_are_remembered),
+    always_step("every report that is news leads where the document says", leads_where_it_says),
+    always_step("every tool call and every compaction counts", counts_what_is_done),
+    always_step("a turn completes only from its verification", is_verified_first),
+    always_step("a turn is reaped only when it has completed or failed", is_reaped_at_the_end),
+    always_step("a turn that has failed is reaped, and nothing else", failure_is_reaped),
+    leads_to(
+        "every turn that began is reaped, if what cannot go on is said to fail and what is over is cleaned up",
+        lambda e: e.state is not State.IDLE,
+        lambda e: e.state is State.REAPED,
+        given=weakly(TaskFailed, AgentReaped),
+    ),
+    *is_over_with(State.RUNNING, ToolStarted, CompactNeeded),
+    *is_over_with(State.TOOL_USE, ToolCompleted),
+    *is_over_with(State.COMPACTING, VerifyRequested),
+    *is_over_with(State.VERIFYING, CompactNeeded),
+    sometimes("a turn completes", lambda e: e.state is State.COMPLETING),
+    sometimes("a turn fails", lambda e: e.state is State.FAILED),
+    sometimes("a turn is reaped", lambda e: e.state is State.REAPED),
+)
+
+
+machine = Machine(
+    "turn",
+    Turn(),
+    about="one handling of one task by one worker",
+    rows=(
+        row(State.IDLE, TaskClaimed, State.CLAIMING, take_on, when=is_news),
+        row(State.CLAIMING, AgentSpawned, State.SPAWNING, remember, when=is_news),
+        row(State.CLAIMING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.SPAWNING, AgentSpawned, State.RUNNING, remember, when=is_news),
+        row(State.SPAWNING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.RUNNING, ToolStarted, State.TOOL_USE, use_tool, when=is_news),
+        row(State.RUNNING, CompactNeeded, State.COMPACTING, compact, when=is_news),
+        row(State.RUNNING, VerifyRequested, State.VERIFYING, remember, when=is_news),
+        row(State.RUNNING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.TOOL_USE, ToolCompleted, State.RUNNING, remember, when=is_news),
+        row(State.TOOL_USE, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.COMPACTING, VerifyRequested, State.RUNNING, remember, when=is_news),
+        row(State.COMPACTING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.VERIFYING, TaskCompleted, State.COMPLETING, remember, when=is_news),
+        row(State.VERIFYING, CompactNeeded, State.RUNNING, remember, when=is_news),
+        row(State.VERIFYING, TaskFailed, State.FAILED, fail, when=is_news),
+        row(State.COMPLETING, AgentReaped, State.REAPED, remember, when=is_news),
+        row(State.FAILED, AgentReaped, State.REAPED, remember, when=is_news),
+        *(row(ANY, event, STAY, when=is_repeated) for event in EVENTS),
+    ),
+    final={State.REAPED},
+    invariants=(failed_only_with_a_reason, remembers_within_bounds),
+    properties=PROMISES,
+)
+
+completing_fails = machine.with_rows(
+    row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
+    name="turn-completing-fails",
+).promising(takes("a crash while COMPLETING is heard", {State.COMPLETING: (TaskFailed,)}))
+"""The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

@@ -1,0 +1,1 @@
+"""Certificates: what a check has shown, of which code, and tests written from counterexamples."""

@@ -1,0 +1,321 @@
+"""Certificates: what was proven, of which code, by which checker, within which bounds; and whether that still holds.
+
+A certificate names every module that the target is made of, each with a digest of its syntax tree. It has one digest of
+the checker's own code and the versions of the libraries. As long as none of these, and nothing of the question, has
+changed, another search would come to the same. Otherwise the search is done again and compared.
+
+A certificate has a digest of its own content, which shows that the file was changed by accident or by hand. The digest
+is no signature: only a search tells whether what a certificate says is true. Nothing in a certificate depends on the
+computer, the folder or the hour.
+"""
+
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from inspect import getsource
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel import Machine, alone
+from lifefold.interpreters.certificates.code import checker, code_of, digest
+from lifefold.interpreters.certificates.source import Names
+from lifefold.interpreters.search.configuration import Bounds, Judge
+from lifefold.interpreters.search.crash_model import CrashBounds
+from lifefold.interpreters.search.report import CrashReport, Outcome, Report
+from lifefold.interpreters.targets.check_targets import Target
+
+FORMAT: Final = 3
+
+
+class UnreadableCertificate(ValueError):
+    """A file is no certificate, or one of another format; the message says which."""
+
+
+class NoCertificate(ValueError):
+    """A report proves nothing that a certificate could say; the message says why."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What was asked: how it begins, which properties, where those besides its own are, and the bounds.
+
+    ``properties`` is a digest of the kinds and names of all properties that the target declares. ``added`` has the
+    properties of the configuration besides those. ``within`` has digests
+    of what records are to be like.
+
+    Seconds and memory are not among the ``limits``: what they would end is not certified.
+    """
+
+    opening: tuple[str, ...]
+    properties: str
+    added: tuple[tuple[str, str], ...]
+    within: Mapping[str, str]
+    limits: Mapping[str, int | bool | None]
+
+
+class Open(msgspec.Struct, frozen=True):
+    """A property that is not known to hold, and what came of it."""
+
+    owner: str
+    name: str
+    kind: str
+    outcome: str
+
+
+class Verdicts(msgspec.Struct, frozen=True):
+    """How many properties hold, a digest of the kinds and names of all that were asked, and those that are open."""
+
+    held: int
+    asked: str
+    open: tuple[Open, ...]
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """How much was looked at. ``local_states`` are those of each aggregate by itself."""
+
+    states: int
+    steps: int
+    depth: int
+    local_states: Mapping[str, int]
+    refused: int
+    cut: int
+    compared: tuple[int, int]
+
+
+class Crashes(msgspec.Struct, frozen=True):
+    """What was looked at of crashes: how many inputs, crashes and decisions at once, and how much that was."""
+
+    inputs: int
+    crashes: int
+    batch: int
+    begun: int
+    moments: int
+    steps: int
+    depth: int
+    performed_again: int
+
+
+class Certificate(msgspec.Struct, frozen=True):
+    """What a check has proven."""
+
+    format: int
+    target: str
+    question: Question
+    truncated: str
+    verdicts: Verdicts
+    counts: Counts
+    coverage: Mapping[str, tuple[int, int]]
+    unused: tuple[str, ...]
+    code: str
+    modules: Mapping[str, str]
+    checker: str
+    versions: Mapping[str, str]
+    crashes: Crashes | None = None
+    content: str = ""
+    """A digest of everything else in it."""
+
+    def encode(self) -> bytes:
+        """Return it as JSON, in lines, with the digest of its content."""
+        whole = msgspec.structs.replace(self, content=self.content_digest())
+        return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
+
+    def content_digest(self) -> str:
+        """Return the digest of everything in it but that digest."""
+        bare = msgspec.structs.replace(self, content="")
+        return digest({"certificate": msgspec.json.encode(bare).decode()})
+
+    def lacking(self) -> str:
+        """Return in words why it is no proof: a search that was ended has not proven all; empty if it is one."""
+        open_ = sum(each.outcome == Outcome.UNDECIDED for each in self.verdicts.open)
+        return f"the search ended after {self.truncated}, and {open_} undecided" if self.truncated or open_ else ""
+
+    def bounds(self, of: Bounds) -> Bounds:
+        """Return the bounds that it was made with; ``of`` the target it has the limits that are functions."""
+        return msgspec.structs.replace(of, seconds=None, memory_mib=None, **self.question.limits)
+
+    def crash_bounds(self) -> CrashBounds | None:
+        """Return the bounds that crashes were looked at with, if they were: whatever number of states that needs."""
+        if self.crashes is None:
+            return None
+        return CrashBounds(self.crashes.inputs, self.crashes.crashes, self.crashes.batch)
+
+
+def certify(target: Target, report: Report) -> Certificate:
+    """Return the certificate of a report. Raises ``NoCertificate`` if it says nothing that would hold again."""
+    if report.broken():
+        raise NoCertificate("not every promise holds")
+    if report.truncated and not report.truncated.endswith(("states", "steps deep")):
+        raise NoCertificate(f"the search ended after {report.truncated}, and would end elsewhere the next time")
+    if report.crashes is not None and report.crashes.truncated:
+        raise NoCertificate(f"what crashes do was looked at only in part: {report.crashes.truncated}")
+    modules = code_of(target)
+    certificate = Certificate(
+        format=FORMAT,
+        target=target.name,
+        question=question(target, report.bounds),
+        truncated=report.truncated,
+        verdicts=_verdicts(report),
+        counts=Counts(
+            report.states, report.steps, report.depth, dict(report.parts), report.refused, report.cut, report.walked
+        ),
+        crashes=None if report.crashes is None else _of_crashes(report.crashes),
+        coverage=dict(report.coverage),
+        unused=report.missing,
+        code=digest(modules),
+        modules=modules,
+        checker=checker(),
+        versions=versions(),
+    )
+    return msgspec.structs.replace(certificate, content=certificate.content_digest())
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a search is made with, besides the checker."""
+    return {name: version(name) for name in LIBRARIES} | {"python": platform.python_version()}
+
+
+LIBRARIES: Final = ("lifefold", "msgspec", "numpy", "pyrsistent", "returns", "scipy")
+
+
+def _verdicts(report: Report) -> Verdicts:
+    open_ = tuple(Open(v.owner, v.name, v.temper, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS)
+    asked = _names((each.owner, each.temper, each.name) for each in report.verdicts)
+    return Verdicts(len(report.verdicts) - len(open_), asked, open_)
+
+
+def _names(properties: Iterable[tuple[str, str, str]]) -> str:
+    """Return a digest of the owners, kinds and names of properties."""
+    return digest({"properties": "\n".join(sorted("\t".join(map(str, each)) for each in properties))})
+
+
+def _of_crashes(report: CrashReport) -> Crashes:
+    limits, counts = report.limits, (report.begun, report.states, report.steps, report.depth, report.again)
+    return Crashes(limits.inputs, limits.crashes, limits.batch, *counts)
+
+
+def question(target: Target, bounds: Bounds) -> Question:
+    """Return what is asked of a target within bounds."""
+    names = Names()
+    begins = (target.record,) if target.record is not None else target.opening
+    within = {name: _digest_of(holds) for name, holds in bounds.within.items()}
+    opening = tuple(names.expression(each) for each in begins)
+    limits = {name: getattr(bounds, name) for name in bounds.__struct_fields__ if name not in _NO_LIMITS}
+    return Question(opening, _declared(target), target.promises, within, limits)
+
+
+def _declared(target: Target) -> str:
+    """Return a digest of the properties that a target declares: its own, and those of all that it is made of."""
+    if isinstance(target.subject, Machine):
+        system, _ = alone(target.subject)
+        kinds = None
+    else:
+        system, kinds = target.subject, {name.partition("/")[0] for name, _ in target.opening}
+    declared = Judge(system, (), kinds).promises
+    return _names((each.owner, each.property.temper, each.property.name) for each in declared)
+
+
+_NO_LIMITS: Final = {"within", "seconds", "memory_mib"}
+
+
+def _digest_of(holds: Callable[[Any], bool]) -> str:
+    return digest({getattr(holds, "__name__", ""): getsource(holds)})
+
+
+def read(path: Path) -> Certificate:
+    """Read a certificate. Raises ``UnreadableCertificate``, and ``OSError`` if there is no such file."""
+    text = path.read_bytes()
+    try:
+        known = msgspec.json.decode(text, type=_Any)
+        if known.format != FORMAT:
+            raise UnreadableCertificate(f"{path} has format {known.format}; this version of lifefold reads {FORMAT}")
+        found = msgspec.json.decode(text, type=Certificate)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableCertificate(f"{path} is no certificate: {error}") from error
+    if found.content != found.content_digest():
+        raise UnreadableCertificate(f"{path} was changed after it was written: its content has another digest")
+    return found
+
+
+def is_certificate(text: bytes) -> bool:
+    """Tell whether a file's text is a certificate, of this format or of another one."""
+    try:
+        msgspec.json.decode(text, type=_Any)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+class _Any(msgspec.Struct):
+    """What certificates of all formats have."""
+
+    format: int
+    target: str
+    modules: Mapping[str, str]
+
+
+def changes(certificate: Certificate, target: Target) -> tuple[str, ...]:
+    """Return what of the target's code or of the question is not as it was; nothing if both are."""
+    now = code_of(target)
+    told = [f"{name} is new" for name in now if name not in certificate.modules]
+    told += [f"{name} has gone" for name in certificate.modules if name not in now]
+    told += [f"{name} has changed" for name, each in now.items() if certificate.modules.get(name, each) != each]
+    if question(target, certificate.bounds(target.bounds)) != certificate.question:
+        told.append("it begins otherwise, has other properties, or has other bounds")
+    return tuple(told)
+
+
+def surroundings(certificate: Certificate) -> tuple[str, ...]:
+    """Return what of the checker's code and of the libraries' versions is not as it was."""
+    told = [] if certificate.checker == checker() else ["the checker has changed"]
+    now = versions()
+    names = dict.fromkeys((*certificate.versions, *now))
+    told += [
+        f"{name} is {now.get(name, 'not there')}, and was {certificate.versions.get(name, 'not there')}"
+        for name in names
+        if now.get(name) != certificate.versions.get(name)
+    ]
+    return tuple(told)
+
+
+def differences(then: Certificate, now: Certificate) -> Iterator[str]:
+    """Yield in words what a search has come to that it did not come to before."""
+    if then.truncated != now.truncated:
+        yield f"truncated: {now.truncated or 'no'}, and was: {then.truncated or 'no'}"
+    yield from _of_verdicts(then.verdicts, now.verdicts)
+    yield from _other("", msgspec.to_builtins(then.counts), msgspec.to_builtins(now.counts))
+    yield from _other("crashes, ", _told(then.crashes), _told(now.crashes))
+    yield from _other("used ", dict(then.coverage), dict(now.coverage))
+
+
+def _of_verdicts(then: Verdicts, now: Verdicts) -> Iterator[str]:
+    if then.asked != now.asked:
+        yield f"other properties are asked: {now.held + len(now.open)} in all, and were: {then.held + len(then.open)}"
+    if then.held != now.held:
+        yield f"{now.held} properties hold, and were: {then.held}"
+    before = {(each.owner, each.kind, each.name): each.outcome for each in then.open}
+    for each in now.open:
+        was = before.pop((each.owner, each.kind, each.name), str(Outcome.HOLDS))
+        if was != each.outcome:
+            yield f"{each.owner}: {each.name}: {each.outcome}, and was: {was}"
+    yield from (f"{owner}: {name}: was {outcome}, and is not any more" for (owner, _, name), outcome in before.items())
+
+
+def _told(crashes: Crashes | None) -> Mapping[str, int]:
+    return {} if crashes is None else msgspec.structs.asdict(crashes)
+
+
+def _other(what: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys((*then, *now)):
+        if then.get(name) != now.get(name):
+            yield f"{what}{name.replace('_', ' ')}: {_said(now.get(name))}, and was: {_said(then.get(name))}"
+
+
+def _said(value: int | Sequence[int] | Mapping[str, int] | None) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {count:,}" for name, count in value.items())
+    return "/".join(f"{count:,}" for count in value)

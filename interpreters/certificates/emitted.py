@@ -1,0 +1,211 @@
+"""A check's counterexamples as a test file: it fails as long as the rules allow them, and passes when they do not.
+
+Each way is gone here before it is written, so that what is written is known to fail.
+"""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain, count
+from typing import Any, Final
+from unittest import SkipTest
+
+from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Machine, possible
+from lifefold.interpreters.certificates.source import Names, Unwritable
+from lifefold.interpreters.check.checking import NEVER_STUCK
+from lifefold.interpreters.replay import Retrace
+from lifefold.interpreters.search.report import Outcome, Report, Verdict
+from lifefold.interpreters.search.rule_error import ADDRESSED
+from lifefold.interpreters.search.trace import Attempt, CrashTrace, Trace
+from lifefold.interpreters.search.unreduced import Happening
+from lifefold.interpreters.targets.check_targets import Target
+
+WIDTH: Final = 110
+_RUN: Final = "run"
+_HEAD: Final = '"""Written by lifefold check --emit-test'
+
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
+    """Return the file for all broken promises, empty if there are none, and of which there is no test, and why."""
+    names = Names(_RUN, "print", "range")
+    tests: dict[str, str] = {}
+    without: list[str] = []
+    for target, report in checked:
+        for verdict in report.verdicts:
+            if verdict.outcome is Outcome.BROKEN and verdict.trace is not None:
+                try:
+                    title = _title(target, verdict, tests)
+                    tests[title] = "\n".join(_test(title, target, verdict, verdict.trace, names))
+                except (Unwritable, SkipTest) as error:
+                    without.append(f"{verdict.owner}: {verdict.name}: {error}")
+    if not tests:
+        return "", tuple(without)
+    head = f'{_HEAD}: ways on which a promise is broken. Fails until they are mended."""'
+    return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
+
+
+def is_emitted(text: bytes) -> bool:
+    """Tell whether a file's text was written here, by its head."""
+    return text.startswith(_HEAD.encode())
+
+
+def _title(target: Target, verdict: Verdict, taken: Container[str]) -> str:
+    name = re.sub(r"\W+", "_", f"test_{target.name}_{verdict.name}".lower()).strip("_")
+    names = chain([name], (f"{name}_{number}" for number in count(2)))
+    return next(each for each in names if each not in taken)
+
+
+def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Names) -> Iterator[str]:
+    if isinstance(trace, CrashTrace):
+        raise Unwritable("it is about what a runner does, and no test of the rules can show that")
+    if verdict.name == ADDRESSED:
+        raise Unwritable("the rules go on after it; who is missing is missing in the opening")
+    spelled, retrace = _begun(target, names)
+    lines = list(_body(target, retrace, trace, names))
+    if trace.attempt is not None:
+        lines.append(_attempted(target, retrace, trace.attempt, names))
+    elif _is_kept(retrace, verdict):
+        raise Unwritable("the promise is kept when its steps are taken alone")
+    yield f"\ndef {title}() -> None:"
+    yield f"    {_quoted(f'{verdict.owner} promises: {verdict.name}.')}"
+    yield f"    {_RUN} = {spelled}"
+    yield from lines
+    if trace.attempt is None:
+        yield f"    assert {_question(verdict, names)}, {_RUN}.story()"
+    yield ""
+
+
+def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
+    commands = target.bounds.commands
+    more = "" if commands is None else f", commands={commands}"
+    name = names.of(*target.needs)
+    spelled = target.spelled.replace(target.needs[1], name, 1)
+    made = f"{names.of('lifefold.interpreters.replay', 'Retrace')}("
+    besides = ", ".join(f"*{names.of(*each)}" for each in target.promises)
+    promising = f".promising({besides})" if besides else ""
+    if isinstance(target.subject, Machine):
+        started = "" if target.record is None else f".starting({names.expression(target.record)})"
+        return f"{made}{spelled}{started}{promising}{more})", Retrace(target.subject, commands=commands)
+    retrace = Retrace(target.subject, target.opening, commands=commands)
+    if target.opened_there:
+        return f"{made}*{spelled}{more})", retrace
+    opening = ",\n        ".join(names.expression(each) for each in target.opening)
+    return f"{made}{spelled}{promising}, [\n        {opening},\n    ]{more})", retrace
+
+
+def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[str]:
+    for happening in trace.steps:
+        yield from _line(target, run, happening, names)
+    if trace.cycle is None:
+        return
+    choices: list[int] = []
+    run.goes_round()
+    yield f"    {_RUN}.goes_round()"
+    for happening in trace.cycle:
+        choices.append(_choice(run, happening))
+        yield from _line(target, run, happening, names)
+    if not trace.cycle:
+        return
+    run.goes_round()
+    yield f"    {_RUN}.goes_round()"
+    for choice, happening in zip(choices, trace.cycle, strict=True):
+        yield from _line(target, run, _chosen(run, choice, happening), names)
+
+
+def _choice(run: Retrace, happening: Happening) -> int:
+    """Return the how-manieth of what is possible a step is; -1 for a message."""
+    if happening.cause is Cause.MESSAGE:
+        return -1
+    name = happening.aggregate
+    every = possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms)
+    return next(n for n, each in enumerate(every) if each.envelope == happening.envelope)
+
+
+def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
+    """Return the same step once more: numbers that it refers to may be others now."""
+    name = happening.aggregate
+    if choice < 0:
+        return happening
+    every = list(possible(run.system.type_of(name), run.world.aggregates[name], run.world.now_ms))
+    return happening._replace(envelope=every[choice].envelope)
+
+
+def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
+    """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no promise."""
+    if attempt.promise is not None:
+        owner, promise = attempt.promise
+        asked = f"keeps({names.expression(promise)}, of={names.expression(owner)})"
+    elif attempt.envelope is not None and not attempt.envelope.generation < 0:
+        method, arguments, options = _call(target, run, attempt.aggregate, attempt.cause, attempt.envelope)
+        asked = f"{method}({', '.join(_words(arguments, options, names))})"
+    else:
+        raise Unwritable(attempt.said)
+    return f"    {_RUN}.{asked}"
+
+
+def _line(target: Target, run: Retrace, happening: Happening, names: Names) -> Iterator[str]:
+    """Take a step, and yield how it is written."""
+    method, arguments, options = _call(target, run, happening.aggregate, happening.cause, happening.envelope)
+    before = len(run.taken)
+    getattr(run, method)(*arguments, **options)
+    if len(run.taken) == before:
+        raise Unwritable(f"a step of it is refused: {run.story()}")
+    words = _words(arguments, options, names)
+    line = f"    {_RUN}.{method}({', '.join(words)})"
+    moved = run.moved()
+    if len(line) + len(moved) + 4 <= WIDTH:
+        yield f"{line}  # {moved}" if moved else line
+        return
+    if moved:
+        yield f"    # {moved}"
+    if len(line) <= WIDTH:
+        yield line
+        return
+    yield f"    {_RUN}.{method}("
+    yield from (f"        {each}," for each in words)
+    yield "    )"
+
+
+def _words(arguments: tuple[Any, ...], options: dict[str, Any], names: Names) -> list[str]:
+    return [*map(names.expression, arguments), *(f"{key}={names.expression(each)}" for key, each in options.items())]
+
+
+def _call(target: Target, run: Retrace, aggregate: str, cause: Cause, envelope: Envelope) -> Call:
+    place = () if isinstance(target.subject, Machine) else (aggregate, envelope.entity)
+    later = envelope.at_ms - run.world.now_ms
+    options = {"after_ms": later} if later > 0 else {}
+    match cause, envelope.event:
+        case Cause.COMMAND, event:
+            return "command", (event, *place), options
+        case Cause.REPORT, event:
+            return "report", (envelope.slot, event, *place), options
+        case Cause.TIMER, Elapsed(slot=slot):
+            return "timer", (slot, *place), {} if envelope.at_ms == _due_ms(run, aggregate, envelope, slot) else options
+        case Cause.CONFIRMATION, Ended(slot=slot):
+            return "confirmation", (slot, *place), options
+        case Cause.MESSAGE, event:
+            return "message", (event, envelope.sender, aggregate), {}
+        case _:
+            return "recovery", place[:1], {}
+
+
+def _due_ms(run: Retrace, aggregate: str, envelope: Envelope, slot: str) -> int:
+    entity = run.world.aggregates[aggregate].entities[envelope.entity]
+    timer = entity.find(slot)
+    return max(run.world.now_ms, 0 if timer is None else timer.deadline_ms)
+
+
+def _is_kept(run: Retrace, verdict: Verdict) -> bool:
+    return run.can_go_on() if verdict.name == NEVER_STUCK else run.keeps(verdict.name, verdict.owner)
+
+
+def _question(verdict: Verdict, names: Names) -> str:
+    if verdict.name == NEVER_STUCK:
+        return f"{_RUN}.can_go_on()"
+    return f"{_RUN}.keeps({names.expression(verdict.name)}, of={names.expression(verdict.owner)})"
+
+
+def _quoted(text: str) -> str:
+    safe = text.replace("\\", "\\\\").replace('"', "'")
+    return f'"""{safe}"""'

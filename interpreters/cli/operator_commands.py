@@ -1,0 +1,199 @@
+"""How what a person says gets to a fleet: always through its log, whether or not a runner is at work.
+
+Everything is first left in the log as a *post*, durably. A runner takes posts and answers them there. When none runs,
+the command itself becomes the writer for a moment, takes all that was left, in order, decides by the same rules, and
+leaves the effects to the next runner. So two people who speak at once are heard one after the other, and what was left
+when a runner died is taken by whoever comes next.
+
+Who said it is the login name of whoever runs the command; what proves it is that the log's file let itself be written.
+"""
+
+import os
+import pwd
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import anyio
+import msgspec
+
+from lifefold.core.fleet import system
+from lifefold.core.fleet.system import board, worker
+from lifefold.core.fleet.worker import mailbox
+from lifefold.core.kernel import Aggregate, Envelope, Event, Refusal, UnreadableEntry, encode, replace
+from lifefold.interpreters.cli import inside, logs
+from lifefold.interpreters.cli.errors import BadInput
+from lifefold.interpreters.engine import Ledger
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.process_evidence import look
+from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.store import Batch, Busy, Entry, Locked, Post, SqliteStore
+
+ANSWER_TIMEOUT_S: Final = 30.0
+PAUSE_S: Final = 0.05
+
+ACCEPTED: Final = "accepted"
+REFUSED: Final = "refused: "
+
+TEXT_CHARACTERS: Final = 10_000
+"""How long a message or a reason may be: it may become a part of a prompt, and that an argument of a command."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a person says, and to which entity of which aggregate; ``name`` is what people call whom it is about.
+
+    ``done`` is what is printed when it was accepted.
+    """
+
+    name: str
+    to: str
+    entity: str
+    event: Event
+    done: str = ACCEPTED
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """What is not even said, because it is plain why it would be refused."""
+
+    name: str
+    why: str
+
+
+Judge: TypeAlias = Callable[[Mapping[str, Aggregate]], Iterable[Said | Refused]]
+"""What a command has to say to a fleet as it is, or why it cannot; one for each name."""
+
+
+def say(db: str | None, judge: Judge, hint: str) -> int:
+    """Say what an operator has to say, and print a line for each; return 0.
+
+    Raises ``BadInput`` if all of it was refused; ``hint`` is the command that shows why. Raises it inside a session,
+    before anything is read.
+    """
+    inside.must_be_outside("this command")
+    return _say(db, judge, hint)
+
+
+def say_of_a_session(db: str | None, judge: Judge, hint: str) -> int:
+    """Do the same for what a session may say, which shows the token of its claim."""
+    return _say(db, judge, hint)
+
+
+def _say(db: str | None, judge: Judge, hint: str) -> int:
+    with logs.peek(db) as store:
+        judged = list(judge(_fleet(store)))
+        answers = anyio.run(partial(_tell, store, [each for each in judged if isinstance(each, Said)]))
+        if any(answer.startswith(REFUSED) for answer in answers.values()):
+            # Somebody was quicker: now it is plain why.
+            answers |= {each.name: each.why for each in judge(_fleet(store)) if isinstance(each, Refused)}
+        refused = 0
+        for each in judged:
+            answer = each.why if isinstance(each, Refused) else answers[each.name]
+            refused += not answer.startswith((ACCEPTED, _LEFT))
+            words = answer.replace(ACCEPTED, each.done, 1) if isinstance(each, Said) else answer
+            print(plain(f"{each.name}: {' '.join(logs.typed(words, store).split())}".encode()))
+        path = shlex.quote(str(store.path))
+    if refused == len(judged):
+        raise BadInput(f"nothing has changed; lifefold {hint} --db {path} shows how things stand")
+    return 0
+
+
+def _fleet(store: SqliteStore) -> Mapping[str, Aggregate]:
+    aggregates = logs.fold(store).aggregates
+    if board.NAME not in aggregates:
+        begin = logs.typed(f"begin with lifefold run {logs.FLEET_FILE}", store)
+        raise BadInput(f"{store.path}: nobody is there yet to be told anything; {begin}")
+    return aggregates
+
+
+def must_be_text(what: str, text: str) -> None:
+    """Raise ``BadInput`` for a text that says nothing, too much, or what cannot be read."""
+    if not text.strip() or len(text) > TEXT_CHARACTERS:
+        raise BadInput(f"{what} must have 1 to {TEXT_CHARACTERS} characters, not {len(text)}")
+    must_be_decoded(what, text)
+
+
+def must_be_decoded(what: str, text: str) -> None:
+    """Raise ``BadInput`` for bytes of the command line that are no text: Python keeps them as surrogates."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise BadInput(f"{what} has bytes that are no text in this terminal's encoding; write it in UTF-8")
+
+
+def login() -> str:
+    """Return the login name of the user as whom this program runs; the number of one who has none."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+_LEFT: Final = "left in the log; the runner has not answered yet"
+
+
+async def _tell(store: SqliteStore, said: Sequence[Said]) -> dict[str, str]:
+    """Leave posts, and wait until somebody has taken them: a runner, another command, or this one."""
+    now_ms, actor = time.time_ns() // 1_000_000, inside.actor() or f"operator:{login()}"
+    numbers = {
+        await store.post(each.to, encode(Envelope(each.entity, each.event, now_ms, actor))): each.name for each in said
+    }
+    answers: dict[str, str] = {}
+    with anyio.move_on_after(ANSWER_TIMEOUT_S):
+        while len(answers) < len(numbers):
+            if not store.is_written():
+                await _take_all(store.path)
+            for post in await store.posts(unanswered=False):
+                if post.id in numbers and post.answer is not None:
+                    answers[numbers[post.id]] = post.answer
+            if len(answers) < len(numbers):
+                await anyio.sleep(PAUSE_S)
+    return {name: answers.get(name, _LEFT) for name in numbers.values()}
+
+
+async def _take_all(log: Path) -> None:
+    """Take everything that was left in a log, as its writer; do nothing if that is somebody else, or cannot be now."""
+    try:
+        with SqliteStore.open(log, patient=False) as writing:
+            await _answer_all(writing)
+    except (Locked, Busy):
+        return
+
+
+async def _answer_all(writing: SqliteStore) -> None:
+    ledger = Ledger(system)
+    for _ in ledger.fold(await writing.read()):
+        pass
+    entries: list[Entry] = []
+    answers: dict[int, str] = {}
+    for post in await writing.posts():
+        answers[post.id] = _decide(ledger, post, entries, FleetFolder(writing.path))
+    await writing.append(Batch(entries, answers=answers))
+
+
+def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolder) -> str:
+    """Return what is answered to a post; if it is taken, its entry is added."""
+    try:
+        envelope = ledger.codec.decode(post.stream, post.envelope)
+    except UnreadableEntry as error:
+        return f"{REFUSED}{error}"
+    now_ms = time.time_ns() // 1_000_000
+    event = _unattended(envelope.event, ledger.aggregates.get(post.stream), folder)
+    decision = ledger.decide(post.stream, replace(envelope, event=event, at_ms=now_ms))
+    if isinstance(decision, Refusal):
+        return f"{REFUSED}{decision.reason}"
+    entries.append(decision.entry)
+    return f"{ACCEPTED}; the next run acts on it"
+
+
+def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:
+    """Return what an event is where no runner is: a session that has ended since is not run again for a letter.
+
+    One that lives on, or of which nothing is known, is interrupted by the next run.
+    """
+    if not isinstance(event, mailbox.LetterArrived) or of is None or of.kind != worker.KIND:
+        return event
+    found = look(folder, status.agent_status(of))
+    return event if found is None or found.alive else replace(event, urgent=False)

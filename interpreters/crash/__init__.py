@@ -1,0 +1,1 @@
+"""The search over crashes of a runner: decide, persist, perform, record, and a death between any two."""

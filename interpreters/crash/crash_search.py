@@ -1,0 +1,303 @@
+"""``check_crashes``: whatever prefix of its work a runner gets through before it dies, nothing is lost or doubled."""
+
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
+
+from lifefold.core.kernel import Envelope, Machine, Reaction, System, Temper, alone
+from lifefold.effects import Effect, Tell
+from lifefold.interpreters.crash.configurations import nearest
+from lifefold.interpreters.crash.runner_model import Runner
+from lifefold.interpreters.search.configuration import Bounds
+from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline, Fault, Ground, Stage, Step
+from lifefold.interpreters.search.findings import Findings, Progress
+from lifefold.interpreters.search.product_system import House, Refused, Unaddressed
+from lifefold.interpreters.search.report import CrashReport, Outcome, Report, Verdict
+from lifefold.interpreters.search.rule_error import UNANSWERED, Flaw, Place, raised
+from lifefold.interpreters.search.trace import Attempt, CrashTrace, Incident, Trace
+from lifefold.interpreters.search.unreduced import Happening, PlainWorld
+from lifefold.interpreters.search.witness import Witness
+
+NOTICE_STATES: Final = 2_000
+"""After how many states the time is looked at, and progress is told."""
+
+OWNER: Final = "crashes"
+"""Whose the promises of a runner are, in a report."""
+
+Opening = Sequence[tuple[str, Envelope]]
+
+
+class Beginning(NamedTuple):
+    """Where a runner is let die: a moment, and the way to it."""
+
+    ground: Ground
+    way: tuple[Happening, ...] = ()
+
+
+def check_crashes(  # noqa: PLR0913 - what may be chosen, each with its name
+    target: Machine[Any] | System,
+    *,
+    opening: Opening = (),
+    discipline: Discipline = SHIPPED,
+    recognised: tuple[type[Effect], ...] = (),
+    bounds: CrashBounds | None = None,
+    tell: Callable[[Progress], None] | None = None,
+) -> CrashReport:
+    """Let runners of a discipline die after every prefix of their work, and say whether they keep what they promise.
+
+    A system needs its ``opening``: the input that each of its aggregates begins with. ``recognised`` are effects whose
+    performer keeps the identities of what it has performed, besides those that say so of themselves (see ``Effect``).
+
+    Raises ``ValueError`` if an aggregate refuses its opening, or tells somebody something who is not there.
+    """
+    if isinstance(target, Machine):
+        system, openings = alone(target)
+        opening = tuple(openings.items())
+    else:
+        system = target
+    runner = Runner(system, opening, discipline, bounds or CrashBounds(), recognised)
+    return searched(system.name, runner, (), tell)
+
+
+def searched(
+    name: str, runner: Runner, beginnings: Iterable[Beginning], tell: Callable[[Progress], None] | None
+) -> CrashReport:
+    """Let the runner die, from before its system is opened on, and from each of the beginnings on."""
+    return _Search(name, runner, (Beginning(runner.initial()), *beginnings), tell).report()
+
+
+def crashed(
+    house: House, found: Findings, witness: Witness, limits: CrashBounds, tell: Callable[[Progress], None] | None
+) -> CrashReport:
+    """Let runners die in states that a search has found, which show whatever any of them shows."""
+    beginnings: list[tuple[PlainWorld, tuple[Happening, ...]]] = []
+    for state in nearest(found):
+        world, happened = witness.plain.walk(found.way(state))
+        beginnings.append((world, tuple(happened)))
+    runner = Runner(house.system, house.opening, SHIPPED, limits)
+    begun = [Beginning(runner.standing(world.aggregates, _tells(house, world)), way) for world, way in beginnings]
+    report = searched(house.system.name, runner, begun, tell)
+    if limits.inputs > 1 and report.truncated.endswith("states"):
+        fewer = msgspec.structs.replace(limits, inputs=limits.inputs - 1)
+        return crashed(house, found, witness, fewer, tell)
+    return report
+
+
+def _tells(house: House, world: PlainWorld) -> list[tuple[int, Tell]]:
+    return [
+        (sender, tell) for (sender, _), tells in zip(house.channels, world.under_way, strict=True) for tell in tells
+    ]
+
+
+def with_crashes(report: Report, crashes: CrashReport) -> Report:
+    """Return a report with what has come of letting runners die. A search that was cut short proves nothing of it."""
+    verdicts = [
+        msgspec.structs.replace(each, outcome=Outcome.UNDECIDED)
+        if report.truncated and each.outcome is Outcome.HOLDS
+        else each
+        for each in crashes.verdicts
+    ]
+    return msgspec.structs.replace(report, verdicts=(*report.verdicts, *verdicts), crashes=crashes)
+
+
+class _Search:
+    """All moments that can be reached, nearest first."""
+
+    def __init__(
+        self,
+        name: str,
+        runner: Runner,
+        beginnings: tuple[Beginning, ...],
+        tell: Callable[[Progress], None] | None,
+    ) -> None:
+        self._name = name
+        self._runner = runner
+        self._beginnings = beginnings
+        self._tell = tell
+        self._grounds: list[Ground] = []
+        self._index: dict[Ground, int] = {}
+        self._parents: list[int] = []
+        self._broken: dict[Fault, tuple[int, Step | None]] = {}
+        self._again: set[int] = set()
+        self._persisted = False
+        self._steps = 0
+        self._depth = 0
+        self._truncated = ""
+        self._flaw: tuple[int, Flaw] | None = None
+        self._began = time.perf_counter()
+
+    def report(self) -> CrashReport:
+        try:
+            self._explore()
+        except KeyboardInterrupt:
+            self._truncated = "it was interrupted"
+        runner = self._runner
+        return CrashReport(
+            target=self._name,
+            verdicts=(*(self._verdict(fault) for fault in Fault), *self._unanswered()),
+            states=len(self._grounds),
+            steps=self._steps,
+            depth=self._depth,
+            seconds=time.perf_counter() - self._began,
+            truncated=self._truncated,
+            parts={name: len(states) for name, states in zip(runner.names, runner.states, strict=True)},
+            refused=0,
+            cut=0,
+            walked=(0, 0),
+            bounds=Bounds(states=runner.bounds.states, seconds=runner.bounds.seconds),
+            renumbered=(),
+            coverage={},
+            missing=(),
+            discipline=runner.discipline,
+            limits=runner.bounds,
+            again=len(self._again),
+            begun=len(self._beginnings) - 1,
+        )
+
+    def _explore(self) -> None:
+        for each in self._beginnings:
+            if each.ground not in self._index:
+                self._meet(each.ground, -1)
+        state, level_ends = 0, len(self._grounds)
+        while state < len(self._grounds):
+            if state == level_ends:
+                level_ends = len(self._grounds)
+                self._depth += 1
+            if state % NOTICE_STATES == 0:
+                self._notice(state)
+            if len(self._grounds) > self._runner.bounds.states:
+                self._truncated = f"more than {self._runner.bounds.states:,} states"
+            if self._truncated:
+                return
+            try:
+                self._look(state)
+            except (MemoryError, Refused, Unaddressed):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
+                self._flaw = state, raised(error, Place(state=state))
+                self._truncated = UNANSWERED
+            state += 1
+
+    def _look(self, state: int) -> None:
+        ground, quiet = self._grounds[state], True
+        for step, after, faults in self._runner.successors(ground):
+            self._steps += 1
+            quiet = quiet and step.stage is Stage.CRASH
+            self._persisted = self._persisted or step.stage is Stage.PERSIST
+            if step.stage is Stage.PERFORM and step.deed in ground.outside.performed:
+                self._again.add(step.deed)
+            for fault in faults:
+                self._broken.setdefault(fault, (state, step))
+            if after not in self._index:
+                self._meet(after, state)
+                if self._runner.strands(after):
+                    self._broken.setdefault(Fault.STRANDED, (state, step))
+        if quiet and self._runner.loses(ground):
+            self._broken.setdefault(Fault.LOST, (state, None))
+
+    def _meet(self, ground: Ground, parent: int) -> None:
+        self._index[ground] = len(self._grounds)
+        self._grounds.append(ground)
+        self._parents.append(parent)
+
+    def _notice(self, state: int) -> None:
+        seconds, limit = time.perf_counter() - self._began, self._runner.bounds.seconds
+        if limit is not None and seconds > limit:
+            self._truncated = f"more than {limit:g} seconds"
+        if self._tell is not None and state:
+            waiting = len(self._grounds) - state
+            self._tell(Progress(len(self._grounds), waiting, self._steps, self._depth, seconds))
+
+    def _verdict(self, fault: Fault) -> Verdict:
+        temper = Temper.LEADS_TO if fault is Fault.LOST else Temper.ALWAYS
+        note = ""
+        if fault is Fault.TWICE and self._again:
+            note = f"{len(self._again):,} performed again{self._recognised()}"
+        found = self._broken.get(fault)
+        if found is not None:
+            return Verdict(
+                OWNER, fault, temper, Outcome.BROKEN, self._trace(*found), note + self._remedy(fault, found[1])
+            )
+        outcome = Outcome.UNDECIDED if self._truncated else Outcome.HOLDS if self._persisted else Outcome.VACUOUS
+        return Verdict(OWNER, fault, temper, outcome, None, note)
+
+    def _remedy(self, fault: Fault, step: Step | None) -> str:
+        """Return in words what may help."""
+        if fault is not Fault.TWICE or step is None or step.handler is not None:
+            return ""
+        name = type(self._runner.effects[step.deed][3]).__name__
+        return f"; say of {name} that it is idempotent, or recognised"
+
+    def _unanswered(self) -> Iterator[Verdict]:
+        if self._flaw is not None:
+            state, flaw = self._flaw
+            trace = msgspec.structs.replace(self._trace(state, None), cycle=None, attempt=Attempt(flaw.said))
+            yield Verdict(OWNER, flaw.name, Temper.ALWAYS, Outcome.BROKEN, trace)
+
+    def _recognised(self) -> str:
+        """Return which effects it is relied on that whoever performs them knows them again."""
+        met = {type(effect) for *_, effect in self._runner.effects if self._runner.relies_on(effect)}
+        names = ", ".join(sorted(each.__name__ for each in met))
+        return f"; {names} recognised by identity" if names else ""
+
+    def _trace(self, state: int, last: Step | None) -> CrashTrace:
+        way = [state]
+        while (parent := self._parents[way[-1]]) >= 0:
+            way.append(parent)
+        way.reverse()
+        incidents: list[Incident] = []
+        for before, to in itertools.pairwise(way):
+            ground = self._grounds[before]
+            steps = self._runner.successors(ground)
+            incidents.append(self._incident(ground, next(s for s, after, _ in steps if self._index[after] == to)))
+        if last is not None:
+            incidents.append(self._incident(self._grounds[state], last))
+        begun = next(each.way for each in self._beginnings if each.ground == self._grounds[way[0]])
+        return CrashTrace(begun, None if last is not None else (), incidents=tuple(incidents))
+
+    def _incident(self, ground: Ground, step: Step) -> Incident:
+        match step.stage:
+            case Stage.DECIDE:
+                return self._decision(ground, step)
+            case Stage.PERFORM if step.handler is not None:
+                name = f"{self._runner.names[step.part]}, {step.handler.of.slot}"
+                return Incident(step.stage, f"{name}: {'begins' if step.handler.kind == 'begin' else 'is resumed'}")
+            case Stage.PERFORM:
+                part, version, index, effect = self._runner.effects[step.deed]
+                again = ", again" if step.deed in ground.outside.performed else ""
+                return Incident(step.stage, f"{self._runner.names[part]} {version}.{index}: {effect!r}{again}")
+            case Stage.CRASH:
+                return Incident(step.stage, "the runner dies; another one reads the log")
+            case _:
+                return Incident(step.stage, self._written(ground, step))
+
+    def _decision(self, ground: Ground, step: Step) -> Incident:
+        runner, number = self._runner, ground.volatile.now[step.part]
+        cause, envelope = runner.envelope(ground, step)
+        name, entity = runner.names[step.part], envelope.entity
+        reaction = cast("Reaction", runner.decisions.react(step.part, number, envelope))
+        happening = Happening(name, cause, envelope, reaction)
+        if not runner.states[step.part][number].version:
+            return Incident(step.stage, f"{name} 1: begins", happening)
+        line = " ".join(Trace((happening,)).lines(sys.maxsize)).partition(". ")[2].removeprefix(f"{name} {entity}: ")
+        place = f"{name} {reaction.aggregate.version}" + ("" if entity in {"", name} else f", {entity}")
+        return Incident(step.stage, f"{place}: {line}", happening)
+
+    def _written(self, ground: Ground, step: Step) -> str:
+        runner = self._runner
+        after = next(after for each, after, _ in runner.successors(ground) if each == step)
+        entries = [
+            f"{name} {runner.states[part][after.durable.log[part]].version}"
+            for part, name in enumerate(runner.names)
+            if ground.durable.log[part] != after.durable.log[part]
+        ]
+        recorded = [
+            f"{name} {after.durable.recorded[part]} as performed"
+            for part, name in enumerate(runner.names)
+            if ground.durable.recorded[part] != after.durable.recorded[part]
+        ]
+        return ", ".join(entries + recorded)

@@ -1,0 +1,328 @@
+"""The runner, to be searched: decide, persist, perform, record, and a crash after every prefix of them.
+
+A crash takes away what is volatile and nothing else. The runner that comes back folds the log and tells every aggregate
+``Recovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and delivers the
+messages that were not taken, as the engine does.
+
+What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
+what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are performed in order,
+messages arrive in order per pair, decisions are persisted in order, several at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lifefold.core.kernel import Aggregate, Cause, Envelope, Phase, System
+from lifefold.effects import Begin, Effect, End, StartTimer, Tell
+from lifefold.interpreters.crash.decisions import Decisions
+from lifefold.interpreters.search.crash_model import (
+    Activity,
+    CrashBounds,
+    Discipline,
+    Durable,
+    Fault,
+    Flight,
+    Ground,
+    Handler,
+    Outside,
+    Stage,
+    Step,
+    Volatile,
+)
+
+Successor = tuple[Step, Ground, tuple[Fault, ...]]
+
+
+class Runner:
+    """A system under a runner of some discipline."""
+
+    def __init__(
+        self,
+        system: System,
+        opening: Sequence[tuple[str, Envelope]],
+        discipline: Discipline,
+        bounds: CrashBounds,
+        recognised: tuple[type[Effect], ...] = (),
+    ) -> None:
+        """Take what is to be run. Effects that are ``recognised`` may be performed again although not idempotent."""
+        self.discipline: Final = discipline
+        self.bounds: Final = bounds
+        self.decisions: Final = Decisions(system, opening)
+        self.names: Final = self.decisions.names
+        self.effects: Final = self.decisions.effects
+        self.outcomes: Final = self.decisions.outcomes
+        self.states: Final = self.decisions.states
+        self._recognised: Final = recognised
+
+    def initial(self) -> Ground:
+        """Return the moment before anything is decided."""
+        empty = self.decisions.empty()
+        durable = Durable(empty, (), (0,) * len(empty), (), frozenset())
+        return Ground(durable, self._come_back(durable), Outside(frozenset(), frozenset()))
+
+    def standing(self, aggregates: Sequence[Aggregate], under_way: Sequence[tuple[int, Tell]]) -> Ground:
+        """Return the moment at which the runner has nothing left to do but to wait, and to deliver what is under way.
+
+        Messages that are under way have their sender's place with them.
+        """
+        log = tuple(self.decisions.number(part, each) for part, each in enumerate(aggregates))
+        letters = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
+        durable = Durable(log, (), tuple(each.version for each in aggregates), letters, frozenset())
+        handlers = frozenset(each for part, number in enumerate(log) for each in self.decisions.handlers(part, number))
+        begun = frozenset(each.of for each in handlers if each.kind != "timer")
+        volatile = Volatile(log, (), (), letters, handlers, frozenset())
+        return Ground(durable, volatile, Outside(frozenset(), begun))
+
+    def successors(self, ground: Ground) -> Iterator[Successor]:
+        """Yield everything that can happen next, in a fixed order; a crash last."""
+        yield from self._decisions(ground)
+        yield from self._persisting(ground)
+        yield from self._performing(ground)
+        yield from self._beginning(ground)
+        yield from self._recording(ground)
+        if ground.crashes < self.bounds.crashes:
+            again = self._come_back(ground.durable)
+            if again != ground.volatile:
+                yield Step(Stage.CRASH), ground._replace(volatile=again, crashes=ground.crashes + 1), ()
+
+    def loses(self, ground: Ground) -> bool:
+        """Tell whether something that was persisted is not performed, where nothing happens any more."""
+        durable, outside = ground.durable, ground.outside
+        intended = {deed for each in durable.entries for deed in self.outcomes[each].deeds}
+        if durable.untaken or not intended <= outside.performed:
+            return True
+        return any(
+            phase is Phase.ENDING or (phase is Phase.LIVE and activity not in outside.begun)
+            for part, number in enumerate(durable.log)
+            for activity, phase in self.decisions.going_on(part, number).items()
+        )
+
+    def envelope(self, ground: Ground, step: Step) -> tuple[Cause, Envelope]:
+        """Return what is decided on in a step of ``DECIDE``."""
+        number = ground.volatile.now[step.part]
+        if step.letter >= 0:
+            return Cause.MESSAGE, self.decisions.letter(step.part, number, step.letter)
+        if step.number < 0:
+            return Cause.RECOVERY, self.decisions.greeting(step.part, number)
+        chosen = next(each for each in self.decisions.accepted(step.part, number) if each.number == step.number)
+        return chosen.cause, chosen.given
+
+    # Decide
+
+    def _decisions(self, ground: Ground) -> Iterator[Successor]:
+        volatile = ground.volatile
+        if volatile.pending:
+            part, *pending = volatile.pending
+            outcome = self.decisions.greet(part, volatile.now[part])
+            yield self._decided(ground, Step(Stage.DECIDE, part), outcome, volatile._replace(pending=tuple(pending)))
+            return
+        if sum(Stage.PERSIST in each.stages for each in volatile.flights) >= self.bounds.batch:
+            return
+        for part, number in enumerate(volatile.now):
+            for each in self.decisions.accepted(part, number):
+                counts = each.cause is not Cause.CONFIRMATION
+                if (counts and ground.inputs >= self.bounds.inputs) or (
+                    each.needs is not None and each.needs not in volatile.handlers
+                ):
+                    continue
+                step = Step(Stage.DECIDE, part, each.number)
+                yield self._decided(ground._replace(inputs=ground.inputs + counts), step, each.outcome, ground.volatile)
+        heads: set[tuple[int, str]] = set()
+        for letter in volatile.mail:
+            sender, tell = self.decisions.letters[letter]
+            if (sender, tell.aggregate) not in heads:
+                heads.add((sender, tell.aggregate))
+                yield self._delivered(ground, letter, self.names.index(tell.aggregate))
+
+    def _delivered(self, ground: Ground, letter: int, part: int) -> Successor:
+        volatile = ground.volatile
+        rest = volatile._replace(mail=tuple(each for each in volatile.mail if each != letter))
+        outcome = self.decisions.receive(part, volatile.now[part], letter)
+        return self._decided(ground, Step(Stage.DECIDE, part, letter=letter), outcome, rest)
+
+    def _decided(self, ground: Ground, step: Step, outcome: int, volatile: Volatile) -> Successor:
+        part, to = self.outcomes[outcome].part, self.outcomes[outcome].to
+        going_on = self.decisions.going_on(part, to)
+        handlers = frozenset(each for each in volatile.handlers if each.of.part != part or each.of in going_on)
+        now = (*volatile.now[:part], to, *volatile.now[part + 1 :])
+        flight = Flight(outcome, self.discipline.order[1:], follows=volatile.known)
+        after = self._fly(volatile._replace(now=now, handlers=handlers), (*volatile.flights, flight))
+        return step, ground._replace(volatile=after), ()
+
+    # Persist
+
+    def _persisting(self, ground: Ground) -> Iterator[Successor]:
+        volatile, durable = ground.volatile, ground.durable
+        if any(not self.states[part][volatile.now[part]].version for part in volatile.pending):
+            return  # a system is opened in one transaction
+        ready: list[Flight] = []
+        for each in volatile.flights:
+            if Stage.PERSIST in each.stages:
+                if each.stages[0] is not Stage.PERSIST:
+                    break
+                ready.append(each)
+        if not ready:
+            return
+        if self.discipline.together:
+            durable, volatile = self._recorded(durable, volatile)
+        for each in ready:
+            durable = self._written(durable, each)
+        flights = tuple(_onward(each) if each in ready else each for each in volatile.flights)
+        yield Step(Stage.PERSIST), ground._replace(durable=durable, volatile=self._fly(volatile, flights)), ()
+
+    def _written(self, durable: Durable, flight: Flight) -> Durable:
+        outcome, part = self.outcomes[flight.outcome], self.outcomes[flight.outcome].part
+        return durable._replace(
+            log=(*durable.log[:part], outcome.to, *durable.log[part + 1 :]),
+            entries=(*durable.entries, flight.outcome) if outcome.deeds else durable.entries,
+            untaken=tuple(each for each in (*durable.untaken, *outcome.letters) if each != outcome.took),
+            past=frozenset(
+                (by, version) for by, version in durable.past | flight.follows if version > durable.recorded[by]
+            ),
+        )
+
+    # Perform
+
+    def _fly(self, volatile: Volatile, flights: Sequence[Flight]) -> Volatile:
+        """Take every decision as far as it gets without anything happening outside or on the disk."""
+        left: list[Flight] = []
+        for flight in flights:
+            outcome, each = self.outcomes[flight.outcome], flight
+            while each.stages and each.stages[0] is not Stage.PERSIST:
+                if each.stages[0] is Stage.PERFORM:
+                    if each.fresh:
+                        volatile, each = self._let_go(volatile, flight.outcome), each._replace(fresh=False)
+                    if each.done < len(outcome.deeds):
+                        break
+                    if outcome.deeds:
+                        volatile = volatile._replace(known=volatile.known | {outcome.entry})
+                elif outcome.deeds:
+                    break
+                each = _onward(each)
+            if each.stages:
+                left.append(each)
+        return volatile._replace(flights=tuple(left))
+
+    def _let_go(self, volatile: Volatile, number: int) -> Volatile:
+        outcome, handlers = self.outcomes[number], set(volatile.handlers)
+        sets_timers = self.discipline.restores_timers or number not in self.decisions.recoveries
+        for ref, effect in outcome.derived:
+            of = Activity(outcome.part, ref, effect.slot, effect.generation)
+            if isinstance(effect, Begin):
+                handlers.add(Handler("resume" if effect.resumed else "begin", of))
+            elif isinstance(effect, StartTimer):
+                if sets_timers:
+                    handlers.add(Handler("timer", of, effect.deadline_ms))
+            else:
+                handlers = {each for each in handlers if each.of != of}
+                if isinstance(effect, End):
+                    handlers.add(Handler("ended", of))
+        return volatile._replace(handlers=frozenset(handlers), mail=volatile.mail + outcome.letters)
+
+    def _performing(self, ground: Ground) -> Iterator[Successor]:
+        volatile, durable, outside = ground.volatile, ground.durable, ground.outside
+        busy: set[int] = set()
+        for place, flight in enumerate(volatile.flights):
+            outcome = self.outcomes[flight.outcome]
+            if flight.stages[0] is not Stage.PERFORM or outcome.part in busy:
+                continue
+            busy.add(outcome.part)
+            if flight.owed and self.discipline.recovers_first and not self._is_recovered(volatile):
+                continue
+            deed = outcome.deeds[flight.done]
+            faults: list[Fault] = []
+            if not any(deed in self.outcomes[each].deeds for each in durable.entries):
+                faults.append(Fault.UNPERSISTED)
+            if deed in outside.performed and not (
+                self.effects[deed][3].idempotent or self.relies_on(self.effects[deed][3])
+            ):
+                faults.append(Fault.TWICE)
+            if outcome.entry in durable.past:
+                faults.append(Fault.PAST)
+            if flight.owed and not self._attends(ground, outcome.part):
+                faults.append(Fault.UNATTENDED)
+            flights = list(volatile.flights)
+            flights[place] = flight._replace(done=flight.done + 1)
+            after = ground._replace(
+                volatile=self._fly(volatile, flights), outside=outside._replace(performed=outside.performed | {deed})
+            )
+            yield Step(Stage.PERFORM, outcome.part, deed=deed), after, tuple(faults)
+
+    def _is_recovered(self, volatile: Volatile) -> bool:
+        """Tell whether all that goes on was asked for again."""
+        recoveries = self.decisions.recoveries
+        return not volatile.pending and not any(each.fresh and each.outcome in recoveries for each in volatile.flights)
+
+    def _attends(self, ground: Ground, part: int) -> bool:
+        """Tell whether the runner has handlers for all that goes on in an aggregate."""
+        has = {each.of for each in ground.volatile.handlers}
+        now, log = (self.decisions.going_on(part, each[part]) for each in (ground.volatile.now, ground.durable.log))
+        return all(of in has or now.get(of) is not Phase.LIVE for of, phase in log.items() if phase is Phase.LIVE)
+
+    def strands(self, ground: Ground) -> bool:
+        """Tell whether a timer of the log is not set, or at another deadline, by a runner that has nothing to do."""
+        volatile, log = ground.volatile, ground.durable.log
+        if volatile.pending or volatile.flights or volatile.now != log:
+            return False
+        return any(not self.decisions.timers(part, number) <= volatile.handlers for part, number in enumerate(log))
+
+    def relies_on(self, effect: Effect) -> bool:
+        """Tell whether it relies on somebody to know an effect again that is performed again."""
+        return not effect.idempotent and (effect.recognised or isinstance(effect, self._recognised))
+
+    def _beginning(self, ground: Ground) -> Iterator[Successor]:
+        """Yield the steps in which handlers begin activities, or find what was begun before."""
+        volatile, outside = ground.volatile, ground.outside
+        for handler in sorted(volatile.handlers):
+            if handler.kind not in {"begin", "resume"}:
+                continue
+            faults: list[Fault] = []
+            if handler.of not in self.decisions.going_on(handler.of.part, ground.durable.log[handler.of.part]):
+                faults.append(Fault.UNPERSISTED)
+            if handler.kind == "begin" and handler.of in outside.begun:
+                faults.append(Fault.TWICE)
+            handlers = volatile.handlers - {handler} | {Handler("live", handler.of)}
+            after = ground._replace(
+                volatile=volatile._replace(handlers=handlers),
+                outside=outside._replace(begun=outside.begun | {handler.of}),
+            )
+            yield Step(Stage.PERFORM, handler.of.part, handler=handler), after, tuple(faults)
+
+    # Record
+
+    def _recording(self, ground: Ground) -> Iterator[Successor]:
+        durable, volatile = self._recorded(ground.durable, ground.volatile)
+        if durable != ground.durable:
+            yield Step(Stage.RECORD), ground._replace(durable=durable, volatile=volatile), ()
+
+    def _recorded(self, durable: Durable, volatile: Volatile) -> tuple[Durable, Volatile]:
+        """Write down everything that is to be recorded."""
+        if all(flight.stages[0] is not Stage.RECORD for flight in volatile.flights):
+            return durable, volatile
+        recorded = list(durable.recorded)
+        flights = list(volatile.flights)
+        for place, flight in enumerate(flights):
+            if flight.stages[0] is Stage.RECORD:
+                part, version = self.outcomes[flight.outcome].entry
+                recorded[part] = max(recorded[part], version)
+                flights[place] = _onward(flight)
+        known = frozenset((part, version) for part, version in volatile.known if version > recorded[part])
+        past = frozenset((part, version) for part, version in durable.past if version > recorded[part])
+        return durable._replace(recorded=tuple(recorded), past=past), self._fly(volatile._replace(known=known), flights)
+
+    # Crash
+
+    def _come_back(self, durable: Durable) -> Volatile:
+        """Return what a new runner knows: what the log says."""
+        again = tuple(stage for stage in self.discipline.order if stage in {Stage.PERFORM, Stage.RECORD})
+        flights = [
+            Flight(each, again, fresh=False, owed=True)
+            for each in durable.entries
+            if self.outcomes[each].version > durable.recorded[self.outcomes[each].part]
+        ]
+        pending = tuple(range(len(self.names)))
+        return self._fly(Volatile(durable.log, pending, (), durable.untaken, frozenset(), frozenset()), flights)
+
+
+def _onward(flight: Flight) -> Flight:
+    return flight._replace(stages=flight.stages[1:])

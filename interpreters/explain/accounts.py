@@ -1,0 +1,64 @@
+"""How the purses of a fleet stand: a projection, for whoever looks at it."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from lifefold.core.fleet.board import budget
+from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.system import board
+from lifefold.core.kernel import Aggregate, Entity
+from lifefold.core.lifecycles.budget.amounts import Resource
+
+
+class Balance(msgspec.Struct, frozen=True):
+    """How one limit of one purse stands.
+
+    ``whose`` is ``fleet``, ``agent`` or ``task``, and ``name`` which. Of ``cap``, so much is ``spent`` and
+    ``set_aside``; ``share`` is what a claim is given. More than there was to spend is the ``overrun``. At
+    ``refilled_ms``, Unix time in milliseconds, all is as it was in the beginning; 0 is never, or not before somebody
+    has spent something.
+    """
+
+    whose: str
+    name: str
+    resource: Resource
+    cap: int
+    spent: int
+    set_aside: int
+    share: int
+    overrun: int
+    is_spent: bool
+    refilled_ms: int
+
+    def in_words(self) -> str:
+        """Return how much of it is spent, for people."""
+        return budgets.in_words(self.resource, self.spent + self.overrun, self.cap)
+
+
+def balances(aggregates: Mapping[str, Aggregate]) -> tuple[Balance, ...]:
+    """Return how every limit stands: the fleet's, then the agents' and the tasks', by name."""
+    if board.NAME not in aggregates:
+        return ()
+    entities = aggregates[board.NAME].entities
+    others = sorted(ref for ref in entities if ref.startswith("purse:") and ref != budgets.FLEET)
+    purses = (entities[ref] for ref in (budgets.FLEET, *others) if ref in entities)
+    return tuple(each for entity in purses for each in _balances(entity))
+
+
+def _balances(entity: Entity[budget.Purse]) -> Iterator[Balance]:
+    whose, _, name = entity.ref.removeprefix("purse:").partition("/")
+    refilled = entity.find(budget.Refilled.__name__)
+    for line in entity.record.lines:
+        yield Balance(
+            whose,
+            name,
+            line.resource,
+            line.account.cap,
+            line.account.spent,
+            line.account.reserved,
+            line.share,
+            line.account.overrun,
+            entity.state is budget.State.SPENT and not line.suffices,
+            refilled.deadline_ms if refilled is not None and refilled.deadline_ms else 0,
+        )

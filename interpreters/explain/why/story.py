@@ -1,0 +1,312 @@
+"""How a task came to where it is: a fold over the transitions that concern it, told in lines, oldest first.
+
+What concerns a task is what its own entity goes through, and what its owner goes through while it has the task in its
+hands. Of what two machines say about the same thing one is told. What repeats itself, a line or several of them in a
+row, becomes one chapter with the number of times.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.kernel import Created, Event, Transition, describe, replace
+from lifefold.core.lifecycles import approval, session, task
+from lifefold.core.policy.abort import AbortScope
+from lifefold.core.policy.reasons import AbortReason, TransitionReason
+from lifefold.interpreters.explain.why.phrases import because, count, duration, in_brackets
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What happened, when, and by whom (an agent, a rule, an operator). ``to`` is the agent that it was done to."""
+
+    at_ms: int
+    by: str
+    said: str
+    to: str = ""
+
+    def words(self) -> str:
+        """Return what happened."""
+        return f"{self.said} {self.to}".rstrip()
+
+
+class Chapter(msgspec.Struct, frozen=True):
+    """Lines that came so many ``times`` in a row, the first time from ``from_ms`` on, the last time until ``to_ms``."""
+
+    times: int
+    from_ms: int
+    to_ms: int
+    lines: tuple[Line, ...]
+
+
+class Story(msgspec.Struct, frozen=True):
+    """What has been told of a task. ``hands`` has it now; ``sessions`` counts those of its present claim."""
+
+    task: str
+    lines: tuple[Line, ...] = ()
+    hands: str = ""
+    sessions: int = 0
+
+
+def tell(story: Story, aggregate: str, transition: Transition) -> Story:
+    """Take a transition of an aggregate into account."""
+    if aggregate == board.NAME:
+        return _of_task(story, transition) if transition.entity == f"task:{story.task}" else story
+    if isinstance(transition.event, assignment.Assigned):
+        hands = aggregate if transition.event.brief.task == story.task else _unless(aggregate, story.hands)
+        return replace(story, hands=hands)
+    if aggregate != story.hands:
+        return story
+    if transition.machine == "assignment" and transition.entered is assignment.State.IDLE:
+        return replace(story, hands="")
+    return _of_owner(story, transition)
+
+
+def _unless(aggregate: str, hands: str) -> str:
+    return "" if aggregate == hands else hands
+
+
+def resumed(story: Story, at_ms: int, down_ms: int) -> Story:
+    """Take into account that a runner is back after a while without one."""
+    if not story.lines:
+        return story
+    return _told(story, Line(at_ms, "runner", f"goes on, after {duration(down_ms)} without a runner"))
+
+
+def _of_task(story: Story, transition: Transition) -> Story:
+    event = transition.event
+    if isinstance(event, task.Claimed):
+        story = replace(story, sessions=0)
+    words = OF_TASK.get(type(event), _as_it_is)(event, transition)
+    to = event.owner if isinstance(event, task.Claimed) else ""
+    return _told(story, Line(transition.at_ms, who(transition.actor), words, to)) if words else story
+
+
+def _of_owner(story: Story, transition: Transition) -> Story:
+    event, words = transition.event, OF_OWNER.get(type(transition.event), _untold)
+    if isinstance(event, session.SessionStarted) and transition.machine == "session":
+        story = replace(story, sessions=story.sessions + 1)
+    said = words(event, transition)
+    by = transition.actor if transition.machine in _TOLD_IT else story.hands
+    return _told(story, Line(transition.at_ms, who(by), said)) if said else story
+
+
+def _told(story: Story, line: Line) -> Story:
+    return replace(story, lines=(*story.lines, line))
+
+
+def who(actor: str) -> str:
+    """Return an actor as people call it: an agent by its name, a rule as one, all others as they are."""
+    kind, _, name = actor.replace("/", ":", 1).partition(":")
+    return {"worker": name, "rule": f"rule {name}"}.get(kind, actor)
+
+
+_TOLD_IT: Final = frozenset({mailbox.machine.name, desired_state.machine.name})
+"""In these an agent hears what others want; all else that happens to it, it does itself."""
+
+Words = Callable[[Any, Transition], str]
+
+
+def _as_it_is(event: Event, _transition: Transition) -> str:
+    says = describe(event)
+    return f"{type(event).__name__}: {says}" if says else type(event).__name__
+
+
+def _untold(_event: Event, _transition: Transition) -> str:
+    return ""
+
+
+def _says(words: str) -> Words:
+    """Return one that says always the same, and the event's reason if it has one."""
+    return lambda event, _transition: words + because(getattr(event, "reason", ""))
+
+
+def _begun(_event: Event, transition: Transition) -> str:
+    record: fleet_task.Job = transition.after.record
+    return f"put on the board as {record.state}" + (f", a part of {record.parent}" if record.parent else "")
+
+
+def _split(event: fleet_task.Split, _transition: Transition) -> str:
+    return f"split into {count(len(event.tasks), 'part')}"
+
+
+def _merged(event: task.Verified, _transition: Transition) -> str:
+    return f"merged as {event.commit[:10]}" if event.commit else "closed; there was nothing to merge"
+
+
+def _handed(_event: Event, transition: Transition) -> str:
+    record: fleet_task.Job = transition.after.record
+    return f"handed over to be {'merged' if record.stage is task.Stage.MERGE else 'verified'}, to"
+
+
+def _entrusted(event: fleet_task.Entrusted, transition: Transition) -> str:
+    """Say how far whoever gets it is trusted, if anything depends on that."""
+    record: fleet_task.Job = transition.after.record
+    seen = f", and to be seen by a person because it is only {event.level.word},"
+    return f"given{seen if event.level < record.merges else ''} to"
+
+
+def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
+    purse = event.by.removeprefix("purse:")
+    if purse != event.by:
+        whose = "the fleet" if purse == "fleet" else purse.replace("/", " ")
+        return f"unblocked: the budget of {whose} suffices again"
+    if event.by == fleet_task.PLAN:
+        return "unblocked: it is in the plan again"
+    if event.by.startswith(fleet_task.ROLE):
+        return f"unblocked: an agent has the role {event.by.removeprefix(fleet_task.ROLE)}"
+    return f"unblocked: {event.by} may be done after all"
+
+
+def _replanned(event: fleet_task.Replanned, _transition: Transition) -> str:
+    """Say what the fleet file says otherwise; that it is there again is said as it is."""
+    return event.what if event.what.startswith("it is ") else f"{event.what} changed in the fleet file"
+
+
+def _failed(event: task.Failed, _transition: Transition) -> str:
+    """Say what an attempt has failed by, and the canonical reasons that tell anything (document 004)."""
+    reasons = (event.transition_reason, event.abort_reason)
+    known = dict.fromkeys(str(each) for each in reasons if each is not None and each not in _UNTELLING)
+    return f"failed{in_brackets(', '.join(known))}{because(event.reason)}"
+
+
+_UNTELLING: Final = frozenset({TransitionReason.RETRY, TransitionReason.ABORTED, AbortReason.UNKNOWN})
+"""Reasons that say no more than that an attempt has failed."""
+
+
+def _orphaned(event: task.Orphaned, _transition: Transition) -> str:
+    return f"its session has died{because(event.reason)}" if event.reason else "its owner has died"
+
+
+def _tool(event: fleet_task.ToolAborted, _transition: Transition) -> str:
+    return f"its tool {event.tool} was aborted, and its session goes on{because(event.reason)}"
+
+
+def _abort(event: fleet_task.AbortWanted, _transition: Transition) -> str:
+    siblings = event.scope is AbortScope.SIBLING
+    what = "aborted its siblings, with all that is below them" if siblings else "aborted it, with all that is below it"
+    return what + because(event.reason)
+
+
+def _aborted(event: fleet_task.Aborted, transition: Transition) -> str:
+    then = "" if transition.entered is task.State.CANCELLED else ", as soon as it would be opened again"
+    return f"aborted{then}{because(event.reason)}"
+
+
+OF_TASK: Final[Mapping[type[Event], Words]] = {
+    Created: _begun,
+    task.Approved: _says("its plan was approved"),
+    task.Declined: _says("its plan was declined"),
+    task.Claimed: _says("given to"),
+    fleet_task.Entrusted: _entrusted,
+    task.Started: _untold,
+    task.Released: _says("given back"),
+    task.Completed: _says("the work is done, and is to be verified"),
+    task.Failed: _failed,
+    fleet_task.NothingDone: _says("said to be done, and nothing is there"),
+    task.Rejected: _says("failed: not accepted"),
+    task.Verified: _merged,
+    task.Retried: _says("opened again, to be tried once more"),
+    fleet_task.Rested: _says("opened again after a rest, to be tried once more"),
+    task.Blocked: _says("blocked"),
+    task.Unblocked: _says("unblocked"),
+    task.Cancelled: _says("cancelled"),
+    task.Orphaned: _orphaned,
+    task.Salvaged: _says("what the session has left is the work: it differs, and was verified"),
+    task.Decomposed: _says("split into parts"),
+    task.SubtasksCompleted: _says("all its parts are closed"),
+    task.SubtasksOverdue: _says("its parts take too long"),
+    fleet_task.Split: _split,
+    fleet_task.Parked: _says("put before a person"),
+    fleet_task.Handed: _handed,
+    fleet_task.Returned: _says("given back as it was"),
+    fleet_task.DependencyLost: _says("blocked"),
+    fleet_task.DependencyBack: _back,
+    fleet_task.RetryGranted: _says("one more try granted"),
+    fleet_task.ToolAborted: _tool,
+    fleet_task.AbortWanted: _abort,
+    fleet_task.Aborted: _aborted,
+    fleet_task.Replanned: _replanned,
+    fleet_task.Removed: _says("taken out of the plan"),
+    approval.ApprovalGranted: _says("agreed to"),
+    approval.ApprovalRefused: _says("not agreed to"),
+    approval.ApprovalExpired: _says("nobody agreed in time"),
+}
+"""What each event of a task means to it. An event that is not here is told by its name and what it says."""
+
+
+def _exited(event: session.SessionExited, transition: Transition) -> str:
+    """Say of a session's end what the board does not hear: that it was suspended, or interrupted."""
+    interrupted = transition.before is not None and transition.before.state is session.State.INTERRUPTING
+    match event.outcome:
+        case session.Suspended(asked=asked):
+            return "its session was suspended" if asked else "its session has suspended itself"
+        case _:
+            return "its session has ended, being interrupted" if interrupted else ""
+
+
+def _letter(event: mailbox.LetterArrived, _transition: Transition) -> str:
+    return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
+
+
+def _inspected(event: assignment.Inspected, _transition: Transition) -> str:
+    """Say what was found in the place of a session that has died; that there was nothing, its failure says."""
+    return "looked at what the session has left, and has it verified" if event.differs else ""
+
+
+OF_OWNER: Final[Mapping[type[Event], Words]] = {
+    session.SessionStarted: _says("began a session"),
+    session.SessionExited: _exited,
+    assignment.Inspected: _inspected,
+    assignment.Verified: _says("its verification agrees"),
+    mailbox.LetterArrived: _letter,
+    desired_state.PauseWanted: _says("paused its agent"),
+    desired_state.ResumeWanted: _says("let its agent go on"),
+    desired_state.HoldWanted: _says("held its agent"),
+    desired_state.RunWanted: _says("let its agent go on"),
+    desired_state.StopWanted: _says("stopped its agent for good"),
+    desired_state.DrainWanted: _says("had its agent finish what it has, and stop"),
+    desired_state.KillWanted: _says("killed its agent"),
+}
+"""What each event of its owner means to a task in hand; of all others the board hears, or they mean nothing to it."""
+
+
+def chapters(lines: tuple[Line, ...]) -> tuple[Chapter, ...]:
+    """Return the lines with what repeats itself folded: from the front, what covers most, and then the shortest."""
+    told: list[Chapter] = []
+    at = 0
+    while at < len(lines):
+        length, times = max(_repeats(lines, at), key=lambda each: (each[0] * each[1], -each[0]))
+        told.append(_chapter(lines[at : at + length * times], length))
+        at += length * times
+    return tuple(told)
+
+
+LONGEST: Final = 12
+"""How many lines that come again and again are seen to be the same: more than an attempt at a task has."""
+
+
+def _repeats(lines: tuple[Line, ...], at: int) -> list[tuple[int, int]]:
+    """Return how long a passage that begins here is, and how often it comes; one line comes at least once."""
+    found = [(1, 1)]
+    for length in range(1, LONGEST + 1):
+        passage = [each.said for each in lines[at : at + length]]
+        times, then = 1, at + length
+        while [each.said for each in lines[then : then + length]] == passage and then < len(lines):
+            times, then = times + 1, then + length
+        found += [(length, times)] if times > 1 else []
+    return found
+
+
+def _chapter(lines: tuple[Line, ...], length: int) -> Chapter:
+    merged = tuple(_merge(lines[at::length]) for at in range(length))
+    return Chapter(len(lines) // length, lines[0].at_ms, lines[-1].at_ms, merged)
+
+
+def _merge(lines: tuple[Line, ...]) -> Line:
+    """Return lines that say the same as one, with everybody who was in it."""
+    by, to = (", ".join(dict.fromkeys(names)) for names in ([each.by for each in lines], [each.to for each in lines]))
+    return replace(lines[0], by=by, to=to)

@@ -1,0 +1,25 @@
+"""A fleet file: read, checked and explained; the command it gives each session; what differs between two of them."""
+
+from lifefold.interpreters.fleet_file.command import expand
+from lifefold.interpreters.fleet_file.loading import load
+from lifefold.interpreters.fleet_file.meaning import describe_difference
+from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, place_of
+from lifefold.interpreters.fleet_file.units import format_duration, format_size, parse_duration_ms, parse_size_bytes
+
+__all__ = [
+    "Agent",
+    "Fleet",
+    "FleetFileError",
+    "InterpreterEntry",
+    "Problem",
+    "Service",
+    "describe_difference",
+    "expand",
+    "format_duration",
+    "format_size",
+    "load",
+    "parse_duration_ms",
+    "parse_size_bytes",
+    "place_of",
+]

@@ -1,0 +1,367 @@
+"""The forms that values of a fleet file have: how each is read, refused, written, and described to an editor.
+
+A form says once what is accepted, in words for people and as a JSON Schema for programs. The schema is never stricter
+than the reader, and laxer only where a schema cannot say it: the bounds of durations and sizes, for one.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from lifefold.interpreters.fleet_file.units import (
+    DURATION_FORM,
+    DURATION_PATTERN,
+    LARGEST_BYTES,
+    LONGEST_MS,
+    SIZE_FORM,
+    SIZE_PATTERN,
+    format_duration,
+    format_size,
+    parse_duration_ms,
+    parse_size_bytes,
+)
+from lifefold.interpreters.fleet_file.values import RefusedError, as_array, as_table
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+W = TypeVar("W", bound=str)
+Schema = Mapping[str, object]
+
+
+class Form(msgspec.Struct, Generic[T_co], frozen=True):
+    """What a value may be.
+
+    ``accepted`` says it in a complaint, ``brief`` in a table. ``convert`` takes what TOML had and returns what it
+    means: None if it is nothing of this form. It raises ``RefusedError`` if a part of it is wrong. ``write`` is its
+    inverse.
+    """
+
+    accepted: str
+    brief: str
+    schema: Schema
+    convert: Callable[[object], T_co | None]
+    write: Callable[[Any], object] = lambda value: value
+
+    def parse(self, value: object) -> T_co:
+        """Return what a value means. Raises ``RefusedError``."""
+        meaning = self.convert(value)
+        if meaning is None:
+            raise RefusedError(value, self.accepted)
+        return meaning
+
+
+def inside(form: Form[T], value: object, at: int | str) -> T:
+    """Return what a part of a value means. Raises ``RefusedError``, which then leads to that part."""
+    try:
+        return form.parse(value)
+    except RefusedError as refused:
+        refused.at = (at, *refused.at)
+        raise
+
+
+def matching(pattern: str, accepted: str, brief: str, *, roughly: str = "") -> Form[str]:
+    """Accept the texts that a regular expression matches as a whole.
+
+    ``roughly`` is one that all tools read alike, for an editor: what is a letter in Python is none in JavaScript.
+    """
+    whole = re.compile(pattern)
+
+    def convert(value: object) -> str | None:
+        return value if isinstance(value, str) and whole.fullmatch(value) else None
+
+    return Form(accepted, brief, {"type": "string", "pattern": f"^(?:{roughly or pattern})$"}, convert)
+
+
+def _string(value: object) -> str | None:
+    if isinstance(value, str) and "\0" in value:
+        raise RefusedError(value, "a text without the character NUL")
+    return value if isinstance(value, str) else None
+
+
+STRING = Form("a text in quotes", "a text", {"type": "string"}, _string)
+"""Any text that can be handed to a program, be it empty."""
+
+TEXT = Form(
+    "a text in quotes that is not empty",
+    "a text",
+    {"type": "string", "pattern": r"\S"},
+    lambda value: _string(value) if isinstance(value, str) and value.strip() else None,
+)
+
+NAME = matching(
+    "[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
+    "1 to 64 letters (a to z, A to Z), digits, - and _, beginning with a letter or a digit",
+    "a name",
+)
+"""What fleets, agents and roles are called."""
+
+TASK_ID = matching(
+    r"(?!.*\.\.)(?!.*\.(?:lock)?$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+    "1 to 64 letters (a to z, A to Z), digits, - _ and ., beginning with a letter or a digit, without .., and"
+    " not ending in . or .lock (it becomes part of branch and file names)",
+    "an id",
+)
+
+BOOLEAN = Form(
+    "true or false",
+    "`true` or `false`",
+    {"type": "boolean"},
+    lambda value: value if isinstance(value, bool) else None,
+)
+
+
+def _fraction(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value <= 1 else None
+
+
+FRACTION = Form(
+    "a number from 0 to 1",
+    "0 to 1",
+    {"type": "number", "minimum": 0, "maximum": 1},
+    _fraction,
+)
+
+
+def integer(least: int, most: int) -> Form[int]:
+    """Accept an integer from ``least`` to ``most``."""
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+
+    def convert(value: object) -> int | None:
+        if isinstance(value, bool) or not isinstance(value, int):
+            return None
+        return value if least <= value <= most else None
+
+    return Form(f"an integer from {least} to {most}", f"{least} to {most}", schema, convert)
+
+
+def _money(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return round(value * _MICROUSD) if _LEAST_USD <= value <= _MOST_USD else None
+
+
+_MICROUSD = 1_000_000
+_LEAST_USD = 0.01
+_MOST_USD = 1_000_000
+
+MONEY = Form(
+    "an amount in US dollars from 0.01 to 1,000,000",
+    "dollars, from `0.01`",
+    {"type": "number", "minimum": _LEAST_USD, "maximum": _MOST_USD},
+    _money,
+    lambda microusd: microusd / _MICROUSD,
+)
+"""Money; what it means is a whole number of millionths of a dollar."""
+
+
+def duration(least_ms: int) -> Form[int]:
+    """Accept a duration of at least ``least_ms`` and at most a year, and return its milliseconds."""
+    least = f' at least "{format_duration(least_ms)}" and' if least_ms else ""
+    accepted = f'{DURATION_FORM},{least} at most "{format_duration(LONGEST_MS)}"'
+    brief = f'a duration from `"{format_duration(least_ms)}"`' if least_ms > 1 else "a duration"
+
+    def convert(value: object) -> int | None:
+        duration_ms = _parsed(parse_duration_ms, value)
+        return None if duration_ms is None or duration_ms < least_ms else duration_ms
+
+    return Form(accepted, brief, {"type": "string", "pattern": DURATION_PATTERN}, convert, format_duration)
+
+
+def duration_or(word: str, meaning: int) -> Form[int]:
+    """Accept a duration of at least a millisecond, or a word, which means this number."""
+    of = duration(1)
+
+    def convert(value: object) -> int | None:
+        return meaning if value == word else of.convert(value)
+
+    def write(value: int) -> object:
+        return word if value == meaning else of.write(value)
+
+    schema = {"anyOf": [{"const": word}, of.schema]}
+    return Form(f'{of.accepted}, or "{word}"', f'{of.brief}, or `"{word}"`', schema, convert, write)
+
+
+def size(least_bytes: int) -> Form[int]:
+    """Accept a size of at least ``least_bytes`` and at most a TiB, and return its bytes."""
+    least = format_size(least_bytes)
+    accepted = f'{SIZE_FORM}, at least "{least}" and at most "{format_size(LARGEST_BYTES)}"'
+
+    def convert(value: object) -> int | None:
+        size_bytes = _parsed(parse_size_bytes, value)
+        return None if size_bytes is None or size_bytes < least_bytes else size_bytes
+
+    return Form(accepted, f'a size from `"{least}"`', {"type": "string", "pattern": SIZE_PATTERN}, convert, format_size)
+
+
+def _parsed(parse: Callable[[str], int], value: object) -> int | None:
+    try:
+        return parse(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def choice(*words: W) -> Form[W]:
+    """Accept one of several words."""
+
+    def convert(value: object) -> W | None:
+        return next((word for word in words if word == value), None)
+
+    accepted = [f'"{word}"' for word in words]
+    brief = [f"`{word}`" for word in accepted]
+    return Form(" or ".join(accepted), " or ".join(brief), {"enum": list(words)}, convert)
+
+
+NONE_OR_MERGE: Form[Literal["none", "merge"]] = choice("none", "merge")
+"""What a person has to agree to."""
+
+RESET_ERRORS_ON: Form[Literal["start", "success"]] = choice("start", "success")
+"""What may forget an agent's errors in a row (D3)."""
+
+_NAMES = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_TARGET = rf"{_NAMES}:{_NAMES}"
+
+KIND: Form[Literal["command", "python", "service"]] = choice("command", "python", "service")
+"""The kinds of agents that there are."""
+
+TARGET = matching(
+    _TARGET,
+    '"module:Class", a class in a module beside the fleet file or installed',
+    '`"module:Class"`',
+    roughly=r"[^\s:]+:[^\s:]+",
+)
+
+INTERPRETER = matching(
+    rf"{_TARGET}|[A-Za-z0-9][A-Za-z0-9._-]*",
+    '"module:attribute", in a module beside the fleet file or installed, or the name of an entry point of the group'
+    " lifefold.interpreters",
+    '`"module:attribute"`, or a name',
+    roughly=r"[^\s:]+(?::[^\s:]+)?",
+)
+
+
+def array_of(form: Form[T], accepted: str, brief: str) -> Form[tuple[T, ...]]:
+    """Accept an array of what a form accepts, be it empty."""
+
+    def convert(value: object) -> tuple[T, ...] | None:
+        array = as_array(value)
+        return None if array is None else tuple(inside(form, element, index) for index, element in enumerate(array))
+
+    return Form(accepted, brief, {"type": "array", "items": form.schema}, convert, list)
+
+
+def _work_path(value: object) -> str | None:
+    text = TEXT.convert(value) or "."
+    leads_elsewhere = text.startswith(("/", "~/")) or ".." in text.split("/")
+    path = posixpath.normpath(text)
+    return None if leads_elsewhere or path == "." or "\\" in path or not path.isprintable() else path
+
+
+WORK_PATH = Form(
+    'the path of a file or a folder in the repository, such as "src/app.py" or "docs/"; none that is absolute, and none'
+    " with .. or \\ in it",
+    "a path",
+    {"type": "string", "pattern": r"^(?!/|~/)(?!(?:.*/)?\.\.(?:/|$))[^\\]*\S[^\\]*$"},
+    _work_path,
+)
+"""Where a task's work is, in the repository; ``docs/``, ``./docs`` and ``docs`` are the same."""
+
+STRINGS = array_of(STRING, 'an array of texts, such as ["a", "b"]', "texts")
+TASK_IDS = array_of(STRING, STRINGS.accepted, "ids")
+NAMES = array_of(NAME, 'an array of names, such as ["a", "b"]', "names")
+WORK_PATHS = array_of(
+    WORK_PATH, 'an array of paths, such as ["src/app.py", "docs/"]', 'paths, as `["src/app.py", "docs/"]`'
+)
+
+
+def _words(value: object) -> tuple[str, ...] | None:
+    array = as_array(value)
+    if not array:
+        return None
+    inside(TEXT, array[0], 0)
+    return STRINGS.parse(array)
+
+
+WORDS = Form(
+    'the program and its arguments, such as ["make", "test"]',
+    "texts, the program first",
+    {"type": "array", "minItems": 1, "items": STRING.schema},
+    _words,
+    list,
+)
+"""A command: the program and its arguments, one text each, as no shell will take them apart."""
+
+
+def _commands(value: object) -> tuple[tuple[str, ...], ...] | None:
+    array = as_array(value)
+    if array is None or not all(isinstance(element, list) for element in array):
+        return None
+    return tuple(inside(WORDS, element, index) for index, element in enumerate(array))
+
+
+COMMANDS = Form(
+    'an array of commands, such as [["make", "test"]]; mind the double brackets',
+    'commands, as `[["make", "test"]]`',
+    {"type": "array", "items": WORDS.schema},
+    _commands,
+    lambda commands: [list(command) for command in commands],
+)
+
+
+def _variables(value: object) -> dict[str, str] | None:
+    table = as_table(value)
+    if table is None:
+        return None
+    for variable in table:
+        if not variable or set(variable) & {"=", "\0"}:
+            raise RefusedError(variable, "a variable's name without = and NUL", variable)
+    return {variable: inside(STRING, element, variable) for variable, element in table.items()}
+
+
+VARIABLES = Form(
+    'a table of texts, such as { NAME = "value" }',
+    'a table, as `{ NAME = "value" }`',
+    {"type": "object", "propertyNames": {"pattern": "^[^=]+$"}, "additionalProperties": STRING.schema},
+    _variables,
+)
+"""Environment variables."""
+
+VARIABLE_NAMES = array_of(
+    matching(r"[^=\s\0]+", "the name of a variable, or a glob of names such as AWS_*", "a name"),
+    'an array of names of variables, or globs of them, such as ["AWS_*"]',
+    'names or globs, as `["AWS_*"]`',
+)
+"""Which environment variables: by their names, in which ``*`` stands for anything."""
+
+
+def one_or_several(words: Sequence[str]) -> Form[tuple[str, ...]]:
+    """Accept one of several words, or an array of them that is not empty; each counts once."""
+
+    def known(value: object) -> str | None:
+        word = TEXT.parse(value)
+        if word not in words:
+            raise RefusedError(word, f"{', '.join(words)}{meant(word, words)}")
+        return word
+
+    one = Form(TEXT.accepted, "a word", {"enum": list(words)}, known)
+    several = array_of(one, STRINGS.accepted, STRINGS.brief)
+
+    def convert(value: object) -> tuple[str, ...] | None:
+        if isinstance(value, str):
+            return (one.parse(value),)
+        return tuple(dict.fromkeys(several.parse(value))) if as_array(value) else None
+
+    schema = {"anyOf": [one.schema, {**several.schema, "minItems": 1}]}
+    accepted = 'a text, or an array of texts, such as "a" or ["a", "b"]'
+    return Form(accepted, "a text, or several in an array", schema, convert, list)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Return the question whether another word was meant; nothing if none is near."""
+    close = get_close_matches(word, known, n=1)
+    return f'; did you mean "{close[0]}"?' if close else ""

@@ -1,0 +1,138 @@
+"""The keys of a fleet file, each declared once: from that it is read, documented, and described to an editor.
+
+A table of the file is a class, and its keys are the attributes of that class:
+
+    class TaskKeys(Section, header="[[tasks]]", named_by="id"):
+        "What is to be done."
+
+        priority = Key(integer(1, 1_000), "1 is the highest", 2)
+
+``table.read(TaskKeys.priority)`` reads one. ``interpreters.fleet.schema`` makes the JSON Schema, and
+``docs/write_fleet_file.py`` the tables of the documentation.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeGuard
+
+import msgspec
+
+from lifefold.interpreters.fleet_file.forms import Form, T_co
+
+
+class Key(Generic[T_co]):
+    """One key. It is called as its attribute is, but for an underscore at its end.
+
+    ``default`` is what it means where it is absent, or wrong and reported. ``absent`` says so where no value does.
+    One with ``when`` is only there if another key, the first of them, has one of the values after it. One with
+    ``narrow`` accepts less where that is so of another key.
+    """
+
+    name: str
+
+    def __init__(  # noqa: PLR0913 - each is said by its name
+        self,
+        form: Form[T_co],
+        about: str,
+        default: T_co,
+        *,
+        required: bool = False,
+        absent: str = "",
+        when: tuple[str, ...] = (),
+        narrow: "Narrow[T_co] | None" = None,
+    ) -> None:
+        self.form = form
+        self.about = about
+        self.default = default
+        self.required = required
+        self.absent = absent
+        self.when = when
+        self.narrow = narrow
+
+    def __set_name__(self, owner: type[object], name: str) -> None:
+        """Take the attribute's name."""
+        self.name = name.removesuffix("_")
+
+    def form_among(self, values: Mapping[str, object]) -> Form[T_co]:
+        """Return what is accepted beside these values of other keys."""
+        if self.narrow is not None and values.get(self.narrow.when[0]) in self.narrow.when[1:]:
+            return self.narrow.form
+        return self.form
+
+    def default_as_written(self) -> object | None:
+        """Return the default as a file would write it; None if it has none, or none that a file can write."""
+        unwritten = self.required or self.absent or self.default in (None, "")
+        return None if unwritten else self.form.write(self.default)
+
+
+class Narrow(msgspec.Struct, Generic[T_co], frozen=True):
+    """What a key accepts if another key, the first of ``when``, is written with one of the values after it."""
+
+    when: tuple[str, ...]
+    form: Form[T_co]
+
+
+def said(meanings: Mapping[Key[Any], object]) -> dict[str, object]:
+    """Return keys with what they mean, as the file would write it."""
+    return {key.name: None if meaning is None else key.form.write(meaning) for key, meaning in meanings.items()}
+
+
+def said_but_defaults(meanings: Mapping[Key[Any], object]) -> dict[str, object]:
+    """Return the same without what is as if it were absent: a key that is new changes no older file's meaning."""
+    return said({key: meaning for key, meaning in meanings.items() if meaning != key.default})
+
+
+class Heading(msgspec.Struct, frozen=True):
+    """What a section is, besides its keys.
+
+    ``header`` is how the file writes it, of the file itself nothing. ``named_by`` is the key that people know one of
+    several by; ``one_of`` are keys of which exactly one is needed; ``least`` is how many there must be. ``others`` says
+    what every other key is; if it says nothing, there may be none.
+    """
+
+    header: str = ""
+    named_by: str = ""
+    one_of: tuple[str, ...] = ()
+    least: int = 0
+    others: str = ""
+
+    @property
+    def key(self) -> str:
+        """The key that it stands under."""
+        return self.header.strip("[]").rpartition(".")[2]
+
+    @property
+    def is_several(self) -> bool:
+        """Whether it is an array of tables."""
+        return self.header.startswith("[[")
+
+
+class Section:
+    """A table of the file: its docstring says what it is, its attributes are its keys, and the sections within it.
+
+    What else it is, is said where it is declared, with the words of a ``Heading``.
+    """
+
+    _heading: ClassVar = Heading()
+
+    def __init_subclass__(cls, **heading: Any) -> None:
+        cls._heading = Heading(**heading)
+
+
+def heading(section: type[Section]) -> Heading:
+    """Return what a section is, besides its keys."""
+    return section._heading  # noqa: SLF001 - any other name might be a key's
+
+
+def keys_of(section: type[Section]) -> Mapping[str, Key[Any]]:
+    """Return the keys of a section by their names, in their order."""
+    return {value.name: value for value in vars(section).values() if _is_key(value)}
+
+
+def _is_key(value: object) -> TypeGuard[Key[Any]]:
+    return isinstance(value, Key)
+
+
+def sections_of(section: type[Section]) -> Mapping[str, type[Section]]:
+    """Return the sections within a section by the keys that they stand under."""
+    found = (value for value in vars(section).values() if isinstance(value, type) and issubclass(value, Section))
+    return {heading(inner).key: inner for inner in found}

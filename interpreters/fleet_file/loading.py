@@ -1,0 +1,170 @@
+"""Loads a fleet file: text, TOML, tables, a validated fleet. Each stage is a ``Result``, and the first failure ends it.
+
+All that is wrong with the tables is told together, with file, line and key.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from returns.result import Failure, Result, Success
+
+from lifefold.core.fleet import GatePlan, TaskPlan
+from lifefold.core.policy.intensity import Restart
+from lifefold.interpreters.fleet_file.agents import read_agents, written_roles
+from lifefold.interpreters.fleet_file.budget import FleetBudgetKeys, check_caps, with_time
+from lifefold.interpreters.fleet_file.command import placeholders
+from lifefold.interpreters.fleet_file.config import RESTART, FleetKeys, fleet_of, written_in
+from lifefold.interpreters.fleet_file.files import read_text
+from lifefold.interpreters.fleet_file.interpreters import performs_effects_alone, read_interpreters
+from lifefold.interpreters.fleet_file.meaning import meaning
+from lifefold.interpreters.fleet_file.model import Agent, Fleet, InterpreterEntry, Service
+from lifefold.interpreters.fleet_file.problems import FleetFileError, Problem, Problems, Report
+from lifefold.interpreters.fleet_file.table import Table
+from lifefold.interpreters.fleet_file.tasks import Crew, read_tasks
+
+_LINE = re.compile(r"\bat line (\d+)")
+
+
+class Tables(msgspec.Struct, frozen=True):
+    """What the tables of a file say, each read by itself; what is wrong in them is in the report of ``root``."""
+
+    root: Table
+    table: Table
+    fleet: Fleet
+    agents: Sequence[Agent]
+    services: Sequence[Service]
+    tasks: Sequence[TaskPlan]
+    watch: bool
+
+
+def load(path: Path | str, *, watch: bool = False) -> Fleet:
+    """Return the fleet that a file describes, as ``read`` does. Raises ``FleetFileError`` with all that is wrong."""
+    outcome = read(path, watch=watch)
+    if isinstance(outcome, Failure):
+        raise FleetFileError(outcome.failure())
+    return outcome.unwrap()
+
+
+def read(path: Path | str, *, watch: bool = False) -> Result[Fleet, Problems]:
+    """Return the fleet that a file describes, or everything that is wrong with the file.
+
+    One that is to ``watch`` for more tasks need have none to begin with.
+    Paths in the file are relative to the folder it lies in. Nothing is looked at but the file, its prompt files,
+    whether the repository is a folder, and whether the programs are there.
+    """
+    file, source = str(path), Path(path).absolute()
+    return Result.do(
+        fleet
+        for text in text_of(source, file)
+        for document in document_of(text, file)
+        for fleet in validated(_tables(Table(Report(file, text), document), source, watch=watch))
+    )
+
+
+def _tables(root: Table, source: Path, *, watch: bool) -> Tables:
+    """Read every table that depends on no other than those before it."""
+    table = root.table(FleetKeys)
+    fleet = fleet_of(table, source)
+    agents, services = read_agents(root, source.parent, fleet)
+    used = {placeholder for agent in agents for argument in agent.command for placeholder in placeholders(argument)}
+    share = with_time(fleet.budget, [agent.limits for agent in agents]).share
+    check_caps(table.table(FleetBudgetKeys), fleet.budget.caps, share)
+    crew = Crew("prompt" in used, written_roles(root), share, fleet.repository is not None)
+    tasks = read_tasks(root, source.parent, crew, may_be_none=watch or (bool(services) and not agents))
+    return Tables(root, table, fleet, agents, services, tasks, watch)
+
+
+def validated(tables: Tables) -> Result[Fleet, Problems]:
+    """Hold the tables against each other: the fleet, or all that is wrong with them, each and together."""
+    _must_have_workers(tables)
+    gates = _gates(tables)
+    _warn_of_what_has_no_effect(tables)
+    interpreters = list(read_interpreters(tables.root))
+    tables.root.finish()
+    return tables.root.report.outcome(tables).map(lambda sound: _planned(sound, gates, interpreters))
+
+
+def _must_have_workers(tables: Tables) -> None:
+    if not tables.services or tables.agents:
+        return
+    if not tables.watch:
+        accepted = "an agent of another kind that takes the tasks, or lifefold run --watch, for services alone"
+        tables.root.problem("agents", f"there are services only, and a fleet ends with its tasks; accepted: {accepted}")
+    elif tables.tasks:
+        tables.root.problem(
+            "tasks", "there are services only; accepted: tasks in a fleet with an agent that takes them"
+        )
+
+
+def _warn_of_what_has_no_effect(tables: Tables) -> None:
+    fleet, table = tables.fleet, tables.table
+    if fleet.restarts is None and any(each.restart != Restart() for each in tables.agents):
+        table.warn(RESTART, "nobody is restarted without [fleet.restart], whatever [agents.restart] says")
+    if "approval_timeout" in table and not any(task.asks for task in tables.tasks) and not fleet.gates:
+        table.warn("approval_timeout", 'no task has approval = "merge": nobody is waited for')
+
+
+def _gates(tables: Tables) -> GatePlan | None:
+    """Return what trust the fleet asks for; somebody must be able to begin with it."""
+    agents, tasks, gates = tables.agents, tables.tasks, tables.fleet.gates
+    if gates is None and (any(each.trust for each in agents) or any(each.trust for each in tasks)):
+        gates = GatePlan()
+    if gates is None or not agents or not tasks or tables.watch:
+        return gates
+    if not any(_may_begin(agents, gates, task) for task in tasks):
+        accepted = "an agent that may take a task that waits for no other, or lifefold run --watch, and promote one"
+        tables.table.problem("gates", f"nobody is trusted to begin with anything; accepted: {accepted}")
+    return gates
+
+
+def _planned(tables: Tables, gates: GatePlan | None, interpreters: list[InterpreterEntry]) -> Fleet:
+    """Put what the tables say into one fleet, with its meaning."""
+    kept = [each for each in interpreters if not performs_effects_alone(each)]
+    agents, services, tasks = tables.agents, tables.services, tables.tasks
+    return replace(
+        tables.fleet,
+        agents=tuple(agents),
+        services=tuple(services),
+        tasks=tuple(tasks),
+        watch=tables.watch,
+        gates=gates,
+        warnings=tuple(tables.root.report.warnings),
+        interpreters=tuple(interpreters),
+        meaning=meaning(written_in(tables.fleet, tables.table), agents, tasks, kept, services),
+    )
+
+
+def _may_begin(agents: Sequence[Agent], gates: GatePlan, task: TaskPlan) -> bool:
+    """Tell whether somebody may take a task as they are in the beginning, and nothing has to be done before."""
+    least = max(gates.claim, task.trust)
+    able = [each for each in agents if each.trust >= least and (not task.role or task.role in each.roles)]
+    return bool(able) and not task.depends_on
+
+
+def text_of(source: Path, file: str) -> Result[str, Problems]:
+    """Return what the file says, or why it cannot be read."""
+    try:
+        return Success(read_text(source))
+    except (OSError, ValueError) as error:
+        return _unreadable(file, f"cannot read this fleet file: {getattr(error, 'strerror', None) or error}")
+
+
+def document_of(text: str, file: str) -> Result[dict[str, Any], Problems]:
+    """Return the text as TOML, or why it is none."""
+    try:
+        return Success(tomllib.loads(text))
+    except RecursionError:
+        return _unreadable(file, "this is nested too deeply")
+    except ValueError as error:
+        # Besides TOMLDecodeError: Python refuses to read an integer of thousands of digits.
+        line = _LINE.search(str(error))
+        return _unreadable(file, f"this is not TOML: {error}", int(line[1]) if line else None)
+
+
+def _unreadable(file: str, message: str, line: int | None = None) -> Failure[Problems]:
+    return Failure((Problem(file, "", line, message),))

@@ -1,0 +1,227 @@
+"""The ``[[tasks]]`` of a fleet file."""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lifefold.core.fleet import TaskPlan
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.system.plan import MOST_RETRIES
+from lifefold.core.lifecycles.budget.amounts import Amounts
+from lifefold.core.lifecycles.task import OnDeath, OnNothing
+from lifefold.core.policy.access import AccessLevel
+from lifefold.interpreters.explain.why.phrases import brief, enumerated
+from lifefold.interpreters.fleet_file import forms, values
+from lifefold.interpreters.fleet_file.budget import TaskBudgetKeys, check_caps, read_caps
+from lifefold.interpreters.fleet_file.files import read_text
+from lifefold.interpreters.fleet_file.gates import LEVEL
+from lifefold.interpreters.fleet_file.keys import Key, Section
+from lifefold.interpreters.fleet_file.table import Names, Table
+
+LONGEST_ARGUMENT_BYTES = 100_000
+"""The longest prompt that is handed over as an argument. Linux allows 131072 bytes, and a retry's prompt is longer."""
+
+LOWEST_PRIORITY = 1_000
+
+ON_DEATH: Final = forms.choice(*OnDeath)
+"""What becomes of a task whose session dies."""
+
+ON_NOTHING: Final = forms.choice(*OnNothing)
+"""What becomes of a task that nothing proves, and for which nothing was changed."""
+
+
+NEEDS_COMMANDS: Final = '"verify" for a task with commands in verify: without any nothing proves what is left'
+NEEDS_REPOSITORY: Final = '"verify" in a fleet with a repository: without one nobody knows what a session has changed'
+
+
+class TaskKeys(Section, header="[[tasks]]", named_by="id", one_of=("prompt", "prompt_file"), least=1):
+    """What is to be done."""
+
+    id = Key(forms.TASK_ID, "what it is called", "", required=True)
+    prompt = Key(forms.TEXT, "what the agent is told: at most 100,000 bytes if any agent's command has `{prompt}`", "")
+    prompt_file = Key(forms.TEXT, "the same, from a file", "")
+    verify = Key[tuple[tuple[str, ...], ...]](
+        forms.COMMANDS,
+        "commands that must all exit 0, in the task's worktree, before the work is merged; each a program on PATH, or a"
+        " path in the worktree",
+        (),
+    )
+    depends_on = Key[tuple[str, ...]](
+        forms.TASK_IDS, "tasks that must be closed, that is verified and merged, before this one is given out", ()
+    )
+    priority = Key(forms.integer(1, LOWEST_PRIORITY), "1 is the highest", 2)
+    max_retries = Key(forms.integer(0, MOST_RETRIES), "how often it is opened again after a failure", 3)
+    role = Key(forms.NAME, "only an agent that has this role in its `roles` is given it", "", absent="any agent")
+    trust = Key(LEVEL, "only an agent that is trusted so far is given it", AccessLevel.UNTRUSTED)
+    files = Key[tuple[str, ...]](
+        forms.WORK_PATHS,
+        "what it will change, a folder for all that is in it: of tasks that change the same one is worked at at a time",
+        (),
+    )
+    approval = Key(forms.NONE_OR_MERGE, '`"merge"`: a person must agree before its work is merged', "none")
+    max_subtasks = Key(
+        forms.integer(0, fleet_task.MOST_SUBTASKS),
+        "into how many tasks its agents may split it, over all its attempts",
+        0,
+    )
+    subtasks_timeout = Key(
+        forms.duration(1),
+        "how long it waits for the tasks that it was split into",
+        fleet_task.SUBTASKS_MS,
+    )
+    orphaned = Key[OnDeath | None](
+        ON_DEATH, "what becomes of it when its session dies, as `orphaned` of the fleet", None, absent="the fleet's"
+    )
+    on_nothing = Key(
+        ON_NOTHING,
+        "what becomes of it when a session says that it is done, has changed nothing in the repository, and no `verify`"
+        " tells: `close` is for tasks that are meant to change nothing",
+        OnNothing.FAIL,
+    )
+    budget = TaskBudgetKeys
+
+
+class Crew(msgspec.Struct, frozen=True):
+    """What of a fleet's agents its tasks have to fit to.
+
+    ``prompt_is_argument`` if an agent's command has ``{prompt}``, which limits a prompt's length. ``roles`` are those
+    that agents have, and ``share`` is what a claim is given of what is limited. ``merges`` if there is a repository
+    that work is merged into.
+    """
+
+    prompt_is_argument: bool
+    roles: Sequence[str]
+    share: Amounts
+    merges: bool
+
+
+def read_tasks(root: Table, folder: Path, crew: Crew, *, may_be_none: bool = False) -> list[TaskPlan]:
+    """Return all tasks; prompt files are relative to ``folder``."""
+    names = Names()
+    tables = list(root.tables(TaskKeys, may_be_none=may_be_none))
+    tasks = [_task(table, folder, crew) for table in tables]
+    for table, task in zip(tables, tasks, strict=True):
+        names.is_new(table, "id", task.id)
+        if crew.prompt_is_argument and len(task.prompt.encode()) > LONGEST_ARGUMENT_BYTES:
+            accepted = f"at most {LONGEST_ARGUMENT_BYTES} for {{prompt}}; give your agents {{prompt_file}} instead"
+            key = "prompt" if "prompt" in table else "prompt_file"
+            table.problem(key, f"found {len(task.prompt.encode())} bytes; accepted: {accepted}")
+        if task.role and task.role not in crew.roles:
+            accepted = f"roles of agents in this file{forms.meant(task.role, crew.roles)}"
+            table.problem("role", f"found {values.shown(task.role)}, which no agent has; accepted: {accepted}")
+    _check_dependencies(tables, tasks)
+    return tasks
+
+
+def unproven(tasks: Sequence[TaskPlan]) -> Iterator[str]:
+    """Yield what people are warned of: tasks without commands, unless they are meant to change nothing."""
+    names = [each.id for each in tasks if not each.verify and each.on_nothing is not OnNothing.CLOSE]
+    if names:
+        which = brief(enumerated(names))
+        has = "has" if len(names) == 1 else "have"
+        yield f"{which} {has} no verify: whatever a session leaves counts as done when the session says so"
+
+
+def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
+    purse = table.table(TaskBudgetKeys)
+    task = TaskPlan(
+        id=table.read(TaskKeys.id),
+        prompt=_prompt(table, folder),
+        verify=table.read(TaskKeys.verify),
+        depends_on=tuple(dict.fromkeys(table.read(TaskKeys.depends_on))),
+        priority=table.read(TaskKeys.priority),
+        max_retries=table.read(TaskKeys.max_retries),
+        role=table.read(TaskKeys.role),
+        files=tuple(dict.fromkeys(table.read(TaskKeys.files))),
+        asks=table.read(TaskKeys.approval) == "merge",
+        most_subtasks=table.read(TaskKeys.max_subtasks),
+        subtasks_ms=table.read(TaskKeys.subtasks_timeout),
+        caps=read_caps(purse),
+        trust=table.read(TaskKeys.trust),
+        orphaned=table.read(TaskKeys.orphaned),
+        on_nothing=table.read(TaskKeys.on_nothing),
+    )
+    check_caps(purse, task.caps, crew.share)
+    table.finish()
+    _check_programs(table, task)
+    if task.orphaned is OnDeath.VERIFY:
+        if not task.verify:
+            table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_COMMANDS}")
+        if not crew.merges:
+            table.problem("orphaned", f"found {values.shown(task.orphaned)}; accepted: {NEEDS_REPOSITORY}")
+    for path in task.files:
+        if set(path) & set("*?["):
+            found = f"{values.shown(path)} is taken for a name, not for a pattern"
+            table.warn("files", f"{found}; a folder stands for all that is in it")
+    if "subtasks_timeout" in table and not task.most_subtasks:
+        table.warn("subtasks_timeout", "no max_subtasks: the task is never split, so it waits for nothing")
+    return task
+
+
+def _check_programs(table: Table, task: TaskPlan) -> None:
+    for index, (program, *_) in enumerate(task.verify):
+        # A path that is relative leads into the worktree, where the program may still be written.
+        if ("/" not in program or program.startswith("/")) and shutil.which(program) is None:
+            accepted = "a program on PATH, or the path of one in the task's worktree, such as ./check"
+            found = f"found {values.shown(program)}, which cannot be run"
+            table.problem("verify", f"{found}; accepted: {accepted}", index, 0)
+
+
+def _prompt(table: Table, folder: Path) -> str:
+    if "prompt" in table and "prompt_file" in table:
+        table.problem("prompt_file", "found both prompt and prompt_file; accepted: exactly one of the two")
+    elif "prompt" not in table and "prompt_file" not in table:
+        table.missing("prompt", "prompt_file")
+    prompt = table.read(TaskKeys.prompt)
+    file = table.read(TaskKeys.prompt_file)
+    return prompt if "prompt" in table or not file else _prompt_of(table, folder, file)
+
+
+def _prompt_of(table: Table, folder: Path, file: str) -> str:
+    if not os.path.isfile(folder / file):  # noqa: PTH113 - never raises; and a pipe might never come to an end
+        accepted = "a text file, from the fleet file's folder"
+        table.problem("prompt_file", f"found {values.shown(file)}, which is no file; accepted: {accepted}")
+        return ""
+    try:
+        return forms.TEXT.parse(read_text(folder / file))
+    except values.RefusedError as refused:
+        table.problem("prompt_file", f"{values.shown(file)}: {refused}")
+    except (OSError, ValueError) as error:
+        table.problem("prompt_file", f"cannot read {values.shown(file)}: {getattr(error, 'strerror', None) or error}")
+    return ""
+
+
+def _check_dependencies(tables: Sequence[Table], tasks: Sequence[TaskPlan]) -> None:
+    # A task whose id is refused is there all the same: whoever depends on it has made no mistake.
+    known = [found for table in tables if isinstance(found := table.values.get("id"), str)]
+    for table, task in zip(tables, tasks, strict=True):
+        for needed in task.depends_on:
+            if needed not in known:
+                accepted = f"ids of tasks in this file{forms.meant(needed, known)}"
+                table.problem("depends_on", f"found {values.shown(needed)}; accepted: {accepted}")
+    by_id = dict(zip((task.id for task in tasks), tables, strict=True))
+    for cycle in _cycles({task.id: list(task.depends_on) for task in tasks}):
+        by_id[cycle[0]].problem("depends_on", f"the tasks wait for each other: {' -> '.join((*cycle, cycle[0]))}")
+
+
+def _cycles(needs: dict[str, list[str]]) -> list[list[str]]:
+    """Return cycles, each from its first task in the file, until the tasks that are in none have none left."""
+    order = {task: position for position, task in enumerate(needs)}
+    left = dict(needs)
+    cycles: list[list[str]] = []
+    while True:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            # It names each task before the one that needs it, and the first one twice.
+            cycle: list[str] = error.args[1][:0:-1]
+            first = cycle.index(min(cycle, key=order.__getitem__))
+            cycles.append(cycle[first:] + cycle[:first])
+            left = {task: needed for task, needed in left.items() if task not in cycle}
+        else:
+            return cycles

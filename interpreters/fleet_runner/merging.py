@@ -1,0 +1,101 @@
+"""How a merge is performed: what is to be merged first gets into the log, and an agent's branch is not merged into."""
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Final
+
+from lifefold.core.fleet.worker import assignment, nothing_done
+from lifefold.effects import MergeWork, WatchBranch
+from lifefold.interpreters.engine import Ongoing, handles
+from lifefold.interpreters.fleet_runner.retry_until import patiently
+from lifefold.interpreters.worktrees.branch_guard import MovedError
+from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
+from lifefold.interpreters.worktrees.workplace import Workplace
+
+Waiting = Callable[[str, str], AbstractContextManager[Callable[[str], None]]]
+"""Gives, for an agent and what it is to do, what tells people why it waits."""
+
+
+class DisplacedError(Exception):
+    """The fleet's branch still is where an agent has moved it to."""
+
+
+class Merging:
+    """Performs merges into the fleet's branch; ``rest`` lets one rest for a while, of the agent that is named."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        waits: Waiting,
+        rest: Callable[[str], Awaitable[None]],
+        tell: Callable[[str, str], None],
+    ) -> None:
+        """Take where the work is, what tells people of waits, and what tells them something of an agent."""
+        self._workplace: Final = workplace
+        self._waits: Final = waits
+        self._rest: Final = rest
+        self._tell: Final = tell
+
+    @handles(MergeWork)
+    async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
+        """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
+        agent = ongoing.occasion.within.key
+        rest = partial(self._rest, agent)
+        collect, merge = partial(self._collected, activity, ongoing), partial(self._merge, activity, agent)
+        try:
+            with self._waits(agent, f"merge {activity.task}") as tell:
+                result = await patiently(collect, (InTheWayError, OSError), tell, pause=rest)
+                commit = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
+        except MovedError as error:
+            await ongoing.report(assignment.Displaced(error.found, str(error)))
+        except WorkplaceError as error:
+            await ongoing.report(assignment.Conflicted(str(error)))
+        else:
+            if not commit and not activity.result:
+                await self._tell_what_is_hidden(activity, agent)
+            await ongoing.report(assignment.Merged(commit))
+
+    async def _tell_what_is_hidden(self, activity: MergeWork, agent: str) -> None:
+        """Name what git ignores in the place of a task for which nothing was merged: its commands may have found it."""
+        with contextlib.suppress(WorkplaceError, OSError):
+            hidden = await self._workplace.ignored(agent, activity.task, activity.epoch)
+            if hidden:
+                self._tell(agent, f"{activity.task} is done, and {nothing_done.reason_of(hidden)}")
+
+    async def _collected(self, activity: MergeWork, ongoing: Ongoing) -> str:
+        """Return the commit that is to be merged. The log has it before anything is merged: it is not found twice."""
+        work: assignment.Assignment = ongoing.occasion.entity.record
+        if work.collected:
+            return work.collected
+        agent, claim = ongoing.occasion.within.key, activity.result or activity.epoch
+        found = await self._workplace.park(agent, activity.task, claim, activity.title)
+        if work.guarded:
+            await ongoing.report(assignment.Collected(found))
+        return found
+
+    async def _merge(self, activity: MergeWork, agent: str, result: str) -> str:
+        claim, accepted = activity.result or activity.epoch, activity.accepted
+        merge = self._workplace.merge
+        return await merge(agent, activity.task, claim, activity.title, result=result, accepted=accepted)
+
+    @handles(WatchBranch)
+    async def watch_branch(self, activity: WatchBranch, ongoing: Ongoing) -> None:
+        """Wait until the branch is not where an agent has moved it to; people know why nothing is merged meanwhile."""
+        if ongoing.leftover:
+            return
+        agent = ongoing.occasion.within.key
+        look = partial(self._still_displaced, activity.found)
+        with self._waits(agent, f"merge {activity.task}") as tell:
+            await patiently(look, (DisplacedError, OSError), tell, pause=partial(self._rest, agent))
+        await ongoing.report(assignment.BranchBack())
+
+    async def _still_displaced(self, found: str) -> None:
+        """Raise DisplacedError as long as the branch is where an agent has moved it to."""
+        try:
+            why = await self._workplace.displaced(found)
+        except WorkplaceError:
+            return  # the merge finds out what is wrong, and says it
+        if why:
+            raise DisplacedError(why)

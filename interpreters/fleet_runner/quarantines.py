@@ -1,0 +1,75 @@
+"""Which entities of a fleet are quarantined: since when, why, and by which name an operator releases them.
+
+An entity is quarantined when its handler has failed for the last time, or when its rules raise. It takes nothing more
+until it is released.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import anyio
+import msgspec
+from pyrsistent import PMap, pmap
+
+from lifefold.core.fleet.system import board
+from lifefold.core.kernel import Aggregate, EntityQuarantined, Reaction, Refusal
+from lifefold.interpreters.engine import Ledger, Observer
+from lifefold.interpreters.fleet_runner.notices import About, Notices
+from lifefold.interpreters.store import SqliteStore
+
+
+class Quarantine(msgspec.Struct, frozen=True):
+    """An entity that takes nothing more, and the ``reason``, which names the handler or the row, and the error.
+
+    ``name`` is what an operator releases it by: its agent, its service or its task. ``since_ms`` is Unix time.
+    """
+
+    name: str
+    aggregate: str
+    entity: str
+    since_ms: int
+    reason: str
+
+
+def name_of(aggregate: str, entity: str) -> str:
+    """Return by which name an operator releases an entity."""
+    return entity.removeprefix("task:") if aggregate == board.NAME else aggregate.partition("/")[2]
+
+
+def quarantined(aggregates: Mapping[str, Aggregate]) -> Iterator[Quarantine]:
+    """Yield what is quarantined; the aggregates do not know since when, which is 0 here."""
+    for name, each in sorted(aggregates.items()):
+        for entity, reason in sorted(each.quarantined.items()):
+            yield Quarantine(name_of(name, entity), name, entity, 0, reason)
+
+
+def found(store: SqliteStore, ledger: Ledger) -> tuple[Quarantine, ...]:
+    """Return what is quarantined, with the time at which the log says so."""
+    here = tuple(quarantined(ledger.aggregates))
+    since = {name: _since(store, ledger, name) for name in {each.aggregate for each in here}}
+    return tuple(msgspec.structs.replace(each, since_ms=since[each.aggregate].get(each.entity, 0)) for each in here)
+
+
+def _since(store: SqliteStore, ledger: Ledger, aggregate: str) -> dict[str, int]:
+    """Return when each entity of an aggregate was quarantined last."""
+    entries = anyio.run(store.read, aggregate)
+    decoded = ((ledger.codec.decode(aggregate, entry.envelope), entry.at_ms) for entry in entries)
+    return {envelope.entity: at_ms for envelope, at_ms in decoded if isinstance(envelope.event, EntityQuarantined)}
+
+
+def telling(people: Notices) -> Observer:
+    """Return an observer that lets people know of each entity while it is quarantined."""
+    known: dict[str, PMap[str, str]] = {}
+
+    def observe(name: str, outcome: Reaction | Refusal) -> None:
+        if isinstance(outcome, Refusal) or outcome.aggregate.quarantined is known.get(name):
+            return
+        before, now = known.get(name, pmap()), outcome.aggregate.quarantined
+        for entity in now.keys() - before.keys():
+            released_by = name_of(name, entity)
+            said = f"its {entity} is quarantined: {now[entity]}; lifefold release {released_by} lets it go on"
+            people.tell_while(About.QUARANTINE, released_by, said, entity)
+        for entity in before.keys() - now.keys():
+            people.over(About.QUARANTINE, name_of(name, entity), entity)
+        known[name] = now
+
+    return observe

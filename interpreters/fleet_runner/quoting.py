@@ -1,0 +1,94 @@
+"""Reports without secrets: whichever handler makes one, and whatever of a process it quotes, before the log has it."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Final, TypeGuard
+
+import msgspec
+
+from lifefold.core.kernel import Event
+from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
+from lifefold.interpreters.engine.failures import is_failure, said
+from lifefold.interpreters.engine.interpreter import ActivityHandler, EffectHandler
+from lifefold.interpreters.fleet_file.values import as_table
+from lifefold.interpreters.fleet_runner.redaction import Secrets
+
+
+def quoting(interpreter: Interpreter, secrets: Secrets) -> Interpreter:
+    """Return an interpreter that does the same, and reports no value of a secret."""
+    activities = {kind: _quoting(handler, secrets) for kind, handler in interpreter.activities.items()}
+    effects = {kind: _quoting_errors(handler, secrets) for kind, handler in interpreter.effects.items()}
+    return Interpreter(effects, activities, interpreter.on_error)
+
+
+class HiddenError(Exception):
+    """An error of a handler whose message had a secret: its type and its message without the secret."""
+
+
+@contextmanager
+def _hiding(secrets: Secrets) -> Generator[None]:
+    """Have an error that gets into the log say no value of a secret."""
+    try:
+        yield
+    except Unreached:
+        raise
+    except Exception as error:
+        hidden = secrets.hidden(said(error))
+        if hidden == said(error) or not is_failure(error):
+            raise
+        raise HiddenError(hidden) from error
+
+
+def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
+    @wraps(handler)
+    async def handle(effect: Any, occasion: Occasion) -> None:
+        with _hiding(secrets):
+            await handler(effect, occasion)
+
+    return handle
+
+
+def _quoting(handler: ActivityHandler, secrets: Secrets) -> ActivityHandler:
+    async def handle(activity: Any, ongoing: Ongoing) -> None:
+        with _hiding(secrets):
+            await handler(activity, _Reporting(ongoing, secrets))
+
+    return handle
+
+
+class _Reporting(Ongoing):
+    """An activity as it is, but for what is reported."""
+
+    __slots__ = ("_of", "_secrets")
+
+    def __init__(self, of: Ongoing, secrets: Secrets) -> None:
+        # What any activity has is asked of the other one: ``ending`` changes while a handler runs.
+        self._of: Final = of
+        self._secrets: Final = secrets
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+    async def report(self, event: Event) -> bool:
+        """Report an event without secrets."""
+        return await self._of.report(without(event, self._secrets))
+
+
+def without(value: Any, secrets: Secrets) -> Any:
+    """Return a value, and everything in it, with names in place of the values of secrets; itself if it has none."""
+    if isinstance(value, str) and type(value) is str:
+        return secrets.hidden(value)
+    if _is_tuple(value):
+        return tuple(without(each, secrets) for each in value)
+    if (table := as_table(value)) is not None:
+        return {key: without(each, secrets) for key, each in table.items()}
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        hidden = {name: without(each, secrets) for name, each in fields.items()}
+        return value if hidden == fields else msgspec.structs.replace(value, **hidden)
+    return value
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple)

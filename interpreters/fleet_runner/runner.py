@@ -1,0 +1,400 @@
+"""One runner of one fleet: opens its log, runs it until it is finished or told to leave, and says how it went.
+
+Leaving is not stopping. A runner that is asked to leave tells every worker to hold, waits until nothing runs any more
+and goes; the next one tells them to go on. A merge that waits for what is in its way does not run: the next runner does
+it. Asked twice, it kills what still runs and waits for nothing else.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import Final
+
+import anyio
+from msgspec.structs import replace
+
+from lifefold.core.fleet import opening, service, system
+from lifefold.core.fleet.board import intake, service_slot
+from lifefold.core.fleet.system import board, plan_change, worker
+from lifefold.core.fleet.system.completion import only_people_move_it
+from lifefold.core.fleet.system.rerun import is_over, remainder
+from lifefold.core.fleet.worker import assignment, desired_state, shutdown
+from lifefold.core.kernel import Aggregate, Envelope, Event, Phase, Reaction, Refusal, System
+from lifefold.core.lifecycles import process, session, task
+from lifefold.core.policy.reasons import AbortReason
+from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Observer, WallClock
+from lifefold.interpreters.explain import status
+from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
+from lifefold.interpreters.fleet_runner import quarantines
+from lifefold.interpreters.fleet_runner.custom import Surroundings, composed, found
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.handlers import Handlers, renew_leases
+from lifefold.interpreters.fleet_runner.log_owner import (
+    CLAIM_KEY,
+    NONE_BEFORE,
+    Before,
+    OtherFleetError,
+    before_of,
+    must_belong,
+    must_mean,
+    written_of,
+)
+from lifefold.interpreters.fleet_runner.notices import About, Notice
+from lifefold.interpreters.fleet_runner.quoting import quoting
+from lifefold.interpreters.fleet_runner.resumption import continuing
+from lifefold.interpreters.processes.private import make_private, open_private
+from lifefold.interpreters.store import Displaced, SqliteStore
+from lifefold.interpreters.worktrees.errors import WorkplaceError
+from lifefold.interpreters.worktrees.workplace import FolderWorkplace, Workplace
+from lifefold.interpreters.worktrees.worktrees import GitWorkplace
+
+REFUSALS_LIMIT: Final = 10_000
+"""How many refused events one run writes down; all are counted."""
+
+REPEAT_MS: Final = 500
+"""Wishes to leave that come so close together are one: ``timeout`` signals its command, and then its whole group."""
+
+
+_UP: Final = frozenset({session.State.RUNNING, process.State.RUNNING})
+"""Who enters one of these is not down any more."""
+
+
+_TO_MERGE: Final = frozenset({assignment.State.MERGING, assignment.State.DISPUTED})
+
+
+class Verdict(IntEnum):
+    """How a run ended; the value is the exit code. One that is held waits for people, and was not to wait for them."""
+
+    ALL_CLOSED = 0
+    SOME_FAILED = 1
+    HELD = 4
+    LEFT = 130
+
+
+class Runner:
+    """Runs one fleet on one log. Make one with ``open``; ``close`` it in the end."""
+
+    def __init__(
+        self, store: SqliteStore, handlers: Handlers, interpreter: Interpreter, clock: Clock, rules: System
+    ) -> None:
+        """Take what ``open`` has prepared."""
+        self.notices: Final = handlers.notices
+        self.refused: Final[Counter[str]] = Counter()
+        self.observers: Final[list[Observer]] = [quarantines.telling(handlers.people)]
+        self.leaving = 0
+        self.waits_for_people = True
+        self._is_held = False
+        self._asked_ms = 0
+        self._leaves_by = AbortReason.SHUTDOWN_SIGNAL
+        self._cut_short = False
+        self._store: Final = store
+        self._workplace: Final = handlers.workplace
+        self.folder: Final = handlers.folder
+        self.handlers: Final = handlers
+        self.engine: Final = Engine(rules, store, interpreter, clock=clock, observer=self._observe, on_error=STOP)
+        handlers.when_put_off = self.engine.wake
+        store.when_displaced = self._leave_a_displaced_log
+
+    @classmethod
+    async def open(  # noqa: PLR0913 - what may be chosen, each with its name
+        cls,
+        fleet: Fleet,
+        log: Path,
+        *,
+        interpreter: Interpreter | None = None,
+        clock: Clock | None = None,
+        before: Before = NONE_BEFORE,
+        rules: System = system,
+    ) -> "Runner":
+        """Open and fold the fleet's log, or begin one that takes up what the runs ``before`` have left.
+
+        ``rules`` are the fleet's system, or that ``with_machine`` of one's own: then the log is to be read with them.
+
+        The handlers of ``interpreter`` go first, then those of the interpreters in the fleet file, then the standard
+        ones. Raises ``StoreError``, ``OtherFleetError``, ``WorkplaceError``, ``LogMismatchError``,
+        ``UnusableInterpreterError``; then nothing has changed.
+        """
+        runner = await cls._open(fleet, log, interpreter or Interpreter(), clock or WallClock(), before, rules)
+        try:
+            await runner.load()
+        except BaseException:
+            runner.close()
+            raise
+        return runner
+
+    @classmethod
+    async def _open(  # noqa: PLR0913, PLR0917 - what ``open`` takes, with its defaults
+        cls, fleet: Fleet, log: Path, interpreter: Interpreter, clock: Clock, before: Before, rules: System
+    ) -> "Runner":
+        """Take the log and the repository, or neither; change nothing but that there is a log."""
+        factories, folder = found(fleet), FleetFolder(log)
+        with ExitStack() as taken:
+            begun = taken.enter_context(closing(SqliteStore.open(log))) if log.exists() else None  # noqa: ASYNC240 - before there is anything to wait for
+            if begun is not None:
+                await must_belong(fleet, begun)
+            branch = begun.meta("branch") if begun else before.branch
+            workplace = taken.enter_context(closing(await _workplace(fleet, folder, branch or "")))
+            said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
+            handlers = Handlers(fleet, folder, workplace, clock)
+            standard = handlers.interpreter()
+            run, present = said["run"], lambda: handlers.fleet
+            surroundings = Surroundings(fleet, run, folder, workplace, standard, handlers.tell, present)
+            whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
+            runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
+            taken.pop_all()
+            return runner
+
+    @property
+    def fleet(self) -> Fleet:
+        """The fleet as its file describes it, with every change that has come into force since."""
+        return self.handlers.fleet
+
+    async def load(self) -> None:
+        """Fold the log, and make the workplace this run's; while nothing is in the log, that may not be done yet."""
+        await self.engine.load()
+        run, meaning = self._store.meta("run") or "", self._store.meta("meaning") or "{}"
+        desk = self.aggregates.get(board.NAME)
+        must_mean(self.fleet, self._store, meaning if desk is None else plan_change.meaning_of(desk, meaning))
+        if self.aggregates:
+            self._must_watch_if_it_is_to()
+            await self._workplace.go_on(run)
+        else:
+            await self._workplace.take_over(run, self._store.path)
+            self.folder.make()
+        self.handlers.people.waits.begin()
+
+    def _must_watch_if_it_is_to(self) -> None:
+        """Raise ``OtherFleetError`` for a log that was begun to end with the tasks that there were."""
+        desk = self.aggregates.get(board.NAME)
+        if self.fleet.watch and desk is not None and intake.REF not in desk.entities:
+            message = f"{self._store.path}: was begun without --watch, and ends with its tasks; use another --db"
+            raise OtherFleetError(message)
+
+    def close(self) -> None:
+        """Let go of the log and of the repository."""
+        self._store.close()
+        self._workplace.close()
+
+    @property
+    def aggregates(self) -> dict[str, Aggregate]:
+        """The present state: read it, do not write it."""
+        return self.engine.aggregates
+
+    def standing(self) -> list[Notice]:
+        """Return what people must know and what still holds, each once."""
+        silent = {agent.name for agent in status.agents(self.aggregates) if agent.silent_since_ms}
+        people = self.handlers.people
+        for agent in {agent for agent, _ in people.told} - silent:
+            people.over(About.SILENCE, agent)
+        is_over = board.NAME in self.aggregates and board.finished(self.aggregates[board.NAME])
+        return people.standing(*([About.WAITING] if is_over else []))
+
+    @property
+    def log(self) -> Path:
+        """The file of the log."""
+        return self._store.path
+
+    @property
+    def displaced(self) -> Displaced | None:
+        """What happened to the log, if it was deleted, moved or replaced meanwhile; ``log`` is its copy then."""
+        return self._store.displaced
+
+    @property
+    def branch(self) -> str:
+        """The branch that work is merged into; empty without a repository."""
+        return self._store.meta("branch") or ""
+
+    async def run(self) -> Verdict:
+        """Run until everything is settled, or until the runner was asked to leave."""
+        if not self._is_over(self.engine):
+            await self._go_on()
+            await self._warn()
+        verdict = self.verdict()
+        if verdict is Verdict.ALL_CLOSED:
+            await self._clear()
+        await self._store.look()
+        return verdict
+
+    async def _go_on(self) -> None:
+        if board.NAME in self.aggregates:
+            said = continuing(self.aggregates, self.folder)
+            self.handlers.people.tell_while(About.GREETING, self.fleet.name, said)
+        self.engine.resume()
+        self._open_or_resume()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(renew_leases, lambda: [p for _, p in self.handlers.live.values()], self.fleet.lease_ms)
+            await self.engine.run(self._is_over)
+            tasks.cancel_scope.cancel()
+        self.handlers.people.over(About.GREETING, self.fleet.name)
+        for agent, task_ in merges_left(self.aggregates):
+            self.handlers.tell(agent, f"the merge of {task_} is left for the next run")
+
+    async def _warn(self) -> None:
+        """Tell the user what agents may have left in the repository's configuration."""
+        with suppress(WorkplaceError, OSError):  # a repository that is gone misleads no git
+            for warning in await self._workplace.warnings():
+                self.handlers.tell(self.fleet.name, warning)
+
+    async def _clear(self) -> None:
+        """Leave the user's repository without the worktrees of agents that have nothing to do any more."""
+        try:
+            await self._workplace.clear()
+        except (WorkplaceError, OSError) as error:
+            self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
+
+    def _keep(self, name: str, refusal: Refusal) -> None:
+        """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
+        self.refused[refusal.kind] += 1
+        if self.refused.total() <= REFUSALS_LIMIT:
+            with suppress(OSError), open_private(self.folder.refusals, "a") as file:
+                file.write(_line(name, refusal))
+
+    def leave(self, abort_reason: AbortReason = AbortReason.SHUTDOWN_SIGNAL) -> bool:
+        """Ask the runner to leave, for a reason that the journal has; a second time, to leave at once.
+
+        Return whether that counted: a repetition within ``REPEAT_MS`` does not, nor one after the end.
+        """
+        if self.engine.has_ended:
+            return False
+        now_ms = self.engine.clock.now_ms()
+        if self.leaving and now_ms - self._asked_ms < REPEAT_MS:
+            return False
+        self.leaving, self._asked_ms = self.leaving + 1, now_ms
+        if self.leaving == 1:
+            self._leaves_by = abort_reason
+            for name in self._workers():
+                if self.aggregates[name].record("intent").state in desired_state.WORKS:
+                    self._say(name, "intent", desired_state.HoldWanted(self._leaves_by))
+        else:
+            workers = [self.aggregates[name] for name in self._workers()]
+            self._cut_short = self._cut_short or any(
+                entity.running for each in workers for entity in each.entities.values()
+            )
+            for _, process in self.handlers.live.values():
+                self.engine.spawn(process.kill)
+        self.engine.wake()  # perhaps nothing is left to be waited for: of who is paused nothing comes any more
+        return True
+
+    def _leave_a_displaced_log(self) -> None:
+        """Leave in the ordinary way: what the sessions end with is written to the copy."""
+        if self.displaced is not None:
+            path, what, copy = self.displaced
+            self.handlers.tell(self.fleet.name, f"the runner leaves its log {path}: {what}; the copy is {copy}")
+        if not self.leaving:
+            self.leave()
+
+    def verdict(self) -> Verdict:
+        """Return how things stand."""
+        if self._cut_short or not board.finished(self.aggregates[board.NAME]):
+            return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
+        planned = status.counted(status.tasks(self.aggregates))
+        closed = all(each.state == task.State.CLOSED for each in planned)
+        served = not any(each.record.failed for _, each in service_slot.duties(self.aggregates[board.NAME]))
+        return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
+
+    def _open_or_resume(self) -> None:
+        plan = replace(self.fleet.plan, key=self._store.meta(CLAIM_KEY) or "")
+        for name, envelope in opening(remainder(plan, before_of(self._store).ended), self.engine.clock.now_ms()):
+            if name not in self.aggregates:
+                self.engine.offer(name, envelope)
+        for name in self._workers():
+            if self.aggregates[name].record("intent").state is desired_state.State.HOLD:
+                self._say(name, "intent", desired_state.RunWanted())
+
+    def _workers(self) -> list[str]:
+        return sorted(name for name, each in self.aggregates.items() if each.kind in {worker.KIND, service.KIND})
+
+    def _say(self, name: str, ref: str, event: Event) -> None:
+        self.engine.offer(name, Envelope(ref, event, self.engine.clock.now_ms(), "runner"))
+
+    def _is_over(self, engine: Engine) -> bool:
+        workers = [engine.aggregates[name] for name in self._workers()]
+        if len(workers) < len(self.fleet.agents) + len(self.fleet.services):
+            return False
+        if self.leaving > 1:
+            return not self.handlers.live
+        waits = self.waits_for_people or not engine.has_heard
+        if not self.leaving and not waits and only_people_move_it(engine.aggregates):
+            self._is_held = True
+            self.leave()
+        if self.leaving:
+            return all(_is_quiet(each) or self._only_waits(each) for each in workers)
+        return is_over(engine.aggregates)
+
+    def _only_waits(self, each: Aggregate) -> bool:
+        """Tell whether nothing of a worker goes on but a merge that waits, which the next run can do as well."""
+        parts = [part for entity in each.entities.values() for part in entity.running]
+        return each.key in self.handlers.put_off and all(part.phase is Phase.LIVE for part in parts)
+
+    def _adopt(self, desk: Aggregate) -> None:
+        """Go on by the changed fleet file. One that has changed once more since is not obeyed: the runner leaves."""
+        try:
+            fleet = load(self.fleet.source, watch=self.fleet.watch)
+            must_mean(fleet, self._store, plan_change.meaning_of(desk, "{}"))
+        except (FleetFileError, OtherFleetError) as error:
+            self.handlers.tell(self.fleet.name, f"the runner leaves, because the plan has changed: {error}")
+            self.leave()
+        else:
+            self.handlers.adopt(fleet)
+            self.handlers.tell(
+                self.fleet.name, f"the plan has changed: change {plan_change.last_in_force(desk)} is in force"
+            )
+
+    def _observe(self, name: str, outcome: Reaction | Refusal) -> None:
+        for refusal in (outcome,) if isinstance(outcome, Refusal) else outcome.refusals:
+            self._keep(name, refusal)
+        if isinstance(outcome, Reaction) and any(each.entered in _UP for each in outcome.transitions):
+            self.handlers.people.over(About.DOWN, outcome.aggregate.key)
+        if isinstance(outcome, Reaction) and any(
+            each.entered is plan_change.State.IN_FORCE for each in outcome.transitions
+        ):
+            self._adopt(outcome.aggregate)
+        if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
+            self._say(name, "intent", desired_state.HoldWanted(self._leaves_by))
+        for observer in self.observers:
+            observer(name, outcome)
+
+
+def merges_left(aggregates: Mapping[str, Aggregate]) -> Iterator[tuple[str, str]]:
+    """Yield the agents that have work to merge, each with its task."""
+    for each in status.agents(aggregates):
+        if each.kind == worker.KIND and each.doing in _TO_MERGE:
+            yield each.name, each.task
+
+
+def _is_quiet(of: Aggregate) -> bool:
+    """Tell whether no session of an agent lives, and none will while it is held."""
+    return service.quiet(of) if of.kind == service.KIND else shutdown.quiet(of)
+
+
+def _is_let_go_on(reaction: Reaction) -> bool:
+    """Tell whether a worker may go on since this: it was resumed by people, or begins."""
+    return any(each.entered in desired_state.WORKS for each in reaction.transitions)
+
+
+def _line(name: str, refusal: Refusal) -> str:
+    envelope = refusal.envelope
+    told = {
+        "at_ms": envelope.at_ms,
+        "aggregate": name,
+        "entity": envelope.entity,
+        "event": type(envelope.event).__name__,
+        "actor": envelope.actor,
+        "kind": refusal.kind,
+        "reason": refusal.reason,
+    }
+    return json.dumps(told) + "\n"
+
+
+def _begin(log: Path, said: dict[str, str]) -> SqliteStore:
+    make_private(log.parent)
+    return SqliteStore.create(log, said)
+
+
+async def _workplace(fleet: Fleet, folder: FleetFolder, branch: str) -> Workplace:
+    if fleet.repository is None:
+        return FolderWorkplace.open(folder.worktrees)
+    return await GitWorkplace.open(fleet.repository, folder.worktrees, fleet.name, branch)

@@ -1,0 +1,137 @@
+"""What a session of a fleet, or a service's run, is started with: command, place, environment, and prompt."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from lifefold.core.fleet import service
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.worker import usage
+from lifefold.effects import RunSession
+from lifefold.effects.service import Changed, Cron, Every, Source
+from lifefold.interpreters.engine import Occasion
+from lifefold.interpreters.fleet_file import Fleet, expand
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+from lifefold.interpreters.fleet_runner.variables import environment
+from lifefold.interpreters.processes import SessionSpec
+from lifefold.interpreters.processes.private import make_private, open_private
+from lifefold.interpreters.processes.session_files import SessionError
+from lifefold.interpreters.worktrees.workplace import Workplace
+
+ARGUMENT_BYTES: Final = 120_000
+"""How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
+
+TOO_LONG: Final = "Your instructions are too long for an argument. Read all of the file {file} and do what it says."
+"""What becomes the argument instead."""
+
+
+def session_spec(
+    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: Occasion
+) -> SessionSpec:
+    """Return what to run for a session; the file with its prompt is there already, or is written by who runs it.
+
+    Raises ``SessionError`` for an agent that is not in the fleet file any more.
+    """
+    if occasion.within.kind == service.KIND:
+        return _run_of_service(fleet, folder, activity, occasion)
+    agent = next((each for each in fleet.agents if each.name == occasion.within.key), None)
+    if agent is None:
+        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
+    brief = occasion.within.record("assignment").brief
+    task = brief.task
+    worktree = workplace.folder(agent.name, task)
+    prompt_file = folder.prompt(agent.name, activity.attempt)
+    prompt = _argument(activity, prompt_file)
+    argv = expand(agent.command, prompt=prompt, prompt_file=str(prompt_file), task=task, worktree=str(worktree))
+    known = {
+        "LIFEFOLD_TASK": task,
+        "LIFEFOLD_CLAIM": str(brief.epoch),
+        "LIFEFOLD_TOKEN": f"{brief.epoch}-{brief.token}",
+        "LIFEFOLD_HEARTBEAT": str(folder.heartbeat(agent.name, activity.attempt)),
+        "LIFEFOLD_STATE_FILE": str(folder.state(task, brief.kept)),
+        **_redacted(fleet),
+        **_known(folder, activity, agent.name, fleet.grace_ms(agent) if agent.target else activity.grace_ms),
+        **_left(occasion),
+    }
+    return SessionSpec(
+        argv=tuple(argv),
+        cwd=str(worktree),
+        env=environment(os.environ, agent, known),
+        timeout_ms=activity.timeout_ms,
+        grace_ms=activity.grace_ms,
+        output_limit_bytes=agent.output_limit_bytes,
+        generation=f"{agent.name}-{activity.attempt}",
+    )
+
+
+def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: Occasion) -> SessionSpec:
+    """Return what to run for a trigger: in the service's folder, and nothing is made or merged there."""
+    of = next((each for each in fleet.services if each.name == occasion.within.key), None)
+    if of is None:
+        raise SessionError(f"{occasion.within.key} is not in {fleet.source} any more")
+    waiting: inbox.Inbox = occasion.within.record(inbox.REF)
+    prompt_file = folder.prompt(of.name, activity.attempt)
+    place = str(fleet.place_of(of))
+    prompt = _argument(activity, prompt_file)
+    ref = "" if waiting.in_hand is None else waiting.in_hand.source
+    known = {
+        "LIFEFOLD_TRIGGER": _KINDS[type(occasion.within.record(ref).source)] if ref else "message",
+        **_redacted(fleet),
+        **_known(folder, activity, of.name, activity.grace_ms),
+    }
+    return SessionSpec(
+        argv=tuple(expand(of.command, prompt=prompt, prompt_file=str(prompt_file), task="", worktree=place)),
+        cwd=place,
+        env=environment(os.environ, of, known),
+        timeout_ms=activity.timeout_ms,
+        grace_ms=activity.grace_ms,
+        output_limit_bytes=of.output_limit_bytes,
+        generation=f"{of.name}-{activity.attempt}",
+    )
+
+
+_KINDS: Final[Mapping[type[Source], str]] = {Every: "interval", Cron: "cron", Changed: "path"}
+"""How a run is told what kind of trigger it is for."""
+
+
+def _known(folder: FleetFolder, activity: RunSession, name: str, grace_ms: int) -> dict[str, str]:
+    """Return what every process of a fleet is told."""
+    return {
+        "LIFEFOLD_AGENT": name,
+        "LIFEFOLD_DB": str(folder.log),
+        "LIFEFOLD_ATTEMPT": str(activity.attempt),
+        "LIFEFOLD_PROMPT_FILE": str(folder.prompt(name, activity.attempt)),
+        "LIFEFOLD_GRACE_MS": str(grace_ms),
+    }
+
+
+def _redacted(fleet: Fleet) -> dict[str, str]:
+    """Return which further variables are secrets, for commands that a session gives: they hide them, too."""
+    return {"LIFEFOLD_REDACT": " ".join(fleet.redact)} if fleet.redact else {}
+
+
+def _argument(activity: RunSession, prompt_file: Path) -> str:
+    """Return the prompt as an argument takes it."""
+    return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
+
+
+def _left(occasion: Occasion) -> dict[str, str]:
+    """Return how much of its budget is left to a session, as far as it has one."""
+    left = usage.left(occasion.within)
+    dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}
+    tokens = {} if left.tokens is None else {"LIFEFOLD_BUDGET_TOKENS": str(left.tokens)}
+    return dollars | tokens
+
+
+def write_whole(file: Path, text: str) -> None:
+    """Write a file as a whole, for its owner alone: a reader meanwhile finds the old text or the new one."""
+    make_private(file.parent)
+    draft = file.with_name(f"{file.name}.new")
+    with open_private(draft) as new:
+        new.write(text)
+    draft.replace(file)
+
+
+def _fits(prompt: str) -> bool:
+    return len(prompt.encode()) <= ARGUMENT_BYTES

@@ -1,0 +1,89 @@
+"""Which environment variables a process of a fleet gets.
+
+It gets little of the runner's environment: what programs need to find their way (``PASSED``), and what the fleet file
+names in ``env_pass``. Then come the values of ``env``.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file.model import Agent, Service
+from lifefold.interpreters.fleet_runner.redaction import is_secret, matches
+
+PASSED: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "TERMINFO*", "COLORTERM",
+    "NO_COLOR", "TMPDIR", "TMP", "TEMP", "XDG_*", "EDITOR", "VISUAL", "PAGER",
+    "SSH_AUTH_SOCK", "GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL",
+    "EMAIL", "DBUS_SESSION_BUS_ADDRESS",
+    "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO",
+    "LD_LIBRARY_PATH", "DYLD_*", "NIX_*", "HOMEBREW_PREFIX", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_*",
+    "PYENV_ROOT", "UV_CACHE_DIR", "NVM_DIR", "NODE_PATH", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME",
+)  # fmt: skip
+"""What every process of a fleet gets of the runner's environment: names, and globs of names; no secret of a glob."""
+
+MOST_NAMES: Final = 4
+"""How many variables a hint names."""
+
+_LOGIN: Final = re.compile(
+    r"\b(?:please|must|to) log ?in\b|[ /]login\b|logged (?:in|out)|api[ _-]?key|unauthori[sz]ed|authenticat"
+    r"|credential|\b401\b",
+    re.IGNORECASE,
+)
+"""What agents print that are not logged in."""
+
+_OF_AGENTS: Final = ("ANTHROPIC_*", "CLAUDE_*", "OPENAI_*", "CODEX_*", "GEMINI_*", "*_API_KEY")
+"""What a hint names first: the variables by which known agents log in."""
+
+
+def environment(
+    around: Mapping[str, str], of: Agent | Service | Fleet, own: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the whole environment of a process: of an agent, of a service, or, of the fleet, of a verification.
+
+    ``around`` is the runner's, ``own`` what lifefold itself tells the process, which nothing replaces.
+    """
+    chosen = {name: value for name, value in around.items() if _is_passed(name, of.env_pass)}
+    return {**chosen, **of.env, **(own or {})}
+
+
+def _is_passed(name: str, named: Iterable[str]) -> bool:
+    return matches(name, named) or (matches(name, PASSED) and not is_secret(name))
+
+
+def untold(fleet: Fleet, around: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is strange about agents that are known: a variable by which they log in is there, and not passed."""
+    for of in fleet.agents:
+        patterns = _LOGS_IN.get(os.path.basename(of.command[0]) if of.command else "", ())  # noqa: PTH119 - no path is made
+        given = environment(around, of)
+        names = sorted(name for name in around if name not in given and is_secret(name) and matches(name, patterns))
+        if names:
+            listed = ", ".join(f'"{name}"' for name in names)
+            lacks = " or ".join(names)
+            yield f"agent {of.name} does not get {lacks}; if it logs in by that, give it env_pass = [{listed}]"
+
+
+_LOGS_IN: Final = {
+    "claude": ("ANTHROPIC_*", "CLAUDE_*"),
+    "codex": ("OPENAI_*", "CODEX_*"),
+    "aider": ("OPENAI_*", "ANTHROPIC_*", "GEMINI_*", "DEEPSEEK_*", "OPENROUTER_*"),
+}
+"""By what known agents log in."""
+
+
+def hint(around: Mapping[str, str], of: Agent | Service, said: str) -> str:
+    """Return which variables may be what an agent lacks that is not logged in; nothing if it fails by something else.
+
+    ``said`` is the end of what it has printed. The variables are secrets of the runner that the agent was not given.
+    """
+    given = environment(around, of)
+    held_back = sorted(name for name, value in around.items() if value and name not in given and is_secret(name))
+    if not held_back or not _LOGIN.search(said):
+        return ""
+    held_back.sort(key=lambda name: (name not in said, not matches(name, _OF_AGENTS)))
+    names = held_back[:MOST_NAMES]
+    which = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} set where lifefold runs, and not passed on"
+    return f"{which}; env_pass of the agent in the fleet file is where to name what it needs"

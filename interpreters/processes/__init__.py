@@ -1,0 +1,60 @@
+"""Agent processes that outlive their runner: each session runs under a shim, and is known by its run directory.
+
+``launch`` starts a session, ``adopt`` finds out what became of one after the runner was started anew, and both give a
+``SessionProcess`` to wait for and to end.
+
+Limits: descendants that leave the agent's process group are found on Linux only, and not when they ask a service
+outside the session (systemd, a container engine) to run something for them; the run directory must be local; and an
+agent runs as the runner's user, so that all this keeps order, but is no security boundary.
+"""
+
+from lifefold.interpreters.processes.identity import (
+    ProcessIdentity,
+    identify,
+    is_alive,
+    signal_group_if_ours,
+    signal_if_ours,
+)
+from lifefold.interpreters.processes.progress import Silence, last_progress_ms
+from lifefold.interpreters.processes.session_files import (
+    LaunchError,
+    Outcome,
+    SessionError,
+    SessionExit,
+    SessionFileError,
+    SessionSpec,
+    SessionStart,
+    SessionUsage,
+    ShimUnresponsiveError,
+    SurvivorsError,
+    read_exit,
+    read_start,
+)
+from lifefold.interpreters.processes.session_process import SessionProcess, adopt, interrupt, launch, output_tail
+
+__all__ = [
+    "LaunchError",
+    "Outcome",
+    "ProcessIdentity",
+    "SessionError",
+    "SessionExit",
+    "SessionFileError",
+    "SessionProcess",
+    "SessionSpec",
+    "SessionStart",
+    "SessionUsage",
+    "ShimUnresponsiveError",
+    "Silence",
+    "SurvivorsError",
+    "adopt",
+    "identify",
+    "interrupt",
+    "is_alive",
+    "last_progress_ms",
+    "launch",
+    "output_tail",
+    "read_exit",
+    "read_start",
+    "signal_group_if_ours",
+    "signal_if_ours",
+]

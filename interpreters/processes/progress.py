@@ -1,0 +1,57 @@
+"""What shows that a session moves: its output grows, or it touches its heartbeat file. That it is alive shows nothing.
+
+Both are times on the disk, so that they are there for a runner that has come back, and nothing has to be sent.
+"""
+
+import contextlib
+import time
+from pathlib import Path
+
+from lifefold.core.policy.silence import last_sign_ms
+from lifefold.interpreters.processes.session_files import read_start
+from lifefold.interpreters.processes.shim import durable, output
+
+
+def last_progress_ms(directory: Path, heartbeat: Path) -> int | None:
+    """Return when the session of a run directory last showed that it moves, in Unix time in milliseconds.
+
+    That is its start, if it has shown nothing since (E32). None if there is no record of a start.
+    """
+    start = read_start(directory)
+    if start is None:
+        return None
+    shown = [_touched_ms(path) for path in (directory / durable.OUTPUT, directory / output.POSITION, heartbeat)]
+    return last_sign_ms(start.at_ms, max((each for each in shown if each is not None), default=None))
+
+
+def _touched_ms(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime_ns // 1_000_000
+    return None
+
+
+class Silence:
+    """How long a session shows no progress, by a clock that stands still while the machine sleeps.
+
+    The times on the disk are those of a clock that people set, and that goes on while nobody can move. So they say
+    whether something has happened since this was last looked at, and how long ago that was at most.
+    """
+
+    def __init__(self, directory: Path, heartbeat: Path) -> None:
+        """Watch the session of a run directory."""
+        self._directory = directory
+        self._heartbeat = heartbeat
+        self._last_ms: int | None = None
+        self._looked_ms = 0
+        self._since_ms = 0
+
+    def lasts_ms(self) -> int | None:
+        """Return for how long it has been silent; None if it has not begun. Raises ``SessionFileError``."""
+        last_ms, now_ms = last_progress_ms(self._directory, self._heartbeat), time.monotonic_ns() // 1_000_000
+        if last_ms is None:
+            return None
+        if last_ms != self._last_ms:
+            ago_ms = max(0, time.time_ns() // 1_000_000 - last_ms)
+            self._since_ms = now_ms - (ago_ms if self._last_ms is None else min(ago_ms, now_ms - self._looked_ms))
+        self._last_ms, self._looked_ms = last_ms, now_ms
+        return now_ms - self._since_ms

@@ -1,0 +1,182 @@
+"""Whether a promise was kept on a way that has been gone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from lifefold.core.kernel import (
+    Cause,
+    Envelope,
+    Fairness,
+    Machine,
+    Pattern,
+    Property,
+    System,
+    Temper,
+    Transition,
+    always,
+    restarted,
+    subject_of,
+)
+from lifefold.effects import Activity
+from lifefold.interpreters.replay.world import Taken, World, changes, entities
+
+Key = tuple[Any, ...]
+
+
+class Way(NamedTuple):
+    """A way: each step leads from the world of its number to the next. What goes on for ever begins at ``mark``."""
+
+    system: System
+    commands: int | None
+    worlds: Sequence[World]
+    steps: Sequence[Taken]
+    mark: int
+
+
+class Promised(NamedTuple):
+    """A promise: what it is about at a moment, by name, and which transitions."""
+
+    property: Property[Any]
+    subjects: Callable[[World], dict[Key, Any]]
+    concerns: Callable[[Taken, Transition], bool]
+
+
+def promises(system: System, name: str, of: str) -> Iterator[Promised]:
+    """Yield what a machine, a type of aggregates or the system promises under this name."""
+    machines = {m.name: m for each in system.aggregates.values() for m in each.machines.values()}
+    if of in machines:
+        yield from (_of_machine(system, each, of) for each in _promised(machines[of]) if each.name == name)
+    if of in system.aggregates:
+        yield from (_of_type(system, each, of) for each in system.aggregates[of].properties if each.name == name)
+    if of == system.name:
+        yield from (_of_system(each) for each in system.properties if each.name == name)
+
+
+def _promised(machine: Machine[Any]) -> Iterator[Property[Any]]:
+    yield from machine.properties
+    for holds in machine.invariants:
+        yield always(holds.__name__.replace("_", " "), _of_record(holds))
+
+
+def _of_record(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda entity: holds(entity.record)
+
+
+def _of_machine(system: System, promised: Property[Any], name: str) -> Promised:
+    def subjects(world: World) -> dict[Key, Any]:
+        return {(at, entity.ref): entity for at, machine, entity in entities(system, world) if machine.name == name}
+
+    def concerns(_step: Taken, transition: Transition) -> bool:
+        return transition.machine == name
+
+    return Promised(promised, subjects, concerns)
+
+
+def _of_type(system: System, promised: Property[Any], kind: str) -> Promised:
+    def subjects(world: World) -> dict[Key, Any]:
+        return {(at,): each for at, each in world.aggregates.items() if system.type_of(at).kind == kind}
+
+    def concerns(step: Taken, _transition: Transition) -> bool:
+        return system.type_of(step.aggregate).kind == kind
+
+    return Promised(promised, subjects, concerns)
+
+
+def _of_system(promised: Property[Any]) -> Promised:
+    def subjects(world: World) -> dict[Key, Any]:
+        return {(): subject_of(promised, world.scene())}
+
+    def concerns(_step: Taken, _transition: Transition) -> bool:
+        return True
+
+    return Promised(promised, subjects, concerns)
+
+
+def is_kept(way: Way, promised: Promised) -> bool:
+    """Tell whether a promise was kept."""
+    holds = promised.property.holds
+    match promised.property.temper:
+        case Temper.ALWAYS:
+            return all(holds(subject) for world in way.worlds for subject in promised.subjects(world).values())
+        case Temper.ALWAYS_STEP:
+            return all(
+                holds(each) for step in way.steps for each in step.reaction.transitions if promised.concerns(step, each)
+            )
+        case Temper.SOMETIMES:
+            return any(holds(subject) for world in way.worlds for subject in promised.subjects(world).values())
+        case Temper.LEADS_TO:
+            return not (_is_put_off(way, promised) and _is_fair(way, promised.property.given))
+
+
+def _is_put_off(way: Way, promised: Promised) -> bool:
+    """Tell whether something was due before what goes on for ever, and does not follow in all of it."""
+    seen = [promised.subjects(world) for world in way.worlds]
+    return any(
+        all(_waiting(promised.property, [each.get(key) for each in seen])[way.mark :])
+        for key in dict.fromkeys(key for each in seen for key in each)
+    )
+
+
+def _waiting(promised: Property[Any], seen: Sequence[Any]) -> list[bool]:
+    """Tell for each moment whether what was due has not followed yet."""
+    waiting, told = promised.when is None, list[bool]()
+    for subject in seen:
+        if subject is not None:
+            due = promised.when is not None and promised.when(subject)
+            waiting = (waiting or due) and not promised.holds(subject)
+        told.append(waiting)
+    return told
+
+
+def _is_fair(way: Way, given: Sequence[Fairness]) -> bool:
+    """Tell whether everything happens in what goes on for ever that cannot be put off for ever."""
+    done = {
+        key
+        for step in way.steps[way.mark :]
+        for key in _keys(way.system, step.aggregate, step.cause, step.envelope, given)
+    }
+    done.update(_put_off(way))
+    ready = [set(_ready(way, world, given)) for world in way.worlds[way.mark :]]
+    for key in set[Key]().union(*ready) - done:
+        is_strong = key[0]
+        if is_strong or all(key in each for each in ready):
+            return False
+    return True
+
+
+def _put_off(way: Way) -> Iterator[Key]:
+    """Yield the timers that are begun again in what goes on for ever: none of their starts need elapse."""
+    for world, step in zip(way.worlds[way.mark :], way.steps[way.mark :], strict=False):
+        for entity, slot in restarted(world.aggregates[step.aggregate], step.reaction):
+            yield (False, Cause.TIMER, step.aggregate, entity, slot)
+
+
+def _ready(way: Way, world: World, given: Sequence[Fairness]) -> Iterator[Key]:
+    for name, cause, envelope in changes(way.system, world, way.commands):
+        yield from _keys(way.system, name, cause, envelope, given)
+    for (sender, receiver), tells in world.under_way.items():
+        if tells:
+            yield (False, Cause.MESSAGE, receiver, sender)
+
+
+def _keys(system: System, name: str, cause: Cause, envelope: Envelope, given: Sequence[Fairness]) -> Iterator[Key]:
+    """Yield what a step counts for: whether strongly so, and what cannot be put off for ever."""
+    slot = envelope.slot or getattr(envelope.event, "slot", "")
+    if cause is Cause.MESSAGE:
+        yield (False, cause, name, envelope.sender)
+    elif cause in {Cause.TIMER, Cause.CONFIRMATION}:
+        yield (False, cause, name, envelope.entity, slot)
+    elif cause in {Cause.COMMAND, Cause.REPORT}:
+        machine = system.type_of(name).machine_of(envelope.entity)
+        for number, each in enumerate(given):
+            if machine is not None and _is_of(machine, envelope, each):
+                yield (each.strong, number, name, envelope.entity, slot)
+
+
+def _is_of(machine: Machine[Any], envelope: Envelope, fair: Fairness) -> bool:
+    event = envelope.event
+    if isinstance(fair.of, Pattern):
+        return type(event) is fair.of.event and fair.of.test(event)
+    if issubclass(fair.of, Activity):
+        return envelope.slot == fair.of.__name__ and type(event) in machine.last.get(envelope.slot, ())
+    return type(event) is fair.of

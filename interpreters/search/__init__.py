@@ -1,0 +1,1 @@
+"""The search of a check: states, component tables, liveness, reductions and their cross-check."""

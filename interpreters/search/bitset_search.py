@@ -1,0 +1,307 @@
+"""The search for aggregates that are apart (see ``apart``): sets of states as bits, and all steps of a level at once.
+
+A set of states is an array of words. It has an axis for every aggregate but the last, as long as that one has states;
+the states of the last one are the bits of a word, or of several. So what can be met has its place before it is met,
+and a bit says whether it was.
+
+From the states of a level all steps are taken, again and again, until nothing new is met. A step of an aggregate, from
+one of its states to another one, is the same whatever the others are in: one slice of the level is joined to another
+one of what comes next. For the last aggregate the words are looked up, some bits at a time. Of what comes next that is
+new which is not among all that was met before.
+
+That is the search of ``graph``, state by state and step by step, for a few instructions each, and a bit of memory.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from lifefold.interpreters.search.component import Move
+from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
+from lifefold.interpreters.search.graph import Graph, explore
+from lifefold.interpreters.search.independence import Alone, Liveness, Numbers, locals_of, may_be, number
+from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.rule_error import Flaw
+
+Words = npt.NDArray[np.uint64]
+
+_WORD_BITS: Final = 64
+_LOOKED_UP_BITS: Final = 11
+"""How many bits of a word are looked up at a time."""
+_LOOKED_UP: Final = np.uint64((1 << _LOOKED_UP_BITS) - 1)
+BLOCK_WORDS: Final = 1 << 16
+"""How many words are worked at together, so that they stay near the processor."""
+_MOST_STATES: Final = 512
+"""How many states an aggregate may have. With more, making its table takes most of the time, and levels are many."""
+_SETS: Final = 3
+"""How many sets of states there are at a time."""
+
+
+def search(
+    house: House, *, tell: Callable[[Progress], None] | None = None, block_words: int = BLOCK_WORDS
+) -> "Graph | Product":
+    """Meet every state within the bounds, as bits if that can be."""
+    found = _Search(house, tell, block_words).run() if not house.bounds.symmetry and may_be(house) else None
+    return explore(house, tell=tell) if found is None else found
+
+
+class Product(Findings):
+    """Aggregates side by side. Which states were met is not kept: it is all of them, once the search is complete."""
+
+    def __init__(self, house: House) -> None:
+        """Begin with nothing but the first state."""
+        super().__init__(house)
+        self.alone: Final = [Alone(part) for part in house.parts]
+        self.met = 1
+
+    @property
+    def count(self) -> int:
+        """How many states were met."""
+        return self.met
+
+    def world(self, state: int) -> World:
+        """Return a state by its number."""
+        return (*locals_of(state, len(self.alone)), *(0 for _ in self.house.channels))
+
+    def way(self, state: int) -> list[Move]:
+        """Return a shortest way to a state from the beginning: one aggregate after the other goes its own."""
+        locals_ = locals_of(state, len(self.alone))
+        return [move for each, local in zip(self.alone, locals_, strict=True) for move in each.way(local)]
+
+    def only(self, part: int, local: int) -> int:
+        """Return the state nearest to the beginning in which an aggregate is in one of its states."""
+        return number([local if place == part else 0 for place in range(len(self.alone))])
+
+    def nearest(self, part: int, locals_: Collection[int]) -> int:
+        """Return the state nearest to the beginning in which an aggregate is in one of these: first met, first come."""
+        return self.only(part, min(locals_, default=-1))
+
+    def liveness(self) -> Liveness:
+        """Return who answers what follows from what, once everything was met."""
+        return Liveness(self.house, self.alone)
+
+
+class _Search:
+    def __init__(self, house: House, tell: Callable[[Progress], None] | None, block_words: int) -> None:
+        self._house = house
+        self._product = Product(house)
+        self._watch = Watch(self._product, tell)
+        self._sets = _Sets(self._product.alone, block_words)
+
+    def run(self) -> Product | None:
+        """Return what was found; None if that cannot be done with bits."""
+        found, house = self._product, self._house
+        found.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
+        self._judge()
+        try:
+            if not self._go_on():
+                return None
+        except (Flaw, KeyboardInterrupt) as why:
+            found.end(why)
+        found.seconds = self._watch.seconds
+        return found
+
+    def _go_on(self) -> bool:
+        """Look at everything that was met, level by level, until there is no more; return whether that can be done."""
+        found, sets, more = self._product, self._sets, True
+        while more and not found.truncated:
+            if not all(each.look() for each in found.alone) or not sets.fit(self._house.bounds.states):
+                return False
+            found.truncated = self._watch.limit(more_mib=sets.growing_mib)
+            more = not found.truncated and self._look()
+        return True
+
+    def _look(self) -> bool:
+        """Take all steps from the last level; return whether anything new was met."""
+        found, sets = self._product, self._sets
+        sets.grow()
+        for alone in found.alone:
+            for promise, (local, to) in alone.broken.items():
+                finding = Finding(*(found.only(alone.part.number, each) for each in (local, to)))
+                found.broken.setdefault(promise, finding)
+        found.stuck.extend(sets.stuck())
+        found.steps += sets.take_steps()
+        new = sets.renew()
+        if new:
+            found.levels.append(found.met)
+            found.met += new
+            self._judge()
+            self._watch.report(new)
+            found.truncated = self._watch.limit()
+        return new > 0
+
+    def _judge(self) -> None:
+        """Hold the states of aggregates that were met last against what was found out about them."""
+        found, judge = self._product, self._house.judge
+        for alone in found.alone:
+            part = alone.part.number
+            for local in alone.level:
+                for promise in judge.wrong.get((part, local), ()):
+                    found.broken.setdefault(promise, Finding(found.only(part, local)))
+            for promise, places in judge.seen.items():
+                for local in filter(places.get(part, set()).__contains__, alone.level):
+                    found.witnesses.setdefault(promise, found.only(part, local))
+
+
+class _Sets:
+    """The last level, what comes after it, and what was not met yet."""
+
+    def __init__(self, alone: Sequence[Alone], block_words: int) -> None:
+        self._block_words = block_words
+        *self._placed, self._packed = alone
+        self._level: Words = np.ones((1,) * len(alone), dtype=np.uint64)
+        self._after = np.zeros_like(self._level)
+        self._unmet = ~self._level
+        self._known = 0
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        width = -(-len(self._packed.part.states) // _WORD_BITS)
+        return (*(len(each.part.states) for each in self._placed), width)
+
+    def fit(self, most_words: int) -> bool:
+        """Tell whether sets are worth their room when they have grown, which must not be more than so many words."""
+        states = (len(each.part.states) for each in (*self._placed, self._packed))
+        return prod(self._shape) <= most_words and max(states) <= _MOST_STATES
+
+    @property
+    def growing_mib(self) -> int:
+        """How much memory will be taken by growing."""
+        growing = self._shape != self._level.shape
+        return (_SETS * self._level.itemsize * prod(self._shape) >> 20) if growing else 0
+
+    def grow(self) -> None:
+        """Make room for all states of aggregates that are known, and take over their steps."""
+        known, shape = sum(len(each.steps) for each in (*self._placed, self._packed)), self._shape
+        if known == self._known:
+            return
+        self._known = known
+        if shape != self._level.shape:
+            self._level = _grown(self._level, shape, 0)
+            self._unmet = _grown(self._unmet, shape, ~np.uint64(0))
+            self._after = np.zeros(shape, dtype=np.uint64)
+        self._links = [sorted(each.links) for each in self._placed]
+        self._counts = [_per_state(each) for each in self._placed]
+        self._ends = [each.ends for each in (*self._placed, self._packed)]
+        self._lookups = list(_lookups(self._packed, shape[-1]))
+        self._first = next(
+            n for n in range(len(shape) - 1) if prod(shape[n:]) <= self._block_words or n == len(shape) - 2
+        )
+        weights = np.zeros(1, dtype=np.int64)
+        for counts in self._counts[self._first :]:
+            weights = np.add.outer(weights, counts).ravel()
+        self._weights = weights
+
+    def take_steps(self) -> int:
+        """Take all steps from the last level; return how many there are."""
+        return self._from(0, self._level, self._after)[1]
+
+    def _from(self, axis: int, level: Words, after: Words) -> tuple[int, int]:
+        """Take the steps from a part of the level, from an axis on; return how many states and steps there are."""
+        if axis == self._first:
+            return self._from_block(level, after)
+        found = [self._from(axis + 1, one, to) for one, to in zip(level, after, strict=True)]
+        for source, target in self._links[axis]:
+            if found[source][0]:
+                np.bitwise_or(after[target], level[source], out=after[target])
+        counts = self._counts[axis].tolist()
+        steps = sum(each + count * states for (states, each), count in zip(found, counts, strict=True))
+        return sum(states for states, _ in found), steps
+
+    def _from_block(self, level: Words, after: Words) -> tuple[int, int]:
+        states, steps = self._from_words(level.reshape(-1, level.shape[-1]), after.reshape(-1, level.shape[-1]))
+        if states:
+            for axis in range(level.ndim - 2):
+                _join(self._links[self._first + axis], np.moveaxis(level, axis, 0), np.moveaxis(after, axis, 0))
+            # The innermost axis has its states next to each other: it is turned outwards, so that slices are whole.
+            turned = np.ascontiguousarray(np.moveaxis(level, -2, 0))
+            joined = np.zeros_like(turned)
+            _join(self._links[-1], turned, joined)
+            after |= np.moveaxis(joined, 0, -2)
+        return states, steps
+
+    def _from_words(self, level: Words, after: Words) -> tuple[int, int]:
+        """Take the steps of the last aggregate; return how many states there are, and how many steps of the block's."""
+        states = steps = 0
+        for column, lookups in enumerate(self._lookups):
+            rows = np.flatnonzero(level[:, column] != 0)
+            words = level[rows, column]
+            sizes = np.bitwise_count(words).astype(np.int64)
+            states += int(sizes.sum())
+            steps += int((sizes * self._weights[rows]).sum())
+            reached = np.zeros((len(rows), level.shape[1]), dtype=np.uint64)
+            for shift, images, counts in lookups:
+                bits = ((words >> np.uint64(shift)) & _LOOKED_UP).astype(np.int64)
+                reached |= np.take(images, bits, axis=0)
+                steps += int(counts[bits].sum())
+            after[rows] |= reached
+        return states, steps
+
+    def renew(self) -> int:
+        """Let what comes next and was not met yet be the last level; return how many states that is."""
+        new = 0
+        flat = [each.reshape(-1) for each in (self._level, self._after, self._unmet)]
+        for begin in range(0, self._level.size, self._block_words):
+            level, after, unmet = (each[begin : begin + self._block_words] for each in flat)
+            after &= unmet
+            unmet ^= after
+            level[:] = 0
+            new += int(np.bitwise_count(after).sum(dtype=np.int64))
+        self._level, self._after = self._after, self._level
+        return new
+
+    def stuck(self) -> Iterator[int]:
+        """Yield the states of the last level that no step leaves."""
+        if all(self._ends):
+            *placed, packed = self._ends
+            held = self._level[np.ix_(*placed)]
+            for place, last in product(np.argwhere(held.any(axis=-1)).tolist(), packed):
+                if int(held[(*place, last // _WORD_BITS)]) >> last % _WORD_BITS & 1:
+                    yield number([*(of[at] for of, at in zip(placed, place, strict=True)), last])
+
+
+def _join(links: Sequence[tuple[int, int]], level: Words, after: Words) -> None:
+    for source, target in links:
+        np.bitwise_or(after[target], level[source], out=after[target])
+
+
+def _grown(words: Words, shape: tuple[int, ...], fill: int | np.uint64) -> Words:
+    grown = np.full(shape, fill, dtype=np.uint64)
+    grown[tuple(slice(size) for size in words.shape)] = words
+    return grown
+
+
+def _per_state(alone: Alone) -> Numbers:
+    """Return how many steps each state of an aggregate has."""
+    return np.array([alone.steps.get(local, 0) for local in range(len(alone.part.states))], dtype=np.int64)
+
+
+_Lookup = tuple[int, Words, Numbers]
+"""From which bit of a word on; by those bits, where the steps lead, and how many there are."""
+
+
+def _lookups(packed: Alone, width: int) -> Iterator[list[_Lookup]]:
+    """Yield for each word of the packed aggregate what is to be looked up for it."""
+    images = np.zeros((width * _WORD_BITS, width), dtype=np.uint64)
+    for source, target in packed.links:
+        images[source, target // _WORD_BITS] |= np.uint64(1 << target % _WORD_BITS)
+    counts = _per_state(packed)
+    for word in range(width):
+        begin, end = word * _WORD_BITS, min((word + 1) * _WORD_BITS, len(counts))
+        yield [
+            (at - begin, _sums(images[at:to], np.bitwise_or), _sums(counts[at:to], np.add))
+            for at in range(begin, end, _LOOKED_UP_BITS)
+            for to in [min(at + _LOOKED_UP_BITS, end)]
+        ]
+
+
+def _sums(of: npt.NDArray[Any], join: np.ufunc) -> npt.NDArray[Any]:
+    """Return, for every set of these, as a number, all of it joined."""
+    sums = np.zeros((1 << len(of), *of.shape[1:]), dtype=of.dtype)
+    for bit, each in enumerate(of):
+        join(sums[: 1 << bit], each, out=sums[1 << bit : 2 << bit])
+    return sums

@@ -1,0 +1,210 @@
+"""One aggregate of a system that is searched: each of its reactions is computed once, and everything else is numbers.
+
+What an aggregate does depends on nothing but itself and what it is told. So its states are numbered as they are met,
+and with each stands what may happen there and where it leads: a table that grows as far as the search gets.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Cause,
+    Envelope,
+    Event,
+    Reaction,
+    Refusal,
+    possible,
+    react,
+    replace,
+    restarted,
+)
+from lifefold.effects import Tell
+from lifefold.interpreters.search.canonical import NOW_MS, Canonical, blank
+from lifefold.interpreters.search.determinism import Repeats
+from lifefold.interpreters.search.reactions import Reactions
+from lifefold.interpreters.search.rule_error import ANSWERED, TAKEN, Flaw, Place
+from lifefold.interpreters.search.state_numbers import Numbered
+
+if TYPE_CHECKING:
+    from lifefold.interpreters.search.product_system import House
+
+
+class Carried(Exception):
+    """A serial leaves its aggregate in a message, so that it must not be renumbered there."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(names)))
+        self.names = names
+
+
+class Label(msgspec.Struct, frozen=True):
+    """What happens in a step, as far as fairness can tell it apart."""
+
+    aggregate: str
+    cause: Cause
+    entity: str = ""
+    slot: str = ""
+    event: Event | None = None
+    sender: str = ""
+    restarts: tuple[tuple[str, str], ...] = ()
+    """The timers that are begun again in it: each with its entity and its slot."""
+
+
+class LocalStep(NamedTuple):
+    """An aggregate's step: by its how-manieth input, to which state, and what it tells (``(channel, message)``)."""
+
+    choice: int
+    to: int
+    label: int
+    said: bool
+    told: tuple[tuple[int, int], ...]
+    wrong: tuple[int, ...]
+
+
+class Letter(NamedTuple):
+    """A message as it is under way."""
+
+    entity: str
+    event: Event
+
+
+def letter_of(tell: Tell) -> Letter:
+    """Return a message as it is under way: without what it does not matter for."""
+    return Letter(tell.entity, blank(tell.event))
+
+
+class Move(NamedTuple):
+    """A step of the whole system: the aggregate it happens in, and its how-manieth input, or the channel's head."""
+
+    part: int
+    choice: int
+    channel: int = -1
+
+
+class Part:
+    """One aggregate: the states it was met in, and the steps they have."""
+
+    def __init__(self, number: int, of: AggregateType, name: str, house: "House") -> None:
+        self.number: Final = number
+        self.of: Final = of
+        self.name: Final = name
+        self.cut = 0
+        self.left_out: Final[dict[int, set[int]]] = {}
+        """By state: the labels of the steps that lead from it out of the bounds."""
+        self._house: Final = house
+        self._choice = -1
+        """At which input of a state its table is being made."""
+        self._numbered: Final = Numbered(Canonical(of, house.kept))
+        self.states: Final = self._numbered.states
+        self._reactions: Final = Reactions(of)
+        self._repeats: Final = Repeats(of)
+        self._steps: Final[list[tuple[LocalStep, ...] | None]] = []
+        self._receptions: Final[dict[tuple[int, int, int], LocalStep]] = {}
+
+    def number_of(self, aggregate: Aggregate) -> int:
+        """Return the number of a state; it gets one, and is judged, when it is met for the first time."""
+        number = self._numbered.add(aggregate)
+        if number == len(self._steps):
+            self._steps.append(None)
+            self._house.judge.meet(self.number, number, self.of, self.states[number])
+            self._house.coverage.meet(self.of, self.states[number])
+        return number
+
+    def known(self, aggregate: Aggregate) -> int:
+        """Return the number of a state; -1 if it was not met."""
+        return self._numbered.find(aggregate)
+
+    def steps(self, number: int) -> tuple[LocalStep, ...]:
+        """Return the steps of a state that need no message."""
+        known = self._steps[number]
+        if known is None:
+            with self._house.flawless(lambda: Place(self.number, number, self._choice)):
+                known = self._steps[number] = tuple(self._spontaneous(number))
+        return known
+
+    def said_at(self, labels: frozenset[int]) -> list[int]:
+        """Return the states, of those that were looked at, in which people can say something of these labels."""
+        looked_at = ((number, steps) for number, steps in enumerate(self._steps) if steps is not None)
+        return [number for number, steps in looked_at if any(each.said and each.label in labels for each in steps)]
+
+    def received(self) -> dict[int, list[tuple[int, int]]]:
+        """Return what each state was seen to take: messages, each after its channel."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, channel, message in self._receptions:
+            found.setdefault(number, []).append((channel, message))
+        return found
+
+    def reception(self, number: int, channel: int, message: int) -> LocalStep:
+        """Return the step in which a state takes a message."""
+        key = (number, channel, message)
+        known = self._receptions.get(key)
+        if known is None:
+            with self._house.flawless(lambda: Place(self.number, number, -1, channel, message)):
+                known = self._receptions[key] = self._take(number, channel, message)
+        return known
+
+    def _spontaneous(self, number: int) -> Iterator[LocalStep]:
+        aggregate = self.states[number]
+        self._choice = -1
+        self._house.refused += self._reactions.inert(aggregate, Place(self.number, number))
+        for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
+            self._choice = choice
+            reaction = self._reactions(aggregate, each.envelope)
+            self._repeats.see(aggregate, each.envelope, reaction, Place(self.number, number, choice))
+            self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
+            if isinstance(reaction, Refusal):
+                if reaction.kind == "circle":
+                    raise Flaw(ANSWERED, Place(self.number, number, choice), reaction.reason)
+                self._choice = -1
+                continue
+            given = each.envelope
+            label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
+            if each.cause is Cause.COMMAND:
+                label = Label(self.name, each.cause, given.entity, "", given.event)
+            self._house.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
+            step = self._step(aggregate, choice, label, reaction)
+            if step is not None:
+                yield step
+            else:
+                self.left_out.setdefault(number, set()).add(self._house.label(label))
+            self._choice = -1
+
+    def _take(self, number: int, channel: int, message: int) -> LocalStep:
+        aggregate, letter = self.states[number], self._house.letters[message]
+        place = Place(self.number, number, -1, channel, message)
+        sender = self._house.sender(channel)
+        envelope = Envelope(letter.entity, letter.event, NOW_MS, sender, "", "", 0, sender, 1)
+        reaction = react(self.of, aggregate, envelope)
+        if isinstance(reaction, Refusal):
+            raise Flaw(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
+        self._repeats.see(aggregate, envelope, reaction, place)
+        self._house.coverage.react(self.of, aggregate, envelope, reaction)
+        self._house.post.deliver(self.name, envelope, reaction, place)
+        self._house.post.send(self.name, reaction.refusals, place)
+        self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
+        label = Label(self.name, Cause.MESSAGE, sender=sender)
+        step = self._step(aggregate, 0, label, reaction)
+        if step is None:
+            raise Flaw(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
+        return step
+
+    def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
+        """Return the step, unless it leads out of the bounds."""
+        if not self._house.bounds.hold(self.of, reaction.aggregate):
+            self.cut += 1
+            return None
+        told = self._house.told(self.number, reaction)
+        to = self.number_of(reaction.aggregate)
+        wrong = self._house.judge.step(self.of, reaction)
+        said = label.cause is Cause.COMMAND
+        again = tuple(restarted(before, reaction))
+        label = replace(label, restarts=again) if again else label
+        return LocalStep(choice, to, self._house.label(label), said, told, wrong)
+
+
+def _slot(envelope: Envelope) -> str:
+    return envelope.slot or getattr(envelope.event, "slot", "")

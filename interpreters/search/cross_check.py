@@ -1,0 +1,164 @@
+"""Whether the search has left nothing out by looking at one form for all that mean the same.
+
+A part of the same system is walked through with nothing renumbered and nothing forgotten, level by level, as far as the
+bound on states allows. State by state the two must agree (they are *bisimilar*): the steps of a state lead to what the
+steps of its form lead to, no more and no less, and every property has the same truth in a state and in its form. With
+symmetry, what stands for the form was met, too, and the system's properties have the same truth there.
+
+A property on which they disagree is set aside, and the comparison goes on with the others. Where the steps disagree,
+the comparison ends: the search has not looked at this system.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lifefold.core.kernel import Aggregate, Scene, Temper, subject_of
+from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
+from lifefold.interpreters.search.findings import Findings
+from lifefold.interpreters.search.graph import Graph
+from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.trace import Trace
+from lifefold.interpreters.search.unreduced import Happening, Plain, PlainWorld
+
+Opinion = Mapping[tuple[int, str], tuple[bool, bool]]
+
+
+class Comparison(NamedTuple):
+    """How many states were compared, how deep, and the traces to where the search and the rules disagree."""
+
+    states: int
+    depth: int
+    properties: Mapping[int, Trace]
+    """By the number of a property: to where its truth differs."""
+    steps: Trace | None
+    """To a state whose steps differ; None if there is none."""
+
+
+def gate(house: House, graph: Findings) -> Comparison:
+    """Compare, within the bounds."""
+    return _Gate(house, graph).pass_through()
+
+
+class _Gate:
+    def __init__(self, house: House, graph: Findings) -> None:
+        self._house = house
+        self._graph = graph
+        self._plain = Plain(house)
+        self._opinions: dict[tuple[int, int], Opinion] = {}
+        self._steps: dict[World, set[World]] = {}
+        self._came: dict[PlainWorld, tuple[PlainWorld, Happening] | None] = {}
+        self._properties: dict[int, Trace] = {}
+        self._depth = 0
+
+    def pass_through(self) -> Comparison:
+        differs: Trace | None = None
+        try:
+            self._walk()
+        except Unsound as unsound:
+            differs = unsound.trace
+        return Comparison(len(self._came), self._depth, self._properties, differs)
+
+    def _walk(self) -> None:
+        """Walk level by level, as far as the bound on states allows. Raises ``Unsound``."""
+        most = self._house.bounds.compared
+        level = [self._plain.initial()]
+        self._came[level[0]] = None
+        while level and len(self._came) < most:
+            new: dict[PlainWorld, tuple[PlainWorld, Happening]] = {}
+            for world in level:
+                for after, happened in self._after(world):
+                    if after not in self._came:
+                        new.setdefault(after, (world, happened))
+            level = list(new)[: most - len(self._came)]
+            self._came.update((world, new[world]) for world in level)
+            self._depth += bool(level)
+        for world in level:
+            self._after(world)
+
+    def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
+        """Return where the steps of a state lead, which must be where those of its form lead. Raises ``Unsound``."""
+        form = self._house.form(world)
+        self._compare(world, form)
+        self._represented(world, form)
+        after = list(self._plain.steps(world))
+        for to, happened in after:
+            self._judge(world, to, happened)
+        self._compare_steps(world, form, after)
+        return after
+
+    def _compare_steps(self, world: PlainWorld, form: World, after: Sequence[tuple[PlainWorld, Happening]]) -> None:
+        if form not in self._steps:
+            self._steps[form] = {to for _, to, _ in self._house.successors(form)}
+        forms = [self._house.form(to) for to, _ in after]
+        if set(forms) == self._steps[form]:
+            return
+        fields = self._fields(world)
+        for (_, happened), to in zip(after, forms, strict=True):
+            if to not in self._steps[form]:
+                said = "The unreduced rules take this last step, and the reduced search does not"
+                raise Unsound(disagreement([*self._way(world), happened], said, fields))
+        said = "The reduced search takes a step from here that the unreduced rules do not take"
+        raise Unsound(disagreement(self._way(world), said, fields))
+
+    def _represented(self, world: PlainWorld, form: World) -> None:
+        """See to it that what stands for a state was met. Raises ``Unsound``."""
+        if form in self._steps or not isinstance(self._graph, Graph) or self._graph.symmetry is None:
+            return
+        for_it = self._graph.symmetry.of(form)
+        if for_it not in self._graph.seen:
+            raise Unsound(disagreement(self._way(world), "The search has not met the state that stands for this one"))
+        self._compare_scenes(world, self._house.scene(form), self._house.scene(for_it))
+
+    def _judge(self, world: PlainWorld, after: PlainWorld, happened: Happening) -> None:
+        """See to it that the search has seen every property broken that a step breaks."""
+        of = self._house.system.type_of(happened.aggregate)
+        for number in self._house.judge.step(of, happened.reaction):
+            if number not in self._graph.broken and number not in self._properties:
+                fields = self._fields(after)
+                said = "This step breaks the property by the unreduced rules, and keeps it in the reduced search"
+                self._properties[number] = disagreement([*self._way(world), happened], said, fields)
+
+    def _compare(self, world: PlainWorld, form: World) -> None:
+        """See to it that every property has the same truth in a state and in its form."""
+        judge = self._house.judge
+        for part, aggregate, local in zip(self._house.parts, world.aggregates, form, strict=False):
+            key = (part.number, local)
+            if key not in self._opinions:
+                self._opinions[key] = judge.opinion(part.of, part.states[local])
+            for (number, ref), truth in judge.opinion(part.of, aggregate).items():
+                if truth != self._opinions[key].get((number, ref)):
+                    self._differs(number, world, (aggregate,), (part.states[local],))
+        self._compare_scenes(world, self._plain.scene(world), self._house.scene(form))
+
+    def _compare_scenes(self, world: PlainWorld, here: Scene, there: Scene) -> None:
+        judge = self._house.judge
+        for number in judge.of_system:
+            promise = judge.promises[number]
+            if promise.property.temper is Temper.ALWAYS_STEP:
+                continue
+            one, other = (subject_of(promise.property, scene) for scene in (here, there))
+            if (promise.is_due(one), promise.holds(one)) != (promise.is_due(other), promise.holds(other)):
+                names = tuple(here.aggregates)
+                rules, search = ([scene.aggregates[name] for name in names] for scene in (here, there))
+                self._differs(number, world, rules, search)
+
+    def _differs(self, number: int, world: PlainWorld, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:
+        said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+        if number not in self._properties:
+            self._properties[number] = disagreement(self._way(world), said, differing(rules, search))
+
+    def _fields(self, world: PlainWorld) -> str:
+        """Return which fields differ between a state and its form; nothing if the search has not met that form."""
+        form = self._house.form(world)[: len(self._house.parts)]
+        if -1 in form:
+            return ""
+        known = [part.states[local] for part, local in zip(self._house.parts, form, strict=True)]
+        return differing(world.aggregates, known)
+
+    def _way(self, world: PlainWorld) -> list[Happening]:
+        """Return the steps by which a state was met."""
+        found: list[Happening] = []
+        while (came := self._came[world]) is not None:
+            world, happened = came
+            found.append(happened)
+        return found[::-1]

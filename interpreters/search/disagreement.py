@@ -1,0 +1,53 @@
+"""Where the reduced search and the unreduced rules disagree, and how that is shown.
+
+A record declares which of its numbers only identify, which are times, which texts no rule reads. A search relies on
+these declarations. Where one of them is wrong, the search and the rules give different answers: about a property, or
+about the steps that a state has.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from lifefold.core.kernel import Aggregate
+from lifefold.interpreters.search.trace import Attempt, Trace, placed
+from lifefold.interpreters.search.unreduced import Happening
+
+CAUSE: Final = "a record declares too much as serials, moments, opaque or horizon_ms, or its normal_form drops too much"
+"""What is wrong wherever the two disagree, unless the checker itself is."""
+
+DIFFERENCES_SHOWN: Final = 4
+"""How many differing fields are named."""
+
+
+class Unsound(Exception):
+    """The reduced search and the unreduced rules disagree; ``trace`` leads to where they do, and says how."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__("" if trace.attempt is None else trace.attempt.said)
+        self.trace: Final = trace
+
+
+def disagreement(happened: Sequence[Happening], said: str, differing: str = "") -> Trace:
+    """Return the trace to a disagreement: the steps to it, what disagrees, which fields differ, and the cause."""
+    differences = f" {differing}." if differing else ""
+    return Trace(tuple(happened), None, Attempt(f"{said}.{differences} The cause: {CAUSE}."))
+
+
+def differing(rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> str:
+    """Return which fields of which records differ between a state by the rules and the same state in the search."""
+    found = list(_differing(rules, search))
+    more = len(found) - DIFFERENCES_SHOWN
+    return "; ".join(found[:DIFFERENCES_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _differing(rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> Iterator[str]:
+    for one, other in zip(rules, search, strict=True):
+        for ref, entity in sorted(one.entities.items()):
+            form = other.entities.get(ref)
+            if form is None or type(form.record) is not type(entity.record):
+                yield f"{placed(one.name, ref)} is missing in the search"
+                continue
+            for field in entity.record.__struct_fields__:
+                here, there = getattr(entity.record, field), getattr(form.record, field)
+                if here != there:
+                    yield f"{placed(one.name, ref)}.{field} is {here!r} by the rules and {there!r} in the search"

@@ -1,0 +1,375 @@
+"""The search: all states that can be reached, nearest first, each with the state that it was come by from.
+
+It goes level by level, and takes all states of a level at once: an aggregate's step is looked up in the tables of its
+part (see ``parts``), and arrays of such steps make arrays of states. What a part has not met before is computed on the
+way.
+"""
+
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from lifefold.core.kernel import Temper
+from lifefold.interpreters.search.component import LocalStep, Move, Part
+from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
+from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.rule_error import Flaw, Place
+from lifefold.interpreters.search.state_set import Change, Numbers, Seen, Words
+from lifefold.interpreters.search.symmetry import Symmetry
+from lifefold.interpreters.search.system_properties import Scenes
+
+Halves = npt.NDArray[np.int32]
+
+CHUNK_STATES: Final = 100_000
+"""How many states are looked at together, at most."""
+
+
+class Graph(Findings):
+    """All states, in the order in which they were met.
+
+    The steps of a state that lead elsewhere, or restart a timer, are those from ``first[state]`` to before
+    ``first[state + 1]``, if kept.
+    """
+
+    def __init__(self, house: House) -> None:
+        """Begin with nothing."""
+        super().__init__(house)
+        self.symmetry: Symmetry | None = None
+        self.seen: Final = Seen(house.width)
+        self.parents: Final = array("q")
+        self.first: Numbers = np.zeros(1, dtype=np.int64)
+        self.targets: Halves = np.zeros(0, dtype=np.int32)
+        self.labels: Halves = np.zeros(0, dtype=np.int32)
+
+    @property
+    def count(self) -> int:
+        """How many states were met."""
+        return self.seen.count
+
+    def world(self, state: int) -> World:
+        """Return a state by its number."""
+        return self.seen.row(state)
+
+    def chunks(self) -> Iterator[tuple[int, list[Numbers]]]:
+        """Yield all states, some at a time: the number of the first of them, and their columns."""
+        for begin in range(0, self.count, CHUNK_STATES):
+            end = min(begin + CHUNK_STATES, self.count)
+            yield begin, [self.seen.column(number, begin, end) for number in range(self.house.width)]
+
+    def way(self, state: int) -> list[Move]:
+        """Return the shortest way to a state from the beginning."""
+        states = [state]
+        while (parent := self.parents[states[-1]]) >= 0:
+            states.append(parent)
+        return self.moves(states[::-1]) if self.symmetry is None else self._moves(states, self.symmetry)
+
+    def _moves(self, states: Sequence[int], symmetry: Symmetry) -> list[Move]:
+        """Return the moves that end in the first of these states: each from what the next one stands for."""
+        found: list[Move] = []
+        to = self.world(states[0])
+        for state in states[1:]:
+            images = symmetry.images(self.world(state))
+            steps = ((move, image, after) for image in images for move, after, _ in self.house.successors(image))
+            move, to = next((move, image) for move, image, after in steps if after == to)
+            found.append(move)
+        return found[::-1]
+
+    def taking(self, place: Place) -> int:
+        """Return the state nearest to the beginning in which an aggregate is about to take a message."""
+        queues = [number for number, each in enumerate(self.house.queues) if each[:1] == (place.message,)]
+        waiting = np.isin(self.seen.column(len(self.house.parts) + place.channel), queues)
+        return int(np.flatnonzero(waiting & (self.seen.column(place.part) == place.local))[0])
+
+    def nearest(self, part: int, locals_: Collection[int]) -> int:
+        """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
+        found = np.flatnonzero(np.isin(self.seen.column(part), np.fromiter(locals_, dtype=np.int64)))
+        return int(found[0]) if found.size else -1
+
+
+def explore(house: House, *, tell: Callable[[Progress], None] | None = None) -> Graph:
+    """Meet every state within the bounds."""
+    return _Search(house, tell).run()
+
+
+class _Table:
+    """A part's steps as arrays, those that need no message."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._first = array("q")
+        self._count = array("q")
+        self._steps: list[LocalStep] = []
+        self._fields = tuple(array("q") for _ in range(4))
+        self._outboxes: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        self.wrong: dict[int, tuple[int, ...]] = {}
+
+    def expand(self, locals_: Numbers) -> None:
+        """Compute the steps of these states where that has not been done yet."""
+        missing = len(self._part.states) - len(self._first)
+        self._first.extend([-1] * missing)
+        self._count.extend([0] * missing)
+        for local in np.unique(locals_).tolist():
+            if self._first[local] < 0:
+                self._add(local)
+
+    def _add(self, local: int) -> None:
+        steps = self._part.steps(local)
+        self._first[local] = len(self._fields[0])
+        self._count[local] = len(steps)
+        for step in steps:
+            outbox = self._outboxes.setdefault(step.told, len(self._outboxes))
+            if step.wrong:
+                self.wrong[len(self._fields[0])] = step.wrong
+            for field, value in zip(self._fields, (step.to, outbox, step.said, step.label), strict=True):
+                field.append(value)
+
+    def steps(self, locals_: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the steps of states, one after the other, and for each the place of its state."""
+        count = np.asarray(self._count)[locals_]
+        rows = np.repeat(np.arange(len(locals_)), count)
+        begins = np.repeat(np.cumsum(count) - count, count)
+        return np.arange(len(rows)) - begins + np.asarray(self._first)[locals_][rows], rows
+
+    def fields(self, steps: Numbers) -> tuple[Numbers, ...]:
+        """Return, of each step: to which state, what it tells (by number), whether people say it, its label."""
+        return tuple(np.asarray(field)[steps] for field in self._fields)
+
+    def outboxes(self) -> list[tuple[tuple[int, int], ...]]:
+        """Return what steps tell, by number."""
+        return list(self._outboxes)
+
+
+class _Batch(msgspec.Struct):
+    """Steps of a chunk: the places of the states they leave, their labels, and what they change, column by column."""
+
+    rows: Numbers
+    labels: Numbers
+    changes: list[tuple[int, Change]]
+    wrong: dict[int, tuple[int, ...]] = {}
+    """The promises that are broken by a step, by its place in the batch."""
+
+
+def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
+    """Return where the steps of a batch lead, column by column."""
+    after = [column[batch.rows] for column in columns]
+    for column, (which, _, new) in batch.changes:
+        after[column][which] = new
+    return after
+
+
+class _Search:
+    def __init__(self, house: House, tell: Callable[[Progress], None] | None) -> None:
+        self._house = house
+        self._graph = Graph(house)
+        self._watch = Watch(self._graph, tell)
+        self._tables = [_Table(part) for part in house.parts]
+        self._level_end = 1
+        self._counts: list[Numbers] = []
+        self._targets: list[Halves] = []
+        self._labels: list[Halves] = []
+        judge = house.judge
+        follows = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
+        self._keep_steps = follows and not house.bounds.symmetry
+        self._scenes = Scenes(house)
+        tempers = {number: judge.promises[number].property.temper for number in judge.of_system}
+        self._of_system = [
+            (number, temper is Temper.SOMETIMES)
+            for number, temper in tempers.items()
+            if temper in {Temper.ALWAYS, Temper.SOMETIMES}
+        ]
+
+    def run(self) -> Graph:
+        graph, house = self._graph, self._house
+        beginning = house.initial()
+        if house.bounds.symmetry:
+            graph.symmetry = Symmetry(house, beginning)
+        initial = [np.array([number], dtype=np.int64) for number in beginning]
+        graph.seen.widen([int(number[0]) for number in initial])
+        graph.seen.add(graph.seen.pack(initial))
+        graph.parents.append(-1)
+        graph.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
+        try:
+            self._judge(0)
+            self._go_on()
+        except (Flaw, KeyboardInterrupt) as why:
+            graph.end(why)
+        self._gather()
+        graph.seconds = self._watch.seconds
+        return graph
+
+    def _go_on(self) -> None:
+        """Look at everything that was met, until there is no more or a limit is reached."""
+        graph, begin = self._graph, 0
+        while begin < graph.count and not graph.truncated:
+            end = min(begin + CHUNK_STATES, self._level_end)
+            self._look(begin, end)
+            self._watch.report(graph.count - end)
+            if end == self._level_end < graph.count:
+                graph.levels.append(end)
+                self._level_end = graph.count
+            graph.truncated = self._watch.limit()
+            begin = end
+
+    def _look(self, begin: int, end: int) -> None:
+        """Take all steps from the states from ``begin`` to before ``end``."""
+        seen, parts = self._graph.seen, self._house.parts
+        columns = [seen.column(number, begin, end) for number in range(self._house.width)]
+        batches = [self._spontaneous(part.number, columns) for part in parts]
+        batches += [
+            self._reception(channel, columns)
+            for channel in range(len(self._house.channels))
+            if columns[len(parts) + channel].any()
+        ]
+        arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
+        rows, targets = (np.concatenate(column) for column in ([r for r, _, _ in arrived], [t for _, t, _ in arrived]))
+        leaving = np.bincount(rows[targets != begin + rows], minlength=end - begin)
+        self._graph.stuck.extend((begin + np.flatnonzero(leaving == 0)).tolist())
+        if self._keep_steps:
+            order = np.argsort(rows, kind="stable")
+            self._counts.append(np.bincount(rows, minlength=end - begin))
+            self._targets.append(targets[order].astype(np.int32))
+            self._labels.append(np.concatenate([labels for _, _, labels in arrived])[order].astype(np.int32))
+
+    def _taken(
+        self, begin: int, end: int, columns: Sequence[Numbers], batches: Sequence[_Batch]
+    ) -> list[tuple[_Batch, list[Words]]]:
+        """Return where each batch leads, or what stands for that."""
+        seen, symmetry = self._graph.seen, self._graph.symmetry
+        if symmetry is None:
+            seen.widen(self._house.largest())
+            words = seen.words(begin, end)
+            return [(batch, self._apply(words, batch)) for batch in batches]
+        stand = [symmetry.representatives(_after(columns, batch)) for batch in batches]
+        seen.widen(self._house.largest())
+        return [(batch, seen.pack(after)) for batch, after in zip(batches, stand, strict=True)]
+
+    def _apply(self, words: Sequence[Words], batch: _Batch) -> list[Words]:
+        after = [word[batch.rows] for word in words]
+        for column, change in batch.changes:
+            self._graph.seen.change(after, column, change)
+        return after
+
+    def _arrive(self, begin: int, batch: _Batch, after: list[Words]) -> tuple[Numbers, Numbers, Numbers]:
+        """Take in where steps lead; of those that are kept, return the place of their state, the target, the label."""
+        graph = self._graph
+        known = graph.count
+        targets, firsts = graph.seen.add(after)
+        sources = begin + batch.rows
+        graph.parents.frombytes(sources[firsts].tobytes())
+        graph.steps += len(targets)
+        for place, promises in batch.wrong.items():
+            for promise in promises:
+                graph.broken.setdefault(promise, Finding(int(sources[place]), int(targets[place])))
+        self._judge(known)
+        kept = targets != sources
+        if self._house.restarting:  # what a restarted timer stands for is asked of the steps, not of the states
+            kept |= np.isin(batch.labels, list(self._house.restarting))
+        return batch.rows[kept], targets[kept], batch.labels[kept]
+
+    def _spontaneous(self, number: int, columns: Sequence[Numbers]) -> _Batch:
+        """Return the steps of an aggregate that need no message."""
+        table, locals_ = self._tables[number], columns[number]
+        table.expand(locals_)
+        steps, rows = table.steps(locals_)
+        to, outboxes, said, labels = table.fields(steps)
+        if self._house.bounds.commands is not None:
+            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._house.bounds.commands))
+            steps, rows, to, outboxes, said, labels = (each[may] for each in (steps, rows, to, outboxes, said, labels))
+        changes: list[tuple[int, Change]] = [(number, (slice(None), locals_[rows], to))]
+        if self._house.bounds.commands is not None:
+            speaking = np.flatnonzero(said)
+            spoken = columns[-1][rows[speaking]]
+            changes.append((self._house.width - 1, (speaking, spoken, spoken + 1)))
+        changes += self._told(table.outboxes(), outboxes, rows, columns)
+        wrong = {
+            place: table.wrong[step] for place, step in enumerate(steps.tolist()) if step in table.wrong
+        } if table.wrong else {}  # fmt: skip
+        return _Batch(rows, labels, changes, wrong)
+
+    def _reception(self, channel: int, columns: Sequence[Numbers]) -> _Batch:
+        """Return the steps in which what is first on a channel arrives."""
+        house = self._house
+        receiver = house.channels[channel][1]
+        place = len(house.parts) + channel
+        rows = np.flatnonzero(columns[place])
+        queues, locals_ = columns[place][rows], columns[receiver][rows]
+        pairs, which = np.unique(np.stack([locals_, queues]), axis=1, return_inverse=True)
+        outboxes: dict[tuple[tuple[int, int], ...], int] = {(): 0}
+        fields: list[tuple[int, int, int, int]] = []
+        wrong: dict[int, tuple[int, ...]] = {}
+        every: list[list[int]] = pairs.T.tolist()
+        for pair, (local, queue) in enumerate(every):
+            messages = house.queues[queue]
+            step = house.parts[receiver].reception(local, channel, messages[0])
+            if step.wrong:
+                wrong[pair] = step.wrong
+            outbox = outboxes.setdefault(step.told, len(outboxes))
+            fields.append((step.to, house.queue(messages[1:]), outbox, step.label))
+        to, left, told, labels = np.array(fields, dtype=np.int64).T[:, which.ravel()]
+        changes: list[tuple[int, Change]] = [
+            (receiver, (slice(None), locals_, to)),
+            (place, (slice(None), queues, left)),
+            *self._told(list(outboxes), told, rows, columns),
+        ]
+        broken = {
+            row: wrong[pair] for row, pair in enumerate(which.ravel().tolist()) if pair in wrong
+        } if wrong else {}  # fmt: skip
+        return _Batch(rows, labels, changes, broken)
+
+    def _told(
+        self, outboxes: Sequence[tuple[tuple[int, int], ...]], told: Numbers, rows: Numbers, columns: Sequence[Numbers]
+    ) -> Iterator[tuple[int, Change]]:
+        """Yield what becomes of the channels."""
+        told_of: list[int] = np.unique(told[told > 0]).tolist()
+        for outbox in told_of:
+            which = np.flatnonzero(told == outbox)
+            messages: dict[int, tuple[int, ...]] = {}
+            for channel, message in outboxes[outbox]:
+                messages[channel] = (*messages.get(channel, ()), message)
+            for channel, more in messages.items():
+                place = len(self._house.parts) + channel
+                queues = columns[place][rows[which]]
+                known, back = np.unique(queues, return_inverse=True)
+                shorter: list[int] = known.tolist()
+                longer = [self._house.queue((*self._house.queues[queue], *more)) for queue in shorter]
+                yield place, (which, queues, np.array(longer, dtype=np.int64)[back.ravel()])
+
+    def _judge(self, begin: int) -> None:
+        """Hold the states from ``begin`` on against what was found out about their parts, and about the system."""
+        graph, judge = self._graph, self._house.judge
+        if judge.wrong or judge.seen:
+            columns = [graph.seen.column(part.number, begin) for part in self._house.parts]
+            for (part, local), promises in judge.wrong.items():
+                for promise in promises:
+                    if promise not in graph.broken and (found := np.flatnonzero(columns[part] == local)).size:
+                        graph.broken[promise] = Finding(begin + int(found[0]))
+            for promise, places in judge.seen.items():
+                for part, locals_ in places.items():
+                    if promise not in graph.witnesses:
+                        found = np.flatnonzero(np.isin(columns[part], list(locals_)))
+                        if found.size:
+                            graph.witnesses[promise] = begin + int(found[0])
+        if self._of_system and begin < graph.count:
+            self._judge_scenes(begin)
+
+    def _judge_scenes(self, begin: int) -> None:
+        graph = self._graph
+        columns = [graph.seen.column(number, begin) for number in range(self._house.width)]
+        for promise, possible in self._of_system:
+            if promise not in graph.witnesses and promise not in graph.broken:
+                found = np.flatnonzero(self._scenes.holds(promise, columns, begin) == possible)
+                if found.size and possible:
+                    graph.witnesses[promise] = begin + int(found[0])
+                elif found.size:
+                    graph.broken[promise] = Finding(begin + int(found[0]))
+
+    def _gather(self) -> None:
+        """Put the steps of all chunks together."""
+        if self._keep_steps and self._counts:
+            graph = self._graph
+            graph.targets, graph.labels = np.concatenate(self._targets), np.concatenate(self._labels)
+            graph.first = np.concatenate([[0], np.cumsum(np.concatenate(self._counts))])

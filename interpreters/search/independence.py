@@ -1,0 +1,198 @@
+"""Aggregates that have nothing to do with each other: each goes its own way, and is looked at by itself.
+
+They are *apart* if there are several, none ever tells another one anything, and people may say as much as they like to
+each. Then a step of the whole is a step of one of them, possible whatever the others do. So the way to a state of the
+whole is as long as the ways of all aggregates to theirs together, and ways can be joined in any order.
+
+It also settles what follows from what, in each aggregate by itself. All that is fair is about one aggregate (see
+``liveness.assumptions``), and whether it is possible there depends on nothing else. Hence a run of the whole is fair
+exactly if what each aggregate does in it is fair, be it that it does nothing from some time on; of one by itself, what
+is fair of the others asks nothing, as it is never possible there. So what should follow in one fails to do so in the
+whole exactly if it can fail in that one alone, and every other one has a fair run at all, within the bounds. Nothing
+has to be said of how their steps alternate, and no state of the whole is needed for this.
+"""
+
+from collections.abc import Container, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from lifefold.core.kernel import Property, Temper
+from lifefold.interpreters.search.component import Move, Part
+from lifefold.interpreters.search.configuration import Subject
+from lifefold.interpreters.search.liveness import Assumption, Flags, Lasso, Steps, assumptions, never
+from lifefold.interpreters.search.product_system import House
+
+Numbers = npt.NDArray[np.int64]
+
+_LOCAL_BITS: Final = 32
+"""How many bits the number of a state has for the state of each aggregate."""
+
+
+def number(locals_: Sequence[int]) -> int:
+    """Return the number of a state, of the whole, by the states of its aggregates. It begins with number 0."""
+    return sum(local << (_LOCAL_BITS * place) for place, local in enumerate(locals_))
+
+
+def locals_of(state: int, parts: int) -> tuple[int, ...]:
+    """Return the states of the aggregates by the number of a state."""
+    return tuple((state >> (_LOCAL_BITS * place)) & ((1 << _LOCAL_BITS) - 1) for place in range(parts))
+
+
+def may_be(house: House) -> bool:
+    """Tell whether aggregates can be apart, as far as that is known before any of them has taken a step.
+
+    A promise about all of them together asks for states of the whole, so they are not.
+    """
+    judge = house.judge
+    together = any(judge.promises[promise].property.temper in _OF_ALL for promise in judge.of_system)
+    if len(house.parts) == 1 or house.bounds.commands is not None or together:
+        return False
+    return not any(house.initial())
+
+
+_OF_ALL: Final = frozenset({Temper.ALWAYS, Temper.SOMETIMES, Temper.LEADS_TO})
+
+
+class Alone:
+    """An aggregate by itself, looked at level by level."""
+
+    def __init__(self, part: Part) -> None:
+        """Begin with its first state."""
+        self.part: Final = part
+        self.level: list[int] = [0]
+        """The states that were met last, all of them as far from the beginning."""
+        self.steps: Final[dict[int, int]] = {}
+        """By state that was looked at: how many steps it has."""
+        self.links: Final[set[tuple[int, int]]] = set()
+        """From which state to which other one there is a step."""
+        self.broken: Final[dict[int, tuple[int, int]]] = {}
+        """By promise: the step that breaks it, from which state to which."""
+        self._came: Final[dict[int, tuple[int, int]]] = {0: (-1, -1)}
+        """By state that was met: from which one, by its how-manieth input."""
+
+    @property
+    def ends(self) -> list[int]:
+        """The states, of those that were looked at, that no step leaves."""
+        left = {source for source, _ in self.links}
+        return [local for local in self.steps if local not in left]
+
+    def look(self) -> bool:
+        """Take all steps from the last level; return False if one of them tells somebody something."""
+        level, self.level = self.level, []
+        for local in level:
+            steps = self.part.steps(local)
+            if any(step.told for step in steps):
+                return False
+            self.steps[local] = len(steps)
+            self.links.update((local, step.to) for step in steps if step.to != local)
+            for step in steps:
+                for promise in step.wrong:
+                    self.broken.setdefault(promise, (local, step.to))
+                if step.to not in self._came:
+                    self._came[step.to] = (local, step.choice)
+                    self.level.append(step.to)
+        return True
+
+    def way(self, local: int) -> list[Move]:
+        """Return the shortest way to a state."""
+        moves: list[Move] = []
+        while local:
+            local, choice = self._came[local]
+            moves.append(Move(self.part.number, choice))
+        return moves[::-1]
+
+    def links_by_state(self, restarting: Container[int]) -> "Links":
+        """Return all steps that lead elsewhere or restart a timer, as arrays. Everything must have been looked at."""
+        part = self.part
+        every = [(local, step) for local in sorted(self.steps) for step in part.steps(local)]
+        kept = ((local, step) for local, step in every if step.to != local or step.label in restarting)
+        steps = [(local, step.to, step.label) for local, step in kept]
+        sources, targets, labels = np.array(steps, dtype=np.int64).reshape(-1, 3).T
+        count = len(part.states)
+        return Links(count, np.searchsorted(sources, np.arange(count + 1)), targets, labels)
+
+
+class Links(msgspec.Struct, frozen=True):
+    """An aggregate's steps, as ``liveness.Linked`` has them."""
+
+    count: int
+    first: Numbers
+    targets: Numbers
+    labels: Numbers
+
+
+class Liveness:
+    """Answers whether what should follow does follow, for aggregates that are apart and were looked at to the end."""
+
+    def __init__(self, house: House, alone: Sequence[Alone]) -> None:
+        """Take over what was met."""
+        self._house = house
+        self._alone = alone
+        self._steps: list[Steps] = []
+
+    def lasso(self, promise: int, promised: Property[object]) -> tuple[bool, Lasso | None]:
+        """Return whether anything was ever due, and a run on which it does not follow."""
+        restarting = self._house.restarting
+        self._steps = self._steps or [Steps(each.links_by_state(restarting)) for each in self._alone]
+        fair = assumptions(self._house, promised.given)
+        ever, at_first = False, promised.when is None
+        for subject in self._house.judge.truths:
+            if subject.promise == promise:
+                due, holds = self._truths(subject, at_first=at_first)
+                ever = ever or bool(due.any())
+                found = self._never(subject.part, due, holds, fair)
+                if found is not None:
+                    runs = [self._some(part, fair, at_first=at_first) for part in range(len(self._alone))]
+                    runs[subject.part] = found
+                    complete = [run for run in runs if run is not None]
+                    if len(complete) == len(runs):
+                        return True, _joined(subject.part, complete)
+        return ever, None
+
+    def _truths(self, subject: Subject, *, at_first: bool) -> tuple[Flags, Flags]:
+        due, holds = self._flags(subject.part), self._flags(subject.part)
+        for local, (is_due, does_hold) in self._house.judge.truths[subject].items():
+            due[local], holds[local] = is_due, does_hold
+        return (self._begin(subject.part) if at_first else due & self._met(subject.part)), holds
+
+    def _some(self, part: int, fair: Sequence[Assumption], *, at_first: bool) -> Lasso | None:
+        """Return a fair run of an aggregate, whatever it is for."""
+        begin = self._begin(part) if at_first else self._met(part)
+        return self._never(part, begin, self._flags(part), fair)
+
+    def _never(self, part: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
+        def left_out(labels: frozenset[int]) -> Flags:
+            found = self._flags(part)
+            found[[local for local, left in self._house.parts[part].left_out.items() if left & labels]] = True
+            return found
+
+        return never(self._steps[part], due, holds, fair, left_out)
+
+    def _met(self, part: int) -> Flags:
+        met = self._flags(part)
+        met[list(self._alone[part].steps)] = True
+        return met
+
+    def _flags(self, part: int) -> Flags:
+        return np.zeros(self._steps[part].count, dtype=np.bool_)
+
+    def _begin(self, part: int) -> Flags:
+        begin = self._flags(part)
+        begin[0] = True
+        return begin
+
+
+def _joined(first: int, runs: Sequence[Lasso]) -> Lasso:
+    """Return a run of the whole: all stems one after the other, and then all rounds, over and over."""
+    order = [first, *(part for part in range(len(runs)) if part != first)]
+    here = [run.stem[0] for run in runs]
+    stem, cycle = [number(here)], list[int]()
+    for states, ways in ((stem, [run.stem[1:] for run in runs]), (cycle, [run.cycle for run in runs])):
+        for part in order:
+            for local in ways[part]:
+                here[part] = local
+                states.append(number(here))
+    return Lasso(tuple(stem), tuple(cycle), tuple(label for part in order for label in runs[part].labels))

@@ -1,0 +1,364 @@
+"""Aggregates that are alike: of all states that differ only in which of them is which, one stands for all.
+
+They are alike if nothing in the beginning changes when their names are exchanged, wherever these stand. A state's
+aggregates are then put in an order, by what is seen of each without its name, and everything in the state is renamed
+accordingly. Where two look the same, either order will do: then more than one state may stand for the same ones, which
+costs time and nothing else.
+
+The rules have to treat them alike. Nothing relies on that: see ``Symmetry.hold``, and ``gate``.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
+from itertools import combinations, permutations
+from typing import Any, Final, cast
+
+import msgspec
+import numpy as np
+from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
+
+from lifefold.core.kernel import replace
+from lifefold.interpreters.search.component import LocalStep, Part
+from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.state_set import Numbers
+
+Columns = Sequence[Numbers]
+"""States of a house: one column for each number that a state has."""
+
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+class NotAlike(ValueError):
+    """Aggregates were to be taken for each other that can be told apart."""
+
+
+class Renaming:
+    """Gives other names to aggregates, in all texts in which they stand as words."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """Take the new name of each old one."""
+        self._names: Final = names
+        self._word: Final = _word(names)
+        self._known: Final[dict[int, tuple[Any, Any]]] = {}
+        """By where in memory something is: that, so that it stays there, and what becomes of it."""
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value with the new names."""
+        if type(value) is str:
+            return self._word.sub(self._new, value)
+        if not _has_parts(value):
+            return value
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._renamed(value))
+        return known[1]
+
+    def _renamed(self, value: Any) -> Any:
+        kind = cast("Callable[..., Any]", type(value))
+        if isinstance(value, msgspec.Struct):
+            news = {name: self(getattr(value, name)) for name in value.__struct_fields__}
+            return replace(value, **{name: new for name, new in news.items() if new is not getattr(value, name)})
+        if isinstance(value, PMap):
+            return pmap({self(key): self(held) for key, held in _items(value)})
+        made = map(self, value)
+        if isinstance(value, tuple):
+            return tuple(made) if kind is tuple else kind(*made)
+        return next(make for kind, make in _MADE.items() if isinstance(value, kind))(made)
+
+    def _new(self, found: "re.Match[str]") -> str:
+        return self._names[found[0]]
+
+
+_WITH_PARTS: Final = (msgspec.Struct, tuple, PMap, PVector, PSet, frozenset)
+
+
+def _has_parts(value: object) -> bool:
+    return isinstance(value, _WITH_PARTS)
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    items: Iterable[tuple[Any, Any]] = value.items()
+    return items
+
+
+_MADE: Final[Mapping[type, Callable[[Iterable[Any]], Any]]] = {PVector: pvector, PSet: pset, frozenset: frozenset}
+"""How what has parts is made again."""
+
+
+class Portrait:
+    """What is seen of something if of all names only one's own is known, and the others cannot be told apart."""
+
+    def __init__(self, own: str, names: Sequence[str], colours: dict[Hashable, int]) -> None:
+        """Take one's own name, and all; ``colours`` has the number of all that was seen, by whomever."""
+        self._own: Final = own
+        self._colours: Final = colours
+        self._word: Final = _word(names)
+        self._known: Final[dict[int, tuple[Any, int]]] = {}
+
+    def __call__(self, value: Any) -> Hashable:
+        """Return it: a number, if it has parts."""
+        if type(value) is str:
+            return self._word.sub(self._blank, value)
+        return self.of(value) if _has_parts(value) else value
+
+    def of(self, value: Any) -> int:
+        """Return the number of what is seen of something that has parts."""
+        known = self._known.get(id(value))
+        if known is None:
+            known = self._known[id(value)] = (value, self._colours.setdefault(self._seen(value), len(self._colours)))
+        return known[1]
+
+    def _seen(self, value: Any) -> Hashable:
+        if isinstance(value, msgspec.Struct):
+            return (type(value), *(self(getattr(value, name)) for name in value.__struct_fields__))
+        if isinstance(value, PMap):
+            return frozenset(Counter((self(key), self(held)) for key, held in _items(value)).items())
+        seen = map(self, value)
+        return frozenset(Counter(seen).items()) if isinstance(value, PSet | frozenset) else tuple(seen)
+
+    def _blank(self, found: "re.Match[str]") -> str:
+        return "\0" if found[0] == self._own else "\1"
+
+
+def _word(names: Mapping[str, str] | Sequence[str]) -> "re.Pattern[str]":
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    return re.compile(rf"(?<![\w-])(?:{longest_first or '(?!)'})(?![\w-])")
+
+
+class Table:
+    """What belongs to each number, found out when it is asked for."""
+
+    def __init__(self, of: Callable[[int], int]) -> None:
+        """Begin with nothing."""
+        self._of: Final = of
+        self.values: Numbers = np.full(64, -1, dtype=np.int64)
+
+    def __call__(self, numbers: Numbers) -> Numbers:
+        """Return what belongs to these."""
+        largest = int(numbers.max(initial=0))
+        if largest >= len(self.values):
+            more = np.full(max(largest + 1, 2 * len(self.values)) - len(self.values), -1, dtype=np.int64)
+            self.values = np.concatenate([self.values, more])
+        missing: set[int] = set(numbers[self.values[numbers] < 0].tolist())
+        for number in sorted(missing):
+            self.values[number] = self._of(number)
+        return self.values[numbers]
+
+
+class Order:
+    """One way to exchange aggregates that are alike: who gets whose place."""
+
+    def __init__(self, house: House, to: Sequence[int]) -> None:
+        """Take, for each aggregate, whose place it gets."""
+        parts = house.parts
+        self._house: Final = house
+        self.to: Final = tuple(to)
+        exchanged = ((part, parts[place]) for part, place in zip(parts, to, strict=True) if part.number != place)
+        self._names: Final = {_key(part): _key(other) for part, other in exchanged}
+        self._renaming: Final = Renaming(self._names)
+        self.images: Final = [Table(partial(self._image, part)) for part in parts]
+        self._queues: Final = Table(self._queue)
+        self._channels: Final = [
+            house.channels.index((to[sender], to[receiver])) for sender, receiver in house.channels
+        ]
+
+    def __call__(self, columns: Columns) -> list[Numbers]:
+        """Return what becomes of states."""
+        parts = len(self.to)
+        after = list(columns)
+        for part, place in enumerate(self.to):
+            after[place] = self.images[part](columns[part])
+        for channel, place in enumerate(self._channels):
+            after[parts + place] = self._queues(columns[parts + channel])
+        return after
+
+    def _image(self, part: Part, local: int) -> int:
+        return self._house.parts[self.to[part.number]].number_of(self._renaming(part.states[local]))
+
+    def _queue(self, queue: int) -> int:
+        return self._house.queue(tuple(self.letter(each) for each in self._house.queues[queue]))
+
+    def letter(self, letter: int) -> int:
+        """Return what becomes of a message."""
+        return self._house.letter(self._renaming(self._house.letters[letter]))
+
+    def hold(self, number: int, local: int, received: Iterable[tuple[int, int]]) -> None:
+        """See to it that what may happen to an aggregate is what may happen to the one whose place it gets.
+
+        ``received`` are channels with messages that it was seen to take from there. Raises ``NotAlike``.
+        """
+        one, other = self._house.parts[number], self._house.parts[self.to[number]]
+        image = int(self.images[number].values[local])
+        mine = {self._step(number, step) for step in one.steps(local)}
+        if mine != {_essence(step, step.to, step.told) for step in other.steps(image)}:
+            raise self._told_apart(one, local, "something else can happen")
+        for channel, letter in received:
+            step = other.reception(image, self._channels[channel], self.letter(letter))
+            if self._step(number, one.reception(local, channel, letter)) != _essence(step, step.to, step.told):
+                raise self._told_apart(one, local, f"{self._house.letters[letter]} is not taken alike")
+        opinions = [
+            Counter(
+                (promise, *said) for (promise, _), said in self._house.judge.opinion(part.of, part.states[at]).items()
+            )
+            for part, at in ((one, local), (other, image))
+        ]
+        if opinions[0] != opinions[1]:
+            raise self._told_apart(one, local, "a promise says something else")
+
+    def _told_apart(self, part: Part, local: int, how: str) -> NotAlike:
+        to = ", ".join(f"{old} for {new}" for old, new in self._names.items())
+        return NotAlike(
+            f"{how} if names are exchanged ({to}): they are not alike, so that every state has to be looked at:"
+            f" {part.states[local]}"
+        )
+
+    def _step(self, part: int, step: LocalStep) -> Hashable:
+        to = int(self.images[part](np.array([step.to]))[0])
+        return _essence(
+            step, to, tuple((self._channels[channel], self.letter(letter)) for channel, letter in step.told)
+        )
+
+    def is_fixed(self, world: World) -> bool:
+        """Tell whether nothing in a state changes, without taking anything in that was not met."""
+        parts, queues = self._house.parts, self._house.queues
+        same = all(
+            parts[place].known(self._renaming(parts[part].states[world[part]])) == world[place]
+            for part, place in enumerate(self.to)
+        )
+        under_way = [[self._house.letters[each] for each in queues[number]] for number in world[len(parts) :]]
+        return same and all(
+            [self._renaming(letter) for letter in under_way[channel]] == under_way[place]
+            for channel, place in enumerate(self._channels)
+        )
+
+
+def _essence(step: LocalStep, to: int, told: tuple[tuple[int, int], ...]) -> Hashable:
+    """Return what matters of a step: where it leads, what it tells whom, whether people say it, what it breaks."""
+    by_channel = {channel: tuple(letter for each, letter in told if each == channel) for channel, _ in told}
+    return to, frozenset(by_channel.items()), step.said, frozenset(step.wrong)
+
+
+def _key(part: Part) -> str:
+    return part.name.partition("/")[2]
+
+
+def _colour(portrait: Portrait, part: Part, local: int) -> int:
+    return portrait.of(part.states[local])
+
+
+class Symmetry:
+    """Knows which aggregates are alike, and which state stands for which."""
+
+    def __init__(self, house: House, beginning: World) -> None:
+        """Find out who is alike, in the beginning. Raises ``NotAlike`` if nobody is."""
+        self._house: Final = house
+        self._beginning: Final = beginning
+        self._orders: Final[dict[tuple[int, ...], Order]] = {}
+        self._colours: Final[dict[Hashable, int]] = {}
+        self.groups: Final = self._alike()
+        if not self.groups:
+            raise NotAlike("no two aggregates are alike in the beginning: look at all states, without symmetry")
+        self._portraits: Final[dict[tuple[int, int], Table]] = {}
+        self._of_queues: Final[dict[int, Table]] = {}
+        for group in self.groups:
+            self._prepare(group)
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The names of those that are alike."""
+        return tuple(tuple(self._house.parts[part].name for part in group) for group in self.groups)
+
+    def _alike(self) -> list[tuple[int, ...]]:
+        parts, groups = self._house.parts, dict[int, list[int]]()
+        placed: set[int] = set()
+        for one, other in combinations(range(len(parts)), 2):
+            named = parts[one].of is parts[other].of and _key(parts[one]) and _key(parts[other])
+            if named and one not in placed and self._order({one: other, other: one}).is_fixed(self._beginning):
+                groups.setdefault(one, [one]).append(other)
+                placed.add(other)
+        return [tuple(group) for group in groups.values()]
+
+    def _order(self, exchanged: Mapping[int, int]) -> Order:
+        to = tuple(exchanged.get(part, part) for part in range(len(self._house.parts)))
+        if to not in self._orders:
+            self._orders[to] = Order(self._house, to)
+        return self._orders[to]
+
+    def _prepare(self, group: tuple[int, ...]) -> None:
+        parts = self._house.parts
+        names = [_key(parts[part]) for part in group]
+        for own in group:
+            portrait = Portrait(_key(parts[own]), names, self._colours)
+            for part in parts:
+                if part.number == own or part.number not in group:
+                    self._portraits[own, part.number] = Table(partial(_colour, portrait, part))
+            self._of_queues[own] = Table(partial(self._colour_of_queue, portrait))
+
+    def _colour_of_queue(self, portrait: Portrait, queue: int) -> int:
+        return portrait.of(tuple(self._house.letters[each] for each in self._house.queues[queue]))
+
+    def hold(self, most: int) -> int:
+        """See to it that the rules, and the promises, treat those alike that are; return of how many states.
+
+        These are states of aggregates, those first that were met first, and what became of them when names were
+        exchanged in the search. In both, the same can happen, leads to the same, tells the same and breaks the same,
+        but for the names. Raises ``NotAlike``.
+        """
+        every = [
+            (local, part, order)
+            for order in self._orders.values()
+            for part, table in enumerate(order.images)
+            for local in np.flatnonzero(table.values >= 0).tolist()
+        ]
+        every.sort(key=lambda each: each[0])
+        received = [part.received() for part in self._house.parts]
+        for local, part, order in every[:most]:
+            order.hold(part, local, received[part].get(local, ()))
+        return len(every[:most])
+
+    def representatives(self, columns: Columns) -> list[Numbers]:
+        """Return, for each of these states, the one that stands for it."""
+        return reduce(self._in_order, self.groups, list(columns))
+
+    def of(self, world: World) -> World:
+        """Return the state that stands for this one."""
+        return tuple(int(column[0]) for column in self.representatives([np.array([number]) for number in world]))
+
+    def _in_order(self, columns: list[Numbers], group: tuple[int, ...]) -> list[Numbers]:
+        looks = np.stack([self._look(part, group, columns) for part in group])
+        order = np.argsort(looks, axis=0, kind="stable")
+        codes = (len(group) ** np.arange(len(group))) @ order
+        after = [column.copy() for column in columns]
+        found: list[int] = np.unique(codes).tolist()
+        for code in found:
+            rows = np.flatnonzero(codes == code)
+            who: list[int] = order[:, rows[0]].tolist()
+            if who != sorted(who):
+                exchanged = {group[one]: place for one, place in zip(who, group, strict=True)}
+                for column, new in zip(after, self._order(exchanged)([each[rows] for each in columns]), strict=True):
+                    column[rows] = new
+        return after
+
+    def _look(self, own: int, group: tuple[int, ...], columns: Columns) -> Numbers:
+        """Return in one number what is seen of an aggregate in each state: of itself, by others, on its channels."""
+        parts = self._house.parts
+        look = np.zeros(len(columns[0]), dtype=np.uint64)
+        places = [own, *(part.number for part in parts if part.number not in group)]
+        for place in places:
+            look = look * _MIX + self._portraits[own, place](columns[place]).astype(np.uint64)
+        for outside in places[1:]:
+            for pair in ((own, outside), (outside, own)):
+                queues = columns[len(parts) + self._house.channels.index(pair)]
+                look = look * _MIX + self._of_queues[own](queues).astype(np.uint64)
+        return look.astype(np.int64)
+
+    def images(self, world: World) -> Iterator[World]:
+        """Yield all states that a state stands for, itself among them."""
+        worlds = {world}
+        for group in self.groups:
+            orders = [self._order(dict(zip(group, places, strict=True))) for places in permutations(group)]
+            columns = [[np.array([number]) for number in each] for each in worlds]
+            worlds = {tuple(int(column[0]) for column in order(each)) for each in columns for order in orders}
+        yield from sorted(worlds)

@@ -1,0 +1,144 @@
+"""The same system without the tables: every step taken by the rules as they are, nothing renumbered or forgotten.
+
+What a search finds is shown, and believed, only when it has been found again here; and here is where its short cuts are
+held against what they stand for (see ``gate``). A move is the how-manieth of what is possible, and what is possible
+stands in the same order in both.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from lifefold.core.kernel import (
+    Aggregate,
+    Cause,
+    Envelope,
+    Reaction,
+    Refusal,
+    Scene,
+    possible,
+    react,
+    replace,
+)
+from lifefold.effects import Tell
+from lifefold.interpreters.search.canonical import NOW_MS
+from lifefold.interpreters.search.component import Move
+from lifefold.interpreters.search.product_system import House, Refused
+
+
+class Happening(NamedTuple):
+    """One step as it happened: to which aggregate, what, and what came of it."""
+
+    aggregate: str
+    cause: Cause
+    envelope: Envelope
+    reaction: Reaction
+
+
+class PlainWorld(NamedTuple):
+    """A state of a system: its aggregates, what is under way on each channel, how much people have said, the time."""
+
+    aggregates: tuple[Aggregate, ...]
+    under_way: tuple[tuple[Tell, ...], ...]
+    said: int
+    now_ms: int
+
+
+class Plain:
+    """Takes steps by the rules alone."""
+
+    def __init__(self, house: House) -> None:
+        """Take the system, its opening and its bounds from a search."""
+        self._house: Final = house
+
+    def initial(self) -> PlainWorld:
+        """Return the state in which every aggregate has taken the input that opens it."""
+        world = PlainWorld((), tuple(() for _ in self._house.channels), 0, NOW_MS)
+        for part, (name, envelope) in zip(self._house.parts, self._house.opening, strict=True):
+            world = world._replace(aggregates=(*world.aggregates, part.of.start(name)))
+            world, _ = self._take(world, part.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
+        return world._replace(said=0)
+
+    def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
+        """Yield where the moves lead that can be made within the bounds, in the order of the search."""
+        commands = self._house.bounds.commands
+        for part in self._house.parts:
+            aggregate = world.aggregates[part.number]
+            for each in possible(part.of, aggregate, world.now_ms):
+                cause, envelope = each.cause, each.envelope
+                if cause is Cause.COMMAND and commands is not None and world.said >= commands:
+                    continue
+                reaction = react(part.of, aggregate, envelope)
+                if isinstance(reaction, Reaction) and self._house.bounds.hold(part.of, reaction.aggregate):
+                    yield self._after(world, part.number, cause, envelope, reaction)
+        for channel, (_, receiver) in enumerate(self._house.channels):
+            if world.under_way[channel]:
+                yield self.go(world, Move(receiver, 0, channel))
+
+    def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
+        """Make a move. Raises ``IndexError`` if there is none like it, ``Refused``."""
+        cause, envelope = self.input(world, move)
+        if move.channel >= 0:
+            rest = world.under_way[move.channel][1:]
+            world = world._replace(under_way=_with(world.under_way, move.channel, rest))
+        return self._take(world, move.part, cause, envelope)
+
+    def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
+        """Return what a move consists in. Raises ``IndexError`` if there is no move like it."""
+        if move.channel < 0:
+            aggregate = world.aggregates[move.part]
+            every = possible(self._house.parts[move.part].of, aggregate, world.now_ms)
+            chosen = list(every)[move.choice]
+            return chosen.cause, chosen.envelope
+        first, sender = world.under_way[move.channel][0], self._house.sender(move.channel)
+        letter = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
+        return Cause.MESSAGE, letter
+
+    def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
+        """Make moves from the beginning."""
+        world = self.initial()
+        happened: list[Happening] = []
+        for move in moves:
+            world, happening = self.go(world, move)
+            happened.append(happening)
+        return world, happened
+
+    def _take(self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope) -> tuple[PlainWorld, Happening]:
+        aggregate = world.aggregates[part]
+        reaction = react(self._house.parts[part].of, aggregate, envelope)
+        if isinstance(reaction, Refusal):
+            raise Refused(aggregate.name, reaction)
+        return self._after(world, part, cause, envelope, reaction)
+
+    def _after(
+        self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope, reaction: Reaction
+    ) -> tuple[PlainWorld, Happening]:
+        under_way = world.under_way
+        for asked in reaction.effects:
+            if isinstance(tell := asked.effect, Tell):
+                channel = self._house.channel(part, tell.aggregate)
+                under_way = _with(under_way, channel, (*under_way[channel], tell))
+        aggregates = _with(world.aggregates, part, reaction.aggregate)
+        said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
+        return PlainWorld(aggregates, under_way, said, now_ms), Happening(
+            reaction.aggregate.name, cause, envelope, reaction
+        )
+
+    def scene(self, world: PlainWorld) -> Scene:
+        """Return a state as properties of the system see it."""
+        names = [part.name for part in self._house.parts]
+        in_flight = tuple(
+            (names[sender], names[receiver], tell.entity, tell.event)
+            for channel, (sender, receiver) in enumerate(self._house.channels)
+            for tell in world.under_way[channel]
+        )
+        return Scene(dict(zip(names, world.aggregates, strict=True)), in_flight)
+
+    def subject(self, world: PlainWorld, part: int, entity: str) -> Any:
+        """Return what a promise is about: the system, an aggregate, an entity (None if there is none yet)."""
+        if part < 0:
+            return self.scene(world)
+        return world.aggregates[part].entities.get(entity) if entity else world.aggregates[part]
+
+
+def _with(parts: tuple[Any, ...], place: int, new: Any) -> tuple[Any, ...]:
+    return (*parts[:place], new, *parts[place + 1 :])

@@ -1,0 +1,185 @@
+"""Walks again, by the rules as they are, what a search has found, so that it can be shown and believed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from lifefold.core.kernel import Aggregate, Record, Temper, replace, subject_of
+from lifefold.interpreters.search.component import Move
+from lifefold.interpreters.search.dead_messages import Vain
+from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
+from lifefold.interpreters.search.findings import Finding, Findings
+from lifefold.interpreters.search.graph import Graph
+from lifefold.interpreters.search.liveness import Lasso
+from lifefold.interpreters.search.product_system import House, Refused, World
+from lifefold.interpreters.search.report import Message, Outcome, Verdict
+from lifefold.interpreters.search.rule_error import Flaw, Place
+from lifefold.interpreters.search.trace import Attempt, Trace, placed
+from lifefold.interpreters.search.unreduced import Happening, Plain, PlainWorld
+
+
+class Witness:
+    """Makes traces of what was found."""
+
+    def __init__(self, house: House, found: Findings) -> None:
+        """Take a search and what it has found."""
+        self.plain: Final = Plain(house)
+        self._house = house
+        self._found = found
+
+    def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
+        """Return the way of these moves, and of what then goes on for ever. Raises ``Unsound``."""
+        _, walked = self._walk([*moves, *(cycle or ())])
+        happened, rounds = walked[: len(moves)], walked[len(moves) :]
+        return Trace(tuple(happened), None if cycle is None else tuple(rounds), begins=self._begins(happened))
+
+    def _walk(self, moves: Sequence[Move]) -> tuple[PlainWorld, list[Happening]]:
+        """Make moves from the beginning by the unreduced rules. Raises ``Unsound`` if one of them is not possible."""
+        world = self.plain.initial()
+        happened: list[Happening] = []
+        for move in moves:
+            try:
+                world, happening = self.plain.go(world, move)
+            except (IndexError, Refused) as error:
+                said = "The reduced search takes a step from here that the unreduced rules do not take"
+                raise Unsound(disagreement(happened, said)) from error
+            happened.append(happening)
+        return world, happened
+
+    def _begins(self, happened: Sequence[Happening]) -> tuple[tuple[str, Record], ...]:
+        """Return with which records all entities begin, if nothing is to be shown that happened."""
+        return (
+            ()
+            if happened
+            else tuple(
+                (placed(aggregate.name, ref), entity.record)
+                for aggregate in self.plain.initial().aggregates
+                for ref, entity in sorted(aggregate.entities.items())
+            )
+        )
+
+    def finding(self, found: Finding, promise: int) -> Trace:
+        """Return the way to where a promise is broken; if a step breaks it, that step is the last one.
+
+        Raises ``Unsound``, with that way, if the unreduced rules keep it there.
+        """
+        moves = self._found.way(found.state)
+        if found.after is None and self._house.judge.promises[promise].property.temper is Temper.ALWAYS_STEP:
+            return self.trace(moves)  # the opening breaks it
+        if found.after is None:
+            return self._believed(found.state, promise, holds=False)
+        to = self._found.world(found.after)
+        steps = self._house.successors(self._found.world(found.state))
+        moves.append(next(move for move, world, step in steps if world == to and promise in step.wrong))
+        trace = self.trace(moves)
+        last = trace.steps[-1]
+        if promise not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
+            said = "The unreduced rules keep the property in this last step, and the reduced search breaks it"
+            to_form = self._found.world(found.after)
+            raise Unsound(disagreement(trace.steps, said, self._differing((last.reaction.aggregate,), to_form)))
+        return trace
+
+    def seen(self, state: int, promise: int) -> Trace:
+        """Return the way to where something is that was promised to be possible."""
+        return self._believed(state, promise, holds=True)
+
+    def _believed(self, state: int, promise: int, *, holds: bool) -> Trace:
+        """Return the way to a state, if a promise has the same truth there as in the search. Raises ``Unsound``."""
+        form = self._found.world(state)
+        world, happened = self._walk(self._found.way(state))
+        judge = self._house.judge
+        if promise in judge.of_system:
+            subject = subject_of(judge.promises[promise].property, self.plain.scene(world))
+            truths = {judge.promises[promise].holds(subject)}
+        else:
+            parts = zip(self._house.parts, world.aggregates, strict=True)
+            opinions = [judge.opinion(part.of, aggregate) for part, aggregate in parts]
+            truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
+        if holds not in truths:
+            said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+            raise Unsound(disagreement(happened, said, self._differing(world.aggregates, form)))
+        return Trace(tuple(happened), None, begins=self._begins(happened))
+
+    def _differing(self, aggregates: Sequence[Aggregate], form: World) -> str:
+        """Return which fields of these aggregates differ between the unreduced rules and the search."""
+        numbered = {part.name: part.states[local] for part, local in zip(self._house.parts, form, strict=False)}
+        return differing(aggregates, [numbered[each.name] for each in aggregates])
+
+    def lasso(self, lasso: Lasso) -> Trace:
+        """Return the way to what goes on for ever, and that."""
+        moves = [*self._found.way(lasso.stem[0]), *self._found.moves(lasso.stem)]
+        return self.trace(moves, self._found.moves((lasso.stem[-1], *lasso.cycle), lasso.labels))
+
+    def message(self, vain: Vain) -> Message:
+        """Return messages that are in vain, with the way to where that is seen; without, if there is none."""
+        for place in vain.places:
+            if place.local < 0:
+                return Message(*vain.kind, vain.why, self.trace([]))
+            state = self._doing(place)
+            if state >= 0:
+                move = Move(place.part, max(place.choice, 0), place.channel)
+                try:
+                    return Message(*vain.kind, vain.why, self.trace([*self._found.way(state), move]))
+                except Unsound:
+                    break  # the verdicts say where the search and the rules disagree
+        return Message(*vain.kind, vain.why)
+
+    def _doing(self, place: Place) -> int:
+        """Return the state nearest to the beginning in which a step is possible; -1 if there is none."""
+        found, bounds = self._found, self._house.bounds
+        if not isinstance(found, Graph):
+            return found.nearest(place.part, (place.local,))
+        if place.channel >= 0:
+            return found.taking(place)
+        part = self._house.parts[place.part]
+        said = any(step.said and step.choice == place.choice for step in part.steps(place.local))
+        possible = found.seen.column(place.part) == place.local
+        if said and bounds.commands is not None:
+            possible &= found.seen.column(self._house.width - 1) < bounds.commands
+        states = np.flatnonzero(possible)
+        return int(states[0]) if states.size else -1
+
+    def flaw(self, flaw: Flaw) -> Verdict:
+        """Return the verdict on what the rules do not answer, with the way to it."""
+        owner = self._house.system.name
+        return Verdict(owner, flaw.name, Temper.ALWAYS, Outcome.BROKEN, self.unanswered(flaw))
+
+    def unanswered(self, flaw: Flaw) -> Trace:
+        """Return the way to what the rules do not answer."""
+        place, only = flaw.place, Attempt(flaw.said, promise=flaw.promise)
+        state = self._state(place)
+        if state < 0:
+            return Trace((), None, only)
+        try:
+            world, happened = self._walk(self._found.way(state))
+        except Unsound as unsound:
+            return unsound.trace
+        move = Move(place.part, place.choice, place.channel)
+        if place.choice >= 0 or place.channel >= 0:
+            cause, envelope = self.plain.input(world, move)
+            taken = self._taken(world, move)
+            if taken is None:
+                attempt = Attempt(flaw.said, self._house.parts[place.part].name, cause, envelope)
+                return Trace(tuple(happened), None, attempt)
+            world, happening = taken
+            happened.append(happening)
+        if flaw.given is None:
+            return Trace(tuple(happened), None, only)
+        cause, envelope = flaw.given
+        late = replace(envelope, at_ms=world.now_ms)
+        return Trace(tuple(happened), None, Attempt(flaw.said, self._house.parts[place.part].name, cause, late))
+
+    def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:
+        try:
+            return self.plain.go(world, move)
+        except Exception:  # noqa: BLE001 - whatever the rules raise: it is what is shown
+            return None
+
+    def _state(self, place: Place) -> int:
+        """Return the state of the system in which it is; -1 if it is before the first one."""
+        if place.state >= 0 or place.local < 0:
+            return place.state
+        if place.channel >= 0 and isinstance(self._found, Graph):
+            return self._found.taking(place)
+        return self._found.nearest(place.part, (place.local,))

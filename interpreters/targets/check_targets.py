@@ -1,0 +1,203 @@
+"""What can be checked by name: every shipped lifecycle and system, and whatever somebody else's module has.
+
+A shipped target has its *question*: with which record or which input it begins, and within which bounds it is looked at
+so that the search has an end.
+"""
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core.kernel import Machine, Record, Row, System
+from lifefold.interpreters import views
+from lifefold.interpreters.called import called
+from lifefold.interpreters.search.configuration import Bounds
+from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
+from lifefold.interpreters.search.opening import Opening, opened
+from lifefold.interpreters.targets.configurations import QUESTIONS, Question
+
+
+class UnusableTarget(ValueError):
+    """What was named cannot be checked; the message says why, and what can."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Something to check. ``spelled`` is a Python expression for it that needs ``needs``: a module and a name in it."""
+
+    name: str
+    subject: Machine[Any] | System
+    opening: Opening
+    bounds: Bounds
+    needs: tuple[str, str]
+    spelled: str
+    record: Record | None = None
+    """With what a machine begins, if not with its own initial record."""
+    opened_there: bool = False
+    """Whether what is spelled is a system together with its opening."""
+    promises: tuple[tuple[str, str], ...] = ()
+    """Where the promises are that it has here besides its own, as module and name."""
+    crashes: CrashBounds = CRASHES
+    """How much is looked at of what crashes of the runner do."""
+
+    @property
+    def module(self) -> str:
+        """The module that a target of somebody else comes from; empty for a shipped one."""
+        return "" if self.name in {*known(), *larger()} else self.needs[0]
+
+
+def known() -> tuple[str, ...]:
+    """Return the names of all shipped targets but the larger ones."""
+    return (*views.machines(), *views.systems())
+
+
+def larger() -> tuple[str, ...]:
+    """Return the names of the shipped targets that take minutes."""
+    return tuple(name for name, question in QUESTIONS.items() if question.of)
+
+
+def named(name: str) -> Target:
+    """Return the target of a name, or of ``module:attribute``. Raises ``UnusableTarget``."""
+    if ":" in name:
+        return _found(name)
+    question = QUESTIONS.get(name, Question())
+    of = question.of or name
+    more = tuple(each for module, attribute in question.promises for each in getattr(import_module(module), attribute))
+    if of in views.systems():
+        return Target(
+            name,
+            views.systems()[of].promising(*more),
+            question.opening,
+            question.bounds,
+            (_VIEWS, "systems"),
+            f'systems()["{of}"]',
+            promises=question.promises,
+            crashes=question.crashes,
+        )
+    if name not in views.machines():
+        raise UnusableTarget(f"unknown target {name!r};{_meant(name)} {_LISTED}")
+    machine = views.machines()[name]
+    if question.record is not None:
+        machine = machine.starting(question.record)
+    machine = machine.promising(*more)
+    spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
+    return Target(
+        name,
+        machine,
+        (),
+        question.bounds,
+        needs,
+        spelled,
+        question.record,
+        promises=question.promises,
+        crashes=question.crashes,
+    )
+
+
+_LISTED: Final = "`lifefold machines` lists what there is; your own is named module:attribute"
+
+
+def _meant(name: str) -> str:
+    """Ask for the names that are nearest, if any is near; for a file of Python, for how it is named."""
+    if name.endswith(".py") or Path(f"{name.replace('.', '/')}.py").is_file():
+        return f" did you mean {name.removesuffix('.py').replace('/', '.')}:ATTRIBUTE?"
+    near = get_close_matches(name.lower(), (*known(), *larger()), n=3)
+    return f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+_VIEWS: Final = "lifefold.interpreters.views"
+
+_ACCEPTED: Final = "a Machine, a pair (System, opening), or a function without parameters that returns one of them"
+
+
+def _found(name: str) -> Target:
+    module, _, attribute = name.partition(":")
+    found = _attribute(name, module, attribute)
+    made = _is_function(found)
+    value: Machine[Any] | System | tuple[Any, ...] = _called(name, found) if made else found
+    spelled, needs = f"{attribute}{'()' if made else ''}", (module, attribute.partition(".")[0])
+    match value:
+        case Machine():
+            _must_say(name, value)
+            return Target(name, value, (), Bounds(), needs, spelled)
+        case (System() as system, opening):
+            for machine in (each for kind in system.aggregates.values() for each in kind.machines.values()):
+                _must_say(name, machine)
+            return Target(name, system, _opening(name, system, opening), Bounds(), needs, spelled, opened_there=True)
+        case System():
+            raise UnusableTarget(f"{name} is a System, and it is not said how it begins; accepted: {_ACCEPTED}")
+        case _:
+            raise UnusableTarget(f"{name} is {called(value)}; accepted: {_ACCEPTED}")
+
+
+def _must_say(name: str, machine: Machine[Any]) -> None:
+    """Raise ``UnusableTarget`` for actions of which nobody can read what they return: all of them, with their rows."""
+    unsaid = [f"  {row}: {_name_of(row.action)}" for row in machine.rows if not _says_effects(row)]
+    if unsaid:
+        what = f"{name}: these actions of {machine.name!r} do not say what they return:"
+        raise UnusableTarget("\n".join((what, *unsaid, f"accepted: {_RETURNS}")))
+
+
+_RETURNS: Final = "a function that returns a Step and says so: -> Step[RECORD, EFFECT | ...], or Step[RECORD, Never]"
+
+
+def _says_effects(row: Row[Any]) -> bool:
+    with suppress(TypeError, NameError, AttributeError):
+        tuple(row.effects)
+        return True
+    return False
+
+
+def _name_of(action: object) -> str:
+    return str(getattr(action, "__qualname__", action))
+
+
+def _is_function(found: Any) -> bool:
+    return callable(found) and not isinstance(found, type)
+
+
+def _attribute(name: str, module: str, attribute: str) -> Any:
+    """Find it as ``python -m`` would: the folder one is in comes first."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = _part(name, found, part)
+    except UnusableTarget:
+        raise
+    except Exception as error:
+        meant = _meant(module) if module.endswith(".py") else ""
+        said = f"{module!r} cannot be imported: {type(error).__name__}: {error}"
+        raise UnusableTarget(f"{name}: {said};{meant.replace('ATTRIBUTE', attribute)}".rstrip(";")) from error
+    return found
+
+
+def _part(name: str, of: Any, attribute: str) -> Any:
+    try:
+        return getattr(of, attribute)
+    except AttributeError as error:
+        there = [each for each in dir(of) if not each.startswith("_") and not isinstance(getattr(of, each, None), type)]
+        near = get_close_matches(attribute, there, n=3)
+        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise UnusableTarget(f"{name}: {error}{meant}") from error
+
+
+def _called(name: str, found: Callable[[], Any]) -> Any:
+    try:
+        return found()
+    except Exception as error:
+        raise UnusableTarget(f"{name}() fails: {type(error).__name__}: {error}") from error
+
+
+def _opening(name: str, system: System, given: Any) -> Opening:
+    try:
+        return opened(system, given)
+    except ValueError as error:
+        raise UnusableTarget(f"{name}: {error}") from error

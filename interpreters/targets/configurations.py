@@ -1,0 +1,250 @@
+"""How shipped lifecycles and systems are looked at: with which record or input each begins, and within which bounds.
+
+So that the search has an end. What is not among them begins with its own initial record, within the usual bounds.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from lifefold.core import fleet
+from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.service import inbox
+from lifefold.core.fleet.worker import assignment, stall_detector, usage_meter
+from lifefold.core.kernel import Record
+from lifefold.core.lifecycles import agent, process, runtime, session
+from lifefold.core.lifecycles.budget import lease
+from lifefold.core.lifecycles.budget.account import Account
+from lifefold.core.lifecycles.budget.amounts import Resource
+from lifefold.core.lifecycles.session_profiles import SupervisedSession, WindowedSession
+from lifefold.core.policy.abort import AbortPolicy
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.core.policy.recovery import Retry
+from lifefold.interpreters.search.configuration import Bounds
+from lifefold.interpreters.search.crash_model import CRASHES, CrashBounds
+from lifefold.interpreters.search.opening import Opening
+from lifefold.interpreters.targets import openings
+from lifefold.interpreters.targets.bounded import (
+    few_retries,
+    few_uses,
+    little_left,
+    little_money,
+    little_spent,
+    no_drain,
+    no_kill,
+    one_letter,
+    one_message,
+    one_section,
+    short_record,
+)
+from lifefold.interpreters.targets.openings import LADDER
+
+
+class Question(msgspec.Struct, frozen=True):
+    """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
+
+    ``promises`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the lifecycle
+    or system, if the question has a name of its own.
+    """
+
+    record: Record | None = None
+    opening: Opening = ()
+    bounds: Bounds = Bounds()
+    promises: tuple[tuple[str, str], ...] = ()
+    crashes: CrashBounds = CRASHES
+    of: str = ""
+
+
+_ERRORS: Final = session.Limits(max_consecutive_errors=2, max_total_errors=3)
+_WINDOW: Final = session.Limits(
+    max_consecutive_errors=3,
+    max_total_errors=3,
+    total_errors_window_ms=2,
+    backoff_base_ms=1,
+    backoff_cap_ms=2,
+    grace_ms=1,
+)
+_AGENT: Final = agent.Agent(
+    limits=agent.Limits(
+        spawn_timeout_ms=5,
+        idle_ms=5,
+        silence_ms=(1, 2, 3, 4),
+        wall_clock_ms=6,
+        fresh_ms=3,
+        extension_ms=2,
+        longest_ms=9,
+    )
+)
+_RUNTIME: Final = runtime.Runtime(
+    limits=runtime.Limits(
+        init_timeout_ms=1,
+        resource_timeout_ms=1,
+        suspend_timeout_ms=1,
+        shutdown_timeout_ms=1,
+        recovery_timeout_ms=1,
+        stuck_after_ms=1,
+        preemption_timeout_ms=2,
+        preemption_grace_ms=1,
+        max_recoveries=1,
+        retry=Retry(base_ms=1, cap_ms=1, jitter=0),
+    )
+)
+_ONE_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=1)
+_NO_INPUT: Final = msgspec.structs.replace(CRASHES, inputs=0)
+_ONE_INPUT_LARGE: Final = msgspec.structs.replace(_ONE_INPUT, states=1_000_000)
+_PROCESS: Final = Question(
+    process.Process(
+        limits=process.Limits(
+            restart_policy="always",
+            max_restarts=1,
+            max_consecutive_failures=2,
+            idle_timeout_ms=1,
+            max_lifetime_ms=1,
+        )
+    ),
+    bounds=Bounds(compared=500),
+    promises=tuple(
+        ("lifefold.core.lifecycles.process.promises", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
+    ),
+    crashes=_ONE_INPUT,
+)
+
+
+def _renewed() -> budget.Purse:
+    """Return a purse for two sessions an hour."""
+    return budget.Purse(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
+
+
+def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
+    """Return the bounds of a fleet to which people say so much: a letter, no drain, few retries, and what is said."""
+    usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "intent": no_drain, "task": few_retries}
+    return Bounds(within={**usual, **within}, commands=commands)
+
+
+def _runtime(name: str) -> Question:
+    return Question(_RUNTIME, bounds=Bounds(within={name: one_section}, compared=200), crashes=_ONE_INPUT)
+
+
+QUESTIONS: Final[Mapping[str, Question]] = {
+    "session-windowed": Question(WindowedSession(limits=_WINDOW), bounds=Bounds(compared=500), crashes=_ONE_INPUT),
+    "session-prompt-failures": Question(session.Session(limits=_ERRORS)),
+    "session-in-fleet": Question(session.Session(limits=_ERRORS)),
+    "session-supervised": Question(SupervisedSession(limits=_ERRORS, supervised=True)),
+    "process": _PROCESS,
+    "process-promptise-1.5": _PROCESS,
+    "runtime": _runtime("runtime"),
+    "runtime-sw4rm-agentpy": _runtime("runtime-sw4rm-agentpy"),
+    "runtime-graceful": _runtime("runtime-graceful"),
+    "runtime-supervised": _runtime("runtime-supervised"),
+    "runtime-watched": _runtime("runtime-watched"),
+    "lease": Question(lease.Lease(holder="h", account=Account(cap=4)), bounds=Bounds(within={"lease": little_money})),
+    "task-governed": Question(crashes=_ONE_INPUT),
+    "task-in-fleet": Question(
+        fleet_task.Job(
+            max_retries=1,
+            limit=1,
+            asks=True,
+            most_subtasks=4,
+            merges=AccessLevel.ELEVATED,
+            approval_ms=3_600_000,
+            fate=fleet_task.Fate(AbortPolicy(tool_to_sibling=True)),
+        ),
+        bounds=Bounds(within={"task-in-fleet": few_retries}),
+        crashes=_ONE_INPUT,
+    ),
+    "assignment": Question(assignment.Assignment(guarded=True)),
+    "seat": Question(worker_slot.Seat(trust=Trust()), bounds=Bounds(within={"seat": short_record})),
+    "agent": Question(_AGENT),
+    "pulse": Question(stall_detector.Pulse(limits=LADDER)),
+    "agent-supervised": Question(_AGENT),
+    "permit": Question(bounds=Bounds(within={"permit": few_uses})),
+    "fleet": Question(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
+    "fleet-governed": Question(
+        opening=openings.governed(),
+        bounds=_usual(commands=3),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-restarts": Question(
+        opening=openings.restarted(),
+        bounds=_usual(commands=2, permit=few_uses),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "fleet-preempting": Question(
+        opening=openings.preempting(),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "fleet-aborts": Question(
+        opening=openings.aborting(),
+        bounds=_usual(commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-drained": Question(
+        opening=openings.small(1, 1, retries=0),
+        bounds=Bounds(within={"mailbox": one_letter, "task": few_retries}, commands=3),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "fleet-limited": Question(
+        opening=openings.limited(),
+        bounds=_usual(commands=1, purse=little_left),
+        crashes=_ONE_INPUT,
+        of="fleet",
+    ),
+    "purse": Question(_renewed(), bounds=Bounds(within={"purse": little_left})),
+    "meter": Question(usage_meter.Meter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
+    "fleet-trusted": Question(
+        opening=openings.trusted(),
+        bounds=_usual(commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-stalling": Question(
+        opening=openings.stalling(),
+        bounds=_usual(commands=1),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-2x3": Question(
+        opening=openings.small(2, 3, retries=0, errors=1),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-serving": Question(
+        opening=openings.serving(),
+        bounds=_usual(commands=1, inbox=one_message, intent=no_kill),
+        crashes=_NO_INPUT,
+        of="fleet",
+    ),
+    "inbox": Question(inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
+    "fleet-orphans": Question(
+        opening=openings.orphaning(),
+        promises=(("lifefold.core.fleet.worker.orphans", "AT_LAST"),),
+        bounds=_usual(commands=2),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+    "fleet-changing": Question(
+        opening=openings.changing(),
+        bounds=_usual(commands=2),
+        crashes=_NO_INPUT,
+        of="fleet",
+    ),
+    "fleet-2x2": Question(
+        opening=openings.small(2, 2, retries=0),
+        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),
+        crashes=_ONE_INPUT_LARGE,
+        of="fleet",
+    ),
+}
+"""Of the shipped targets, those that need more than their own initial record and the usual bounds.
+
+Times and limits are near each other: only how they compare decides anything. Those that are ``of`` another one have
+that one's rules, and are larger: they take minutes.
+"""

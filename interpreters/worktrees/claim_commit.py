@@ -1,0 +1,53 @@
+"""A claim of a task, as a repository knows it: the names of its references, and what its commits say of it."""
+
+from dataclasses import dataclass
+
+from lifefold.interpreters.processes.command import plain
+from lifefold.interpreters.worktrees.git import path_name
+
+CLAIM = "refs/worktree/lifefold/claim"
+"""In each worktree, the branch of the claim that it belongs to."""
+
+TITLE_CHARS = 200
+"""How much of a title gets into a commit's subject."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim of a task, and what belongs to it in the repository."""
+
+    fleet: str
+    task: str
+    epoch: int
+
+    @property
+    def name(self) -> str:
+        """``FLEET/TASK/EPOCH``, as it is written in references and trailers."""
+        return f"{path_name(self.fleet)}/{path_name(self.task)}/{self.epoch}"
+
+    @property
+    def branch(self) -> str:
+        """The claim's branch."""
+        return f"refs/heads/lifefold/{self.name}"
+
+    @property
+    def base(self) -> str:
+        """The reference to the commit at which the branch began."""
+        return self._reference("base")
+
+    @property
+    def result(self) -> str:
+        """The reference to the commit that is to be merged."""
+        return self._reference("result")
+
+    def message(self, subject: str) -> str:
+        """Return a commit message that says which claim the commit belongs to."""
+        return f"{subject}\n\nLifefold-Task: {one_line(self.task)}\nLifefold-Claim: {self.name}\n"
+
+    def _reference(self, kind: str) -> str:
+        return f"refs/lifefold/{path_name(self.fleet)}/{kind}/{path_name(self.task)}/{self.epoch}"
+
+
+def one_line(text: str) -> str:
+    """Return a text as a part of a commit's subject."""
+    return " ".join(plain(text.encode("utf-8", "replace")).split())[:TITLE_CHARS]

@@ -1,0 +1,264 @@
+"""The fast-forward of a branch that the user has checked out: noted before it begins, made good if it is cut off.
+
+A fast-forward changes files, then the index, then the branch. Git, the runner, or both may be killed between any two of
+these. Before git is started, a *note* of the two commits is durably in the repository's git directory. Git works on a
+copy of the index, ``index.lifefold``, while ``index.lock`` keeps all other gits from the index. That lock has the
+note's text in it, so it is known for lifefold's own (see ``index_lock``). A shell puts the copy in the index's place
+when git is through, so that a fast-forward whose runner alone is killed ends as any other.
+
+``recover`` looks for a note, and makes good what it speaks of (see ``repair``). The note names the *guard*, the lock
+that git inherits (see ``locks``): while that is held, no git of the fleet is at work on it any more.
+"""
+
+import os
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from lifefold.interpreters.processes.shim import durable
+from lifefold.interpreters.worktrees import index_lock
+from lifefold.interpreters.worktrees.aside import make_own, make_room, read_regular
+from lifefold.interpreters.worktrees.errors import InTheWayError
+from lifefold.interpreters.worktrees.git import Git, GitError, Way, path_name, shown
+from lifefold.interpreters.worktrees.locks import holding
+from lifefold.interpreters.worktrees.repair import restore
+
+FOLDER: Final = "lifefold-forward"
+"""Where the notes are, in the git directory that all worktrees share: a file for each fleet."""
+
+NOTE_BYTES: Final = 65_536
+"""How much of a note is read; it has two commits and two paths."""
+
+LOCK_MS: Final = 700
+POLL_MS: Final = 20
+"""How long git's lock is waited for at a time, and how often it is looked at."""
+
+_FOLLOW: Final = """
+copy=$1 index=$2 lock=$3
+shift 3
+GIT_INDEX_FILE=$copy "$@"
+status=$?
+[ "$status" -ne 0 ] || mv -f "$copy" "$index"
+rm -f "$copy" "$lock"
+exit "$status"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fast-forward that is about to begin: from commit ``old`` to ``new``, in the working tree ``folder``.
+
+    The file ``guard`` is locked by whatever is at work on it.
+    """
+
+    fleet: str
+    branch: str
+    old: str
+    new: str
+    folder: str
+    guard: str
+
+    def text(self) -> str:
+        """Return it as the note's file has it."""
+        fields = {"branch": self.branch, "old": self.old, "new": self.new, "folder": self.folder}
+        return durable.encode({index_lock.MARK: self.fleet, **fields, "guard": self.guard})
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The files of a working tree's index: itself, git's lock on it, and the copy that a fast-forward works on."""
+
+    index: Path
+
+    @property
+    def lock(self) -> Path:
+        """Where git's lock is."""
+        return self.index.with_name(f"{self.index.name}.lock")
+
+    @property
+    def copy(self) -> Path:
+        """Where the copy is."""
+        return self.index.with_name(f"{self.index.name}.lifefold")
+
+    def begin(self) -> None:
+        """Make the copy. A link will do: git replaces an index, and writes into none. So its time stays the same."""
+        self.drop()
+        os.link(self.index, self.copy)
+
+    def end(self) -> None:
+        """Put the copy in the place of the index."""
+        self.copy.replace(self.index)
+        self.drop()
+
+    def drop(self) -> None:
+        """Remove the copy, with what a git that was killed has left of it."""
+        for name in ("", ".lock"):
+            file = self.copy.with_name(self.copy.name + name)
+            make_room(file)
+            file.unlink(missing_ok=True)
+
+
+class Forward:
+    """Moves a branch of the repository ``home``, for one fleet; both methods need the lock ``guard`` to be held."""
+
+    def __init__(self, home: Git, fleet: str, guard: Path) -> None:
+        self._home: Final = home
+        self._fleet: Final = fleet
+        self._guard: Final = guard
+
+    async def advance(self, branch: str, old: str, new: str) -> str:
+        """Move a branch from one commit to a descendant; where it is checked out, let the files follow.
+
+        Returns an empty text, or what hindered it, if that may pass at once: the branch has moved, or is locked, or git
+        was killed.
+        Raises InTheWayError, and changes nothing, if files that have been changed there are in the way, another git is
+        at work there, or git has anything else against it.
+        """
+        tree = await self._home.working_tree_of(branch)
+        try:
+            if tree is None:
+                await self._home.set_ref(branch, new, expected=old)
+            else:
+                await self._follow(tree, self._note(branch, old, new, tree))
+        except GitError as error:
+            if await self._home.commit_at(branch) != old or ".lock" in error.stderr or error.was_killed:
+                return error.stderr
+            raise _hindered(error) from error
+        return "" if await self._home.commit_at(branch) == new else "the branch has moved"
+
+    def _note(self, branch: str, old: str, new: str, tree: Git) -> Note:
+        return Note(self._fleet, branch, old, new, str(tree.folder.absolute()), str(self._guard))
+
+    async def catch_up(self, tree: Git, branch: str, old: str, new: str) -> None:
+        """Let the files of a working tree follow a branch that was moved from ``old`` to ``new`` without them.
+
+        Raises InTheWayError as ``recover`` does.
+        """
+        _write(await self._file(), self._note(branch, old, new, tree))
+        await self.recover()
+
+    async def recover(self) -> None:
+        """Make good a fast-forward that was cut off, if there is one.
+
+        Raises InTheWayError if another git is at work there, or if it had to leave files as they are, which are named.
+        """
+        file = await self._file()
+        note = _read(file)
+        if note is None:
+            return
+        tree = await self._home.tree_at(Path(note.folder))
+        if tree is None:
+            _forget(file)
+            return
+        others = note.guard != str(self._guard)
+        try:
+            async with holding(Path(note.guard), LOCK_MS) if others else nullcontext():
+                await self._make_good(tree, note, file)
+        except GitError as error:
+            raise InTheWayError(error.what, error.where, error.remedy) from error
+
+    async def _make_good(self, tree: Git, note: Note, file: Path) -> None:
+        places = await _places(tree)
+        if not index_lock.is_ours(places.lock, file):
+            await _take(places, tree, file)
+        await self._unlock(tree, note)
+        left = await self._restored(tree, note, places)
+        _forget(places.lock)
+        _forget(file)
+        if left:
+            what = "A merge that was cut off is made good, but for what is neither as before nor as merged"
+            what = f"{what}: {shown(left)}"
+            raise InTheWayError(what, tree.folder, "Look at it with git diff; nothing of it was changed.")
+
+    async def _restored(self, tree: Git, note: Note, places: Places) -> tuple[str, ...]:
+        """Restore what the note speaks of; return the paths that had to be left."""
+        head = await tree.commit_at("HEAD")
+        if head != note.new and (not head or not await tree.is_ancestor(note.old, head)):
+            places.drop()
+            return ()
+        places.begin()
+        left = await restore(tree, note.old, note.new, head, places.copy)
+        places.end()
+        return left
+
+    async def _follow(self, tree: Git, note: Note) -> None:
+        """Fast-forward a working tree. What git has begun, and not ended, is taken back."""
+        places, file = await _places(tree), await self._file()
+        _write(file, note)
+        await _take(places, tree, file)
+        places.begin()
+        within = ("sh", "-c", _FOLLOW, "lifefold", str(places.copy), str(places.index), str(places.lock))
+        try:
+            # No option of the configuration's, and no file that a rule of an agent's ignores, is to be lost here.
+            options = ("-c", f"branch.{note.branch.removeprefix('refs/heads/')}.mergeOptions=")
+            merge = ("merge", "--ff-only", "--strategy=ort", "--quiet", "--no-stat", "--no-overwrite-ignore", note.new)
+            await tree.run(*options, *merge, way=Way(within=within))
+        except GitError as error:
+            if not _in_the_way(error):
+                await self.recover()
+            _forget(file)
+            raise
+        _forget(file)
+
+    async def _unlock(self, tree: Git, note: Note) -> None:
+        """Remove the lock on the branch that a killed git has left: it has the commit in it that is to be there."""
+        common = await tree.common_directory()
+        lock = common / f"{note.branch}.lock"
+        with suppress(OSError):
+            if read_regular(lock, NOTE_BYTES) == f"{note.new}\n".encode():
+                lock.unlink()
+
+    async def _file(self) -> Path:
+        return await self._home.common_directory() / FOLDER / path_name(self._fleet)
+
+
+async def _places(tree: Git) -> Places:
+    return Places(await tree.directory() / "index")
+
+
+def _write(file: Path, note: Note) -> None:
+    make_own(file.parent)
+    make_room(file)
+    durable.write_durably(str(file.parent), file.name, note.text())
+
+
+def _forget(file: Path) -> None:
+    file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> Note | None:
+    try:
+        found = durable.decode(read_regular(file, NOTE_BYTES).decode())
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    names = (index_lock.MARK, "branch", "old", "new", "folder", "guard")
+    return Note(*(str(found.get(name, "")) for name in names))
+
+
+async def _take(places: Places, tree: Git, file: Path) -> None:
+    """Take git's lock; raise InTheWayError if another has it for longer than most git commands take."""
+    with anyio.move_on_after(LOCK_MS / 1000):
+        while not index_lock.take(places.lock, file):  # noqa: ASYNC110 - another process sets no event of ours
+            await anyio.sleep(POLL_MS / 1000)
+        return
+    what = f"The index is locked: {index_lock.whose(places.lock, tree.folder)}"
+    raise InTheWayError(what, tree.folder, "Then this is done again.")
+
+
+def _hindered(error: GitError) -> InTheWayError:
+    """Return what keeps a branch of the user's from being advanced."""
+    in_the_way = _in_the_way(error)
+    if not in_the_way:
+        return InTheWayError(error.what, error.where, error.remedy)
+    what = f"Changes that are not committed are in the way of a merge: {shown(in_the_way)}"
+    return InTheWayError(what, error.where, "Commit, stash or remove them; then it is done again.")
+
+
+def _in_the_way(error: GitError) -> tuple[str, ...]:
+    """Return the files of the user's that git names, because of which it has not begun."""
+    return tuple(line.strip() for line in error.stderr.splitlines() if line.startswith("\t"))

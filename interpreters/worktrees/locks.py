@@ -1,0 +1,89 @@
+"""File locks that a git command shares with its runner: they are free only when both are done.
+
+A runner can be killed at any moment, and a git command that it has started goes on by itself. Were a lock the runner's
+alone, the next runner would work beside that command, in the same worktree. So every git command inherits the locks
+that its task holds (``held``), and whoever comes next waits until it has ended.
+
+Nobody else inherits them: they are closed on exec, and agents are started by a shim. What git leaves in the background
+(a filter that became a daemon) may have got one from git. From a runner that lives it gets nothing by that, as giving
+back a lock frees it for all who share it; and nobody waits for it longer than ``LIMIT_MS``.
+"""
+
+import fcntl
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+
+import anyio
+
+from lifefold.interpreters.processes.shim import proc
+from lifefold.interpreters.worktrees.errors import InTheWayError
+
+LIMIT_MS = 30_000
+POLL_MS = 20
+"""How long a lock is waited for at a time, and how often it is looked at."""
+
+_held: ContextVar[tuple[int, ...]] = ContextVar("held", default=())
+
+
+def held() -> tuple[int, ...]:
+    """Return the descriptors of the locks that the present task holds."""
+    return _held.get()
+
+
+@asynccontextmanager
+async def holding(file: Path, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
+    """Hold the lock on a file, which is made if need be.
+
+    Raises InTheWayError if others hold it for longer than ``limit_ms`` (``LIMIT_MS`` if that is None).
+    """
+    before = _held.get()
+    descriptor = open_lock(file)
+    try:
+        await _take(descriptor, file, LIMIT_MS if limit_ms is None else limit_ms)
+        _held.set((*before, descriptor))
+        yield
+    finally:
+        _held.set(before)
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # closing alone would leave it to whoever has inherited it
+        os.close(descriptor)
+
+
+def open_lock(file: Path) -> int:
+    """Open a file, to be locked with ``try_to_take``; whoever closes the descriptor gives the lock back."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def try_to_take(descriptor: int) -> bool:
+    """Take the lock, unless others hold it; return whether it was taken."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def _take(descriptor: int, file: Path, limit_ms: int) -> None:
+    with anyio.move_on_after(limit_ms / 1000):
+        while not try_to_take(descriptor):  # noqa: ASYNC110 - another process sets no event of ours
+            await anyio.sleep(POLL_MS / 1000)
+        return
+    pids = who_has(os.fstat(descriptor))
+    who = ", ".join(f"process {pid}" for pid in pids) or "another process"
+    what = f"A git command or a runner that began before is still at work here: {who}"
+    raise InTheWayError(what, file, "End it, if it hangs; then this is done again.")
+
+
+def who_has(wanted: os.stat_result) -> list[int]:
+    """Return the other processes that have a file open, as far as the system tells (Linux)."""
+    return [pid for pid in proc.pids() if pid != os.getpid() and _has_open(pid, wanted)]
+
+
+def _has_open(pid: int, wanted: os.stat_result) -> bool:
+    folder = Path(f"/proc/{pid}/fd")
+    with suppress(OSError):  # it has gone, or is another user's
+        return any(os.path.samestat(open_file.stat(), wanted) for open_file in folder.iterdir())
+    return False

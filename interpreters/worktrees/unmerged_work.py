@@ -1,0 +1,90 @@
+"""Where work lies in a repository that was not merged: found by the references that worktrees read, see there.
+
+Nobody is waited for, so it is looked only where no runner is at work, and not for long.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from lifefold.interpreters.worktrees.claim_commit import CLAIM
+from lifefold.interpreters.worktrees.excludes import RULES
+from lifefold.interpreters.worktrees.git import GIT_LIMITS, Git, GitError, path_name
+from lifefold.interpreters.worktrees.pinned import worktree_at
+
+LOOK_MS: Final = 3_000
+"""How long it is looked in all: somebody waits for the answer, and asks again if he wants to."""
+
+_LIMITS: Final = replace(GIT_LIMITS, patience_ms=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmerged:
+    """By the task as references call it (``path_name``), what of its work is not in the fleet's branch.
+
+    That are the short names of branches, references of salvage, and worktrees of which something is not committed.
+    ``is_whole`` tells whether there was the time to look everywhere.
+    """
+
+    places: Mapping[str, tuple[str, ...]]
+    is_whole: bool = True
+
+
+async def unmerged(home: Path, fleet: str, branch: str, worktrees: Path, *, limit_ms: int = LOOK_MS) -> Unmerged:
+    """Look what was not merged, until the time is up. Nothing is found where git cannot look.
+
+    ``home`` is the git directory that the worktrees share.
+    """
+    name = path_name(fleet)
+    prefixes = (f"refs/heads/lifefold/{name}/", f"refs/lifefold/{name}/salvage/")
+    found: dict[str, list[str]] = {}
+    with anyio.move_on_after(limit_ms / 1_000) as look:
+        for task, reference in await _kept(home, branch, prefixes):
+            found.setdefault(task, []).append(reference.removeprefix("refs/heads/"))
+        for folder in _folders(worktrees):
+            if task := await _claimed(home, folder, prefixes[0]):
+                found.setdefault(task, []).append(str(folder))
+    return Unmerged({task: tuple(places) for task, places in found.items()}, is_whole=not look.cancelled_caught)
+
+
+async def _kept(home: Path, branch: str, prefixes: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the tasks of what git keeps, each with a reference for every commit: the first that names both."""
+    asked = ("for-each-ref", f"--no-merged=refs/heads/{branch}", "--format=%(objectname) %(refname)", *prefixes)
+    try:
+        lines = (await Git(home, _LIMITS).run(*asked)).text.splitlines()
+    except (GitError, OSError):
+        return []
+    first: dict[tuple[str, str], str] = {}
+    for commit, _, reference in (line.partition(" ") for line in lines):
+        if task := _task(reference):
+            first.setdefault((task, commit), reference)
+    return [(task, reference) for (task, _), reference in first.items()]
+
+
+async def _claimed(home: Path, folder: Path, branches: str) -> str:
+    """Return the task of the claim that a worktree belongs to, if something there is not committed; else nothing."""
+    pins = worktree_at(folder, home)
+    if pins is None:
+        return ""
+    worktree = Git(folder, _LIMITS, pins.by(folder.parent / RULES))
+    try:
+        claimed = await worktree.target_of(CLAIM)
+        is_left = claimed.startswith(branches) and not await worktree.is_clean()
+    except (GitError, OSError):
+        return ""
+    return _task(claimed) if is_left else ""
+
+
+def _folders(root: Path) -> Iterator[Path]:
+    with suppress(PermissionError):  # of a user who shares the log, and not its folder
+        yield from [each for each in sorted(root.glob("*")) if (each / ".git").exists()]
+
+
+def _task(reference: str) -> str:
+    """Return the task of a claim's branch, ``.../TASK/EPOCH``, or of its salvage, ``.../TASK-EPOCH``; else nothing."""
+    *_, before, last = reference.split("/")
+    return before if reference.startswith("refs/heads/") else last.rpartition("-")[0]

@@ -1,0 +1,431 @@
+"""Where an agent works: a place of its own, clean for each claim of a task, from which what was done is merged once.
+
+Every operation may be cancelled or killed at any point and performed again. It finds out from the repository itself how
+far it had come; nothing is remembered elsewhere. These references are what it reads:
+
+====================================================  =================================================================
+``refs/heads/lifefold/FLEET/TASK/EPOCH``              the claim's branch
+``refs/lifefold/FLEET/base/TASK/EPOCH``               where that branch began: the fleet's branch at check-out
+``refs/lifefold/FLEET/result/TASK/EPOCH``             what is to be merged, once all of it has been committed
+``refs/lifefold/FLEET/salvage/AGENT/TASK-EPOCH``      what an earlier claim left unmerged in the agent's worktree
+``refs/worktree/lifefold/claim`` (in each worktree)   the claim's branch, while the worktree belongs to the claim
+====================================================  =================================================================
+
+*What was verified is what is merged*: the worktree as it stands, its HEAD and whatever is not committed. An agent may
+commit, and may switch to another branch or to none, as long as HEAD descends from where the claim began. Once it is
+recorded as the result, that is merged and nothing that is written later: a person may have agreed to it. If the
+worktree does not belong to the claim any more, only a recorded result is merged, never a guess.
+
+*A merge touches no working tree* (see ``trunk``). Only where the branch is checked out, as a rule by the user, the
+working tree there follows by a fast-forward; changes that were not committed survive it, or, if they are in its way,
+stop it before it has done anything.
+
+*One at a time* works in a worktree, and makes worktrees or merges, also when a runner was killed: the git command that
+it had started may still be at work, and is waited for (see ``locks``). A fleet's name belongs to one run (``tenure``).
+
+*Nothing is lost.* What a claim leaves behind is committed as salvage before the worktree is cleaned. Ignored files stay
+where they are: they are caches (dependencies, builds) that make the next task quick, and the repository itself says
+that they are not work. What git cannot keep (a repository within the worktree, an unreadable file, a damaged worktree)
+is moved to ``ROOT/.aside/`` as a whole, and a new worktree takes its place.
+
+*What is not covered.* Submodules are not filled, and a repository within the work is not merged. A user who switches
+branches in the very moment of the fast-forward gets it on the branch that he has switched to.
+"""
+
+import os
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+import anyio
+from anyio import to_thread
+
+from lifefold.interpreters.worktrees.aside import is_taken, make_own, make_room, move_into, set_aside
+from lifefold.interpreters.worktrees.branch_guard import BranchGuard
+from lifefold.interpreters.worktrees.claim_commit import CLAIM, Claim, one_line
+from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
+from lifefold.interpreters.worktrees.excludes import CHANGED, RULES, copy_rules, rules_have_changed
+from lifefold.interpreters.worktrees.fast_forward import Forward
+from lifefold.interpreters.worktrees.git import Git, GitError, path_name, remove_locks, shown
+from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
+from lifefold.interpreters.worktrees.locks import holding
+from lifefold.interpreters.worktrees.pinned import remove_pipes, repository_at
+from lifefold.interpreters.worktrees.survey import contradiction, survey
+from lifefold.interpreters.worktrees.target_branch import Trunk
+from lifefold.interpreters.worktrees.tenure import Tenure
+from lifefold.interpreters.worktrees.withheld import has_pipe, is_as_whole_as
+
+_KINDS = ("base", "result")
+
+PRESENT_MS = 700
+"""How long a merge waits at a time for a git of a runner that was killed; in between people are told."""
+
+
+class GitWorkplace:
+    """A worktree of ``repository`` for each agent, ``root/AGENT``; what is done is merged into ``branch``.
+
+    ``branch`` is the short name of the fleet's branch. Several processes may use one root. A run makes its workplace by
+    ``open``, and then either takes over or goes on.
+    """
+
+    def __init__(self, repository: Path, root: Path, fleet: str, branch: str) -> None:
+        self.branch = branch
+        self._home = Git(repository.absolute(), pins=repository_at(repository))
+        self._root = root.absolute()
+        self._fleet = fleet
+        forward = Forward(self._home, fleet, self._root / ".lock")
+        self._trunk = Trunk(self._home, branch, forward, BranchGuard(self._home, self._root, branch))
+        self._lock = anyio.Lock()
+        self._tenure: Tenure | None = None
+
+    @classmethod
+    async def open(cls, repository: Path, root: Path, fleet: str, branch: str = "") -> Self:
+        """Return the workplace of a run, and let no other run of the fleet work in ``repository`` until ``close``.
+
+        A run that is continued gives the branch that it began with; a new one's is the one that is checked out. The
+        repository's references are not changed. Raises WorkplaceError if the repository is not one that a fleet can
+        work in, or if another run of it does.
+        """
+        top, branch = (repository, branch) if branch else await survey(repository)
+        workplace = cls(top, root, fleet, branch)
+        await workplace._must_have_room()
+        workplace._tenure = Tenure(await workplace._home.common_directory(), fleet)
+        return workplace
+
+    async def take_over(self, run: str, log: Path) -> None:
+        """Let the fleet's name in the repository belong to this new run; keep what an earlier one left as salvage."""
+        await self._retire()
+        with suppress(OSError):  # what stands where the root should be is moved aside before anything is made in it
+            self._rules.unlink()
+        await self._trunk.start()
+        if self._tenure is not None:
+            self._tenure.begin(run, log)
+
+    async def go_on(self, run: str) -> None:
+        """Raise WorkplaceError if another run has taken over the name: the references are that one's, then."""
+        if self._tenure is not None:
+            self._tenure.must_be_of(run)
+
+    def close(self) -> None:
+        """Let other runs of the fleet work in the repository."""
+        if self._tenure is not None:
+            self._tenure.close()
+
+    def folder(self, agent: str, task: str) -> Path:  # noqa: ARG002 - an agent does all its tasks in one worktree
+        """Return the agent's worktree."""
+        return self._root / path_name(agent)
+
+    async def prepare(self, agent: str) -> None:
+        """Make the agent's worktree, or repair it."""
+        async with self._place(agent):
+            pass
+
+    async def check_out(self, agent: str, task: str, epoch: int) -> None:
+        """Salvage what an earlier claim has left in the agent's worktree, clean it, put the claim's branch there."""
+        claim = Claim(self._fleet, task, epoch)
+        async with self._place(agent) as worktree:
+            if await worktree.target_of(CLAIM) == claim.branch:
+                return
+            is_empty = await self._vacate(worktree)
+            await self._enter(worktree if is_empty else await self._replace(worktree.folder), claim)
+
+    async def differs(self, agent: str, task: str, epoch: int) -> bool:
+        """Tell whether the worktree differs from the claim's base: by commits, by changes, by files that are new.
+
+        Commits that come to nothing are no difference, and ignored files are none. Raises WorkplaceError if the
+        worktree is not the claim's any more.
+        """
+        claim = Claim(self._fleet, task, epoch)
+        async with self._place(agent) as worktree:
+            await self._must_be_there(worktree, claim)
+            await worktree.heed_all()
+            if not await worktree.is_clean():
+                return True
+            return await worktree.tree_of("HEAD") != await worktree.tree_of(claim.base)
+
+    async def ignored(self, agent: str, task: str, epoch: int) -> tuple[str, ...]:
+        """Return the files and folders in the worktree that git ignores, a folder for all that is in it.
+
+        They are those that have changed since the claim's place was made; if none has, all that are there.
+        """
+        del task, epoch
+        async with self._place(agent) as worktree:
+            names = await worktree.ignored()
+            pins = worktree.pins
+            since = None if pins is None else changed_ns(pins.directory / CLAIM)
+            return names if since is None else await to_thread.run_sync(changed_since, worktree.folder, names, since)
+
+    async def park(self, agent: str, task: str, epoch: int, title: str) -> str:
+        """Commit what the claim has changed; return that commit, which is what is to be merged.
+
+        A reference keeps it from git's garbage collection; it is not read, since agents can move references. Raises
+        MergeConflict or WorkplaceError if it cannot be merged as it is.
+        """
+        claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
+        async with self._place(agent) as worktree:
+            return await self._collect(worktree, claim, title)
+
+    async def merge(  # noqa: PLR0913 - a claim, and what the log knows of it
+        self, agent: str, task: str, epoch: int, title: str, *, result: str, accepted: str = ""
+    ) -> str:
+        """Merge the commit ``result`` of a claim into the fleet's branch; return the merge commit, or "".
+
+        Raises MergeConflict; InTheWayError, if changes of the user's own are in the way; MovedError, if an agent has
+        moved the branch to another commit than ``accepted``; WorkplaceError, if it can never be merged.
+        """
+        claim, title = Claim(self._fleet, task, epoch), one_line(title) or one_line(task)
+        if not await self._home.commit_at(claim.base):
+            raise WorkplaceError(f"{claim.name} was never checked out", self._home.folder, "Check it out first.")
+        async with self._alone(PRESENT_MS):
+            await self._trunk.recover()
+        async with self._place(agent) as worktree, self._alone(PRESENT_MS):
+            return await self._trunk.integrate(worktree, claim, result, title, accepted)
+
+    async def displaced(self, found: str) -> str:
+        """Say why the fleet's branch, which an agent has moved to ``found``, is not merged into; "" if it may be."""
+        return await self._trunk.displaced(found)
+
+    async def warnings(self) -> tuple[str, ...]:
+        """Return what the configuration says against the repository's folders, and whether rules have changed."""
+        wrong = await contradiction(self._home.folder)
+        changed = await rules_have_changed(self._home, self._rules)
+        return (*([str(wrong)] if wrong else ()), *([CHANGED] if changed else ()))
+
+    async def clear(self) -> None:
+        """Remove the agents' worktrees; the claims' branches stay.
+
+        What was not merged is kept as salvage; a worktree in which there is something that git cannot keep stays. What
+        the repository ignores is removed with its worktree. One that was cut off is finished by the next one.
+        """
+        root = _real(self._root)
+        for known in (await self._home.worktrees())[1:]:
+            folder = Path(known["worktree"])
+            if folder.parent == root:
+                await self._remove(folder.name, known.get("HEAD", ""))
+        shutil.rmtree(self._gone, ignore_errors=True)
+
+    async def _must_have_room(self) -> None:
+        for name in ("refs/heads/lifefold", f"refs/heads/lifefold/{path_name(self._fleet)}"):
+            if await self._home.commit_at(name):
+                what = f"A branch has the name that the branches of a fleet begin with, {name}"
+                raise WorkplaceError(what, self._home.folder, "Rename it.")
+
+    async def _retire(self) -> None:
+        """Free the names that an earlier run of the fleet has used: its claims were numbered from one, as ours are."""
+        fleet = path_name(self._fleet)
+        branches = f"refs/heads/lifefold/{fleet}/"
+        for worktree in await self._home.linked_worktrees():
+            if (await worktree.target_of(CLAIM)).startswith(branches):
+                await self._let_go(worktree)
+            if (await worktree.target_of("HEAD")).startswith(branches):
+                await worktree.detach()
+        for name in await self._home.references(branches):
+            await self._keep("earlier", _salvage_name(name), await self._home.commit_at(name))
+        for name in await self._home.references(branches, *(f"refs/lifefold/{fleet}/{kind}/" for kind in _KINDS)):
+            await self._home.run("update-ref", "-d", name)
+
+    async def _let_go(self, worktree: Git) -> None:
+        """Keep what an earlier run has left in a worktree, also what is not committed; its claim is over anyway."""
+        async with holding(worktree.folder.parent / ".locks" / worktree.folder.name):
+            with suppress(GitError):
+                if not await worktree.is_clean():
+                    await self._salvage(worktree)
+            if await worktree.target_of(CLAIM):
+                await worktree.run("symbolic-ref", "--delete", CLAIM)
+
+    @property
+    def _rules(self) -> Path:
+        """The file with the rules by which files are no work in this run."""
+        return self._root / RULES
+
+    @property
+    def _gone(self) -> Path:
+        """The folder of what is being removed."""
+        return self._root / ".gone"
+
+    async def _worktree(self, folder: Path) -> Git | None:
+        """Return the worktree at a folder, and have it go by this run's rules; None if it is not sound."""
+        found = await self._home.worktree_at(folder)
+        if found is not None and await to_thread.run_sync(has_pipe, folder):
+            return None
+        if found is not None and found.pins is not None:
+            found.pins = found.pins.by(self._rules)
+        return found
+
+    @asynccontextmanager
+    async def _place(self, agent: str) -> AsyncGenerator[Git, None]:
+        """Give the agent's worktree, made or repaired, to one operation alone.
+
+        That no git of ours is at work there is also why the lock files that are found in it may be removed.
+        """
+        folder = self.folder(agent, "")
+        async with self._alone_in(folder.name):
+            if not self._rules.exists():
+                make_room(self._rules)
+                await copy_rules(self._home, self._rules)
+            worktree = await self._worktree(folder)
+            if worktree is None:
+                worktree = await self._replace(folder)
+            elif worktree.pins is not None:
+                remove_locks(worktree.pins.directory)
+            yield worktree
+
+    async def _replace(self, folder: Path) -> Git:
+        """Move away whatever is where the worktree should be, and make a new one."""
+        async with self._alone():
+            for known in await self._home.worktrees():
+                if Path(known["worktree"]) == _real(folder.parent) / folder.name:
+                    await self._keep_lost(folder.name, known.get("HEAD", ""))
+            set_aside(folder, self._root / ".aside")
+            add = ("worktree", "add", "--quiet", "--force", "--force", "--detach")
+            await self._home.run(*add, str(folder), await self._trunk.tip())
+        made = await self._worktree(folder)
+        if made is None:
+            raise WorkplaceError("The new worktree was taken away at once", folder, "See what else works there.")
+        return made
+
+    async def _keep_lost(self, owner: str, head: str) -> None:
+        """Keep what a worktree that is not sound any more had committed, if that is known."""
+        if head.strip("0") and await self._home.commit_at(head):
+            await self._keep(owner, "lost", head)
+
+    async def _remove(self, name: str, head: str) -> None:
+        """Keep what is in a worktree of ours, and remove it; leave one that is not sound or cannot be emptied.
+
+        It is moved away as a whole first: git would take it to pieces, and one that a crash has left half done could
+        not be told from one that an agent has spoilt.
+        """
+        folder = self._root / name
+        async with self._alone_in(name):
+            if is_taken(folder):
+                worktree = await self._worktree(folder)
+                if worktree is None or worktree.pins is None:
+                    return
+                remove_locks(worktree.pins.directory)
+                if not await self._vacate(worktree):
+                    return
+                move_into(self._gone, folder)
+            else:
+                await self._keep_lost(name, head)
+            async with self._alone():
+                await self._home.run("worktree", "remove", "--force", "--force", str(folder))
+
+    async def _vacate(self, worktree: Git) -> bool:
+        """Keep what an earlier claim has left, end what it has begun, clean up; return whether that was possible."""
+        try:
+            await worktree.heed_all()
+            await self._salvage(worktree)
+            await worktree.forget_unfinished()
+            await worktree.run("checkout", "--quiet", "--force", "--detach", await self._trunk.tip())
+            await worktree.run("clean", "--quiet", "--force", "-d")
+            return await worktree.is_clean() and await is_as_whole_as(worktree, self._home)
+        except GitError:
+            return False
+
+    async def _salvage(self, worktree: Git) -> None:
+        claimed = await worktree.target_of(CLAIM)
+        name = _salvage_name(claimed) or "unclaimed"
+        if not await worktree.is_clean():
+            await worktree.detach()  # the agent may have switched to a branch of the user's
+            await worktree.commit_all(f"Salvage of {name}, left by {worktree.folder.name}")
+        head = await worktree.commit_at("HEAD")
+        if head:
+            await self._keep(worktree.folder.name, name, head)
+        if claimed:
+            await worktree.run("symbolic-ref", "--delete", CLAIM)
+
+    async def _keep(self, owner: str, name: str, commit: str) -> None:
+        """Keep a commit as salvage of a worktree's, unless it is kept already, or is in the fleet's branch."""
+        if await self._home.is_ancestor(commit, await self._trunk.tip()):
+            return
+        salvage = f"refs/lifefold/{path_name(self._fleet)}/salvage/{owner}/"
+        if await self._home.references(f"--points-at={commit}", salvage):
+            return
+        place = f"{salvage}{name}"
+        if await self._home.commit_at(place):  # the same claim has left something before
+            place = f"{place}.{commit}"
+        await self._home.set_ref(place, commit)
+
+    async def _enter(self, worktree: Git, claim: Claim) -> None:
+        """Put the claim's branch into a clean worktree; one that is there already keeps its commits."""
+        if not await self._home.commit_at(claim.base):
+            await self._home.set_ref(claim.base, await self._trunk.start())
+        if not await self._home.commit_at(claim.branch):
+            await self._home.set_ref(claim.branch, claim.base)
+        async with self._alone():
+            await worktree.run("checkout", "--quiet", "--force", claim.branch.removeprefix("refs/heads/"), "--")
+        await worktree.run("symbolic-ref", CLAIM, claim.branch)
+
+    async def _collect(self, worktree: Git, claim: Claim, title: str) -> str:
+        """Commit what is in the worktree, and return that commit."""
+        await self._must_be_there(worktree, claim)
+        unmerged = await worktree.unmerged()
+        if unmerged:
+            what = f"The work holds a merge that is not resolved, in {shown(unmerged)}"
+            raise MergeConflict(what, worktree.folder, "Resolve it.")
+        await self._return_to_branch(worktree, claim)
+        await worktree.heed_all()
+        await worktree.commit_all(claim.message(title))
+        result = await worktree.commit_at("HEAD")
+        inner = await worktree.added_repositories(claim.base, result)
+        if inner:
+            what = f"The work holds repositories of its own, {shown(inner)}"
+            raise WorkplaceError(what, worktree.folder, "Remove their .git, or ignore them.")
+        await self._home.set_ref(claim.result, result)
+        return result
+
+    async def _must_be_there(self, worktree: Git, claim: Claim) -> None:
+        """Raise WorkplaceError if the worktree does not belong to the claim any more."""
+        if await worktree.target_of(CLAIM) != claim.branch:
+            what = f"The worktree that {claim.name} was worked on in has been taken away or damaged"
+            remedy = f"Try the task again; what was committed is on {claim.branch}."
+            raise WorkplaceError(what, self._home.folder, remedy)
+
+    async def _return_to_branch(self, worktree: Git, claim: Claim) -> None:
+        """Let the claim's branch be where HEAD is, and HEAD on it, without touching a file."""
+        head = await worktree.commit_at("HEAD")
+        if not head or not await worktree.is_ancestor(claim.base, head):
+            what = f"HEAD has left the work: {head or 'no commit'} does not descend from where {claim.name} began"
+            raise WorkplaceError(what, worktree.folder, f"Bring the work onto {claim.branch}.")
+        if await worktree.target_of("HEAD") == claim.branch:
+            return
+        branch = await self._home.commit_at(claim.branch)
+        if branch and not await self._home.is_ancestor(branch, head):
+            await self._keep(worktree.folder.name, _salvage_name(claim.branch), branch)
+        await self._home.set_ref(claim.branch, head)
+        await worktree.run("symbolic-ref", "HEAD", claim.branch)
+
+    @asynccontextmanager
+    async def _alone_in(self, name: str) -> AsyncGenerator[None, None]:
+        """Keep others away who work in the worktree of this name."""
+        lock = self._root / ".locks" / name
+        for own in (self._root, lock.parent):
+            make_own(own)
+        make_room(lock)
+        async with holding(lock):
+            yield
+
+    @asynccontextmanager
+    async def _alone(self, limit_ms: int | None = None) -> AsyncGenerator[None, None]:
+        """Keep others away, of this process and of other ones, who merge or change which worktrees there are.
+
+        Merges would only make each other repeat. But while a worktree is being made, every git command that looks
+        through the worktrees (also a checkout of a branch does) can fail on the half-made one.
+        """
+        make_own(self._root)
+        make_room(self._root / ".lock")
+        async with self._lock, holding(self._root / ".lock", limit_ms):
+            remove_pipes(await self._home.common_directory())
+            yield
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links in it, as git knows it."""
+    return Path(os.path.realpath(path))
+
+
+def _salvage_name(branch: str) -> str:
+    """Return ``TASK-EPOCH`` of the name of a claim's branch."""
+    return "-".join(branch.split("/")[-2:])

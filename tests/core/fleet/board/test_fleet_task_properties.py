@@ -1,0 +1,260 @@
+"""What a task on a board, and the small machines of a fleet, promise holds in all their states, and finds mistakes."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.fleet.board import fleet_task, intake, worker_slot
+from lifefold.core.fleet.board.fleet_task import rules
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.worker import assignment, desired_state, supervisor
+from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
+from lifefold.core.lifecycles import approval, task
+from lifefold.core.lifecycles.task import Claimed, Failed, Retried, Stage, State, SubtasksCompleted
+from lifefold.core.policy.abort import AbortPolicy
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.interpreters.check import Bounds, check
+from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
+
+SMALL: Final[tuple[Machine[Any], ...]] = (
+    desired_state.machine,
+    worker_slot.machine.starting(worker_slot.Seat(trust=Trust())),
+    plan_approval.machine,
+    intake.machine,
+    supervisor.machine,
+)
+
+LARGER: Final = assignment.machine.starting(assignment.Assignment(guarded=True))
+"""Its certificate is of the same search; that it is of these rules is a test of its own, which runs always."""
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [*SMALL, pytest.param(LARGER, marks=pytest.mark.campaign)],
+    ids=lambda machine: machine.name,
+)
+def test_a_small_machine_of_a_fleet_keeps_all_its_promises(machine: Machine[Any]) -> None:
+    """In all of its states, with every row used. Whether a fleet gates anything, or guards a branch, never changes."""
+    never_change = ("has_trust", "is_guarded")
+    missing = proven(machine, SHORT).missing
+    assert [each for each in missing if not any(name in each for name in never_change)] == []
+
+
+def short_record(s: worker_slot.Seat) -> bool:
+    """Tell whether a seat has a record that is long enough for every level, and no longer."""
+    most_successes, most_violations = 10, 1
+    trust = s.trust or Trust()
+    return trust.successes <= most_successes and trust.violations <= most_violations
+
+
+SHORT: Final = Bounds(within={"seat": short_record}, compared=COMPARED)
+
+ASKING: Final = fleet_task.Job(max_retries=1, limit=1, asks=True, approval_ms=3_600_000)
+ABORTING: Final = replace(ASKING, fate=fleet_task.Fate(AbortPolicy(tool_to_sibling=True)))
+SPLITTING: Final = fleet_task.Job(max_retries=1, limit=1, most_subtasks=2)
+
+
+def few_parts(t: fleet_task.Job) -> bool:
+    """Tell whether a task is small enough to be looked at in all its states."""
+    most_retries, most_parts = 3, 2
+    return t.max_retries <= most_retries and t.parts <= most_parts
+
+
+FEW: Final = Bounds(within={"task": few_parts}, compared=COMPARED)
+
+
+def starting(record: fleet_task.Job, machine: Machine[Any] = fleet_task.machine) -> Machine[Any]:
+    """Return a machine that begins so."""
+    return machine.starting(record, machine.name)
+
+
+@pytest.mark.campaign
+def test_a_task_on_a_board_keeps_all_its_promises() -> None:
+    """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
+    record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=fleet_task.Fate())
+    report = proven(starting(record), FEW)
+    assert [each for each in report.missing if "has_aborts" not in each] == []
+    assert report.cut > 0
+
+
+NEAREST_STATES: Final = 500
+"""How many states of a task that may be aborted are looked at always; there is a certificate of all of them."""
+
+
+def test_a_task_that_may_be_aborted_keeps_its_promises_in_the_nearest_states() -> None:
+    """Among them those of a task that was aborted while it rests."""
+    report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
+    assert report.broken() == (), report
+
+
+def _keeps_its_owner(t: fleet_task.Job, e: fleet_task.Parked) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.park(t, e).record, owner=t.owner))
+
+
+def _forgets_the_abort(t: fleet_task.Job, _e: fleet_task.Aborted) -> Step[fleet_task.Job, Any]:
+    return Step(t)
+
+
+def _wants_it_still_less(t: fleet_task.Job, e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.grant(t, e).record, fate=t.fate))
+
+
+def _forgets_who_was_meant(t: fleet_task.Job, _e: fleet_task.ToolAborted) -> Step[fleet_task.Job, Any]:
+    return Step(t)
+
+
+def _all_of_it(t: fleet_task.Job, e: SubtasksCompleted) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.gather(t, e).record, stage=Stage.WORK))
+
+
+def _has_failed_like_any_other(t: fleet_task.Job, e: Failed) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.fail(t, e).record, limit=t.max_retries))
+
+
+def _has_failed_as_it_is(t: fleet_task.Job, e: task.Rejected) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.fail(t, e).record, stage=t.stage, result=t.result))
+
+
+def _is_worked_at_by(t: fleet_task.Job, e: fleet_task.Handed) -> Step[fleet_task.Job, Any]:
+    return Step(rules.take(t, e).record)
+
+
+def _again(t: fleet_task.Job, _e: approval.ApprovalExpired) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.lapse(t, approval.ApprovalExpired()).record, limit=t.max_retries))
+
+
+def _is_said_by_its_owner(t: fleet_task.Job, e: fleet_task.Split) -> bool:
+    return task.is_owner(t, e)
+
+
+def _as_often_as_wanted(t: fleet_task.Job, _e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+    return Step(replace(t, limit=t.limit + 2, max_retries=t.max_retries + 2))
+
+
+def _is_counted_at_once(t: fleet_task.Job, e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+    return Step(replace(rules.grant(t, e).record, retries=t.retries + 1))
+
+
+def _anything_is_back(_t: fleet_task.Job, _e: fleet_task.DependencyBack) -> bool:
+    return True
+
+
+def _still_lacks_it(t: fleet_task.Job, _e: fleet_task.DependencyBack) -> Step[fleet_task.Job, Any]:
+    return Step(replace(t, reason=""))
+
+
+def _with(new: Row[Any], record: fleet_task.Job = ASKING) -> Machine[Any]:
+    return starting(record, instead(fleet_task.machine, new))
+
+
+def _without_timer(state: State) -> Machine[Any]:
+    left = {states: timer for states, timer in fleet_task.machine.during.items() if state not in states}
+    return starting(ASKING, rebuilt(fleet_task.machine, during=left))
+
+
+DONE, PENDING, FAILED = State.DONE, State.PENDING_APPROVAL, State.FAILED
+WAITING = State.WAITING_FOR_SUBTASKS
+WORKED_AT: Final = (State.CLAIMED, State.IN_PROGRESS)
+
+MUTANTS: Final[Mutants] = {
+    "what waits for a person stays its owner's": (
+        "nobody's, and is kept",
+        lambda: _with(row(DONE, fleet_task.Parked, PENDING, _keeps_its_owner, when=rules.is_to_be_agreed)),
+    ),
+    "work that nobody has to agree to is parked": (
+        "nobody's, and is kept",
+        lambda: _with(row(DONE, fleet_task.Parked, PENDING, rules.park, when=task.is_owner), SPLITTING),
+    ),
+    "what the parts came to is worked at": (
+        "verified as one",
+        lambda: _with(row(WAITING, SubtasksCompleted, DONE, _all_of_it), SPLITTING),
+    ),
+    "what cannot pass is tried again": (
+        "by what it has failed at",
+        lambda: _with(row(State.IN_PROGRESS, Failed, FAILED, _has_failed_like_any_other, when=task.is_owner)),
+    ),
+    "what was agreed to and has failed is merged by whoever tries it again": (
+        "has all of it to do",
+        lambda: _with(row(DONE, task.Rejected, FAILED, _has_failed_as_it_is, when=task.is_owner)),
+    ),
+    "what is agreed to is worked at by whoever is given it": (
+        "given to one",
+        lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.is_in_no_hand)),
+    ),
+    "what is in a hand is given to another": (
+        "what somebody has",
+        lambda: _with(row(DONE, fleet_task.Handed, STAY, rules.take_over)),
+    ),
+    "what nobody has agreed to is done again": (
+        "not done again by itself",
+        lambda: _with(row(PENDING, approval.ApprovalExpired, FAILED, _again)),
+    ),
+    "nobody is waited for for an hour only": (
+        "waited for for ever",
+        lambda: _without_timer(PENDING),
+    ),
+    "a task is split without end": (
+        "within its limits",
+        lambda: _with(row(WORKED_AT, fleet_task.Split, WAITING, rules.split, when=_is_said_by_its_owner), SPLITTING),
+    ),
+    "a person lets a task be tried twice": (
+        "tried once more",
+        lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _as_often_as_wanted)),
+    ),
+    "a retry that is granted is used up by that": (
+        "tried once more",
+        lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _is_counted_at_once)),
+    ),
+    "a task goes on when anything is back": (
+        "when it has what it lacked",
+        lambda: _with(
+            row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, rules.find_again, when=_anything_is_back)
+        ),
+    ),
+    "a task that goes on still lacks something": (
+        "when it has what it lacked",
+        lambda: _with(row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
+    ),
+    "the abort of a tool ends the session": (
+        "goes on",
+        lambda: _with(row(WORKED_AT, fleet_task.ToolAborted, State.OPEN, when=rules.says_its_owner), ABORTING),
+    ),
+    "how far an abort reached is forgotten": (
+        "goes on",
+        lambda: _with(
+            row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_who_was_meant, when=rules.says_its_owner), ABORTING
+        ),
+    ),
+    "what is aborted while it rests is not known to be": (
+        "is known to be",
+        lambda: _with(
+            row(rules.NOT_NOW, fleet_task.Aborted, STAY, _forgets_the_abort, when=rules.may_come_again), ABORTING
+        ),
+    ),
+    "what is aborted goes on": (
+        "is known to be",
+        lambda: _with(row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.condemn, when=rules.has_aborts), ABORTING),
+    ),
+    "what a person has tried again is aborted all the same": (
+        "has it tried again",
+        lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _wants_it_still_less), ABORTING),
+    ),
+    "what has failed does not rest": (
+        "when it has rested",
+        lambda: _without_timer(FAILED),
+    ),
+}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_promise(mutant: Any) -> None:
+    """Each of these was planted."""
+    words, make = mutant
+    is_broken(words, make(), FEW)
+
+
+def test_a_retry_is_no_other_than_the_documents() -> None:
+    """What the document says of a retry is true of one after a rest."""
+    assert issubclass(fleet_task.Rested, Retried)
+    assert issubclass(fleet_task.Handed, Claimed)

@@ -1,0 +1,331 @@
+"""Trust gates who may take a task and whose work is merged unseen, and is earned by what is closed (E34, E35)."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aggregate_hand import Hand
+from board_hand import (
+    ask,
+    assigned,
+    brief,
+    close,
+    fail,
+    finish,
+    go,
+    make,
+    opened,
+    park,
+    recalled,
+    rest,
+    say,
+    split,
+    states,
+)
+from lifefold.core.fleet import AgentPlan, GatePlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import trust
+from lifefold.core.fleet.dispatch.task_index import work_of
+from lifefold.core.fleet.system import board, board_properties, fleet_properties
+from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Event,
+    IllegalTransition,
+    Rule,
+    Step,
+    System,
+    Transition,
+    rule,
+)
+from lifefold.core.lifecycles import approval, task
+from lifefold.core.lifecycles.session import Limits
+from lifefold.core.policy.access import AccessLevel, Trust, demoted, may, promoted, succeeded, violated
+from lifefold.interpreters.check import Bounds, check
+
+UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
+
+
+def board_of(*tasks: fleet_task.Job, **trust: Trust) -> Hand:
+    """Return a board of tasks and of agents with their records."""
+    return opened(*tasks, seats={}, **{f"seat:{name}": worker_slot.Seat(trust=each) for name, each in trust.items()})
+
+
+def level(of: Hand, name: str) -> AccessLevel:
+    """Return how far an agent is trusted."""
+    found: AccessLevel = of.record(f"seat:{name}").level
+    return found
+
+
+# Who may take what
+
+
+def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_who_are_trusted_so_far() -> None:
+    """Whoever is not goes on waiting, however long he has, and takes the next that he may."""
+    of = board_of(
+        make("T1", level=TRUSTED), make("T2", ordinal=1), ann=Trust(), bob=Trust(TRUSTED), cid=Trust(ELEVATED)
+    )
+    ask(of, "ann")
+    assert assigned(of) == [("worker/ann", "T2")]
+    ask(of, "cid", "bob")
+    assert of.record("task:T1").owner == "cid"
+
+
+def test_where_nothing_is_gated_trust_does_not_count() -> None:
+    """A claim is the document's, nobody earns anything, and what a person says of trust is refused."""
+    of = close(ask(opened(make("T1", level=ELEVATED))), "T1")
+    assert (of.record("seat:ann").trust, of.record("task:T1").author) == (None, "")
+    for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Violated()):
+        of.refuse("seat:ann", event)
+        assert type(event).examples_for(of.record("seat:ann")) == ()
+
+
+def test_a_task_takes_what_its_gate_or_itself_says_whichever_is_more() -> None:
+    """A task that says nothing takes what the gate does."""
+    plan = Plan("p", (), (), gates=GatePlan(claim=TRUSTED, merge=ELEVATED))
+    levels = [job_of(TaskPlan("T1", "do it", trust=each), 0, plan) for each in AccessLevel]
+    assert [(each.level, each.merges) for each in levels] == [
+        (TRUSTED, ELEVATED), (TRUSTED, ELEVATED), (TRUSTED, ELEVATED), (ELEVATED, ELEVATED)
+    ]  # fmt: skip
+
+
+@given(st.sampled_from(AccessLevel), st.sampled_from(AccessLevel), st.sampled_from(AccessLevel), st.booleans())
+def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
+    has: AccessLevel,
+    claim: AccessLevel,
+    merge: AccessLevel,
+    asks: bool,  # noqa: FBT001 - drawn
+) -> None:
+    """The task's own table refuses what the map of ``policy.access`` does, whoever asks (E34)."""
+    gates = {("OPEN", "CLAIMED"): claim, ("DONE", "CLOSED"): merge}
+    plan = Plan("p", (), (), gates=GatePlan(claim, merge))
+    step = fleet_task.machine.step(
+        job_of(TaskPlan("T1", "do it", asks=asks), 0, plan), fleet_task.Entrusted("ann", has)
+    )
+    if not may(has, "OPEN", "CLAIMED", gates):
+        assert isinstance(step, IllegalTransition)
+        return
+    assert isinstance(step, Step)
+    assert step.record.asks is (asks or not may(has, "DONE", "CLOSED", gates))
+    assert (step.record.owner, step.record.author) == ("ann", "ann")
+
+
+# Whose work is seen
+
+
+def test_the_work_of_one_who_is_not_trusted_to_merge_waits_for_a_person() -> None:
+    """And that of one who is does not, of the same task."""
+    of = ask(board_of(make("T1", merges=TRUSTED, max_retries=1), ann=Trust(), bob=Trust(TRUSTED)))
+    assert brief(of).asks
+    assert states(park(of, "T1"), "T1") == ["PENDING_APPROVAL"]
+    of.give("task:T1", approval.ApprovalRefused("no"))
+    rest(of, "T1")
+    assert not brief(ask(of, "bob")).asks
+
+
+def test_a_success_is_of_whoever_has_done_it_and_not_of_whoever_merges_it() -> None:
+    """So that one whose work is always seen can earn to be trusted."""
+    of = park(ask(board_of(make("T1", merges=TRUSTED), ann=Trust(), bob=Trust(TRUSTED))), "T1")
+    close(ask(of.give("task:T1", approval.ApprovalGranted()), "bob"), "T1")
+    assert (of.record("seat:ann").trust, of.record("seat:bob").trust) == (Trust(PROBATIONARY, 1), Trust(TRUSTED))
+
+
+def test_what_is_gone_on_from_is_seen_as_long_as_it_had_to_be() -> None:
+    """Whatever one who is not trusted has left is in it; what was turned down is not."""
+    of = fail(ask(board_of(make("T1", merges=TRUSTED, max_retries=2), ann=Trust(), bob=Trust(TRUSTED))), "T1")
+    assert of.record("task:T1").kept == 1
+    ask(rest(of, "T1"), "bob")
+    assert brief(of).asks
+    say(finish(of, "T1"), "T1", task.Rejected, reason="wrong")
+    rest(of, "T1")
+    assert not brief(ask(of, "bob")).asks
+
+
+def test_parts_are_gated_as_their_whole_is() -> None:
+    """An agent that splits its task comes by no trust that way."""
+    whole = make("T1", level=PROBATIONARY, merges=ELEVATED, most_subtasks=2)
+    part = split(ask(board_of(whole, ann=Trust(TRUSTED))), "T1").record("task:T1+1")
+    assert (part.level, part.merges) == (PROBATIONARY, ELEVATED)
+
+
+# What nobody may take
+
+
+def test_what_takes_more_trust_than_anybody_has_is_blocked_until_somebody_has_earned_it() -> None:
+    """With the reason, and what depends on it, too; nobody is sent home though all else is settled."""
+    of = board_of(make("T1"), make("T2", level=PROBATIONARY), make("T3", "T2"), ann=Trust())
+    assert states(of, "T1", "T2", "T3") == ["OPEN", "BLOCKED", "BLOCKED"]
+    assert of.record("task:T2").reason == "takes an agent that is probationary, and there is none"
+    close(ask(of), "T1")
+    assert states(of, "T2", "T3") == ["OPEN", "OPEN"]
+    assert not of.told()
+    assert assigned(ask(of)) == [("worker/ann", "T2")]
+
+
+def test_a_fleet_whose_last_tasks_nobody_may_take_ends() -> None:
+    """It does not wait for a person who is not there: everybody is sent home."""
+    of = close(ask(board_of(make("T1"), make("T2", level=ELEVATED), ann=Trust())), "T1")
+    assert states(of, "T2") == ["BLOCKED"]
+    assert [to for to, entity, _ in of.told() if entity == "intent"] == ["worker/ann"]
+    assert board.finished(of.aggregate)
+
+
+def test_a_person_who_promotes_an_agent_lets_go_on_what_nobody_might_take() -> None:
+    """Only as far as that goes; and what asks for a role, too, only if that agent has it."""
+    of = board_of(
+        make("T0", merges=ELEVATED), make("T1", level=PROBATIONARY), make("T2", level=TRUSTED), ann=Trust(), bob=Trust()
+    )
+    ask(of, "bob", "ann")
+    assert assigned(of.give("seat:ann", worker_slot.Promoted("good"))) == [("worker/ann", "T1")]
+    assert states(of, "T2") == ["BLOCKED"]
+    of.give("seat:ann", worker_slot.Promoted())
+    assert states(of, "T2") == ["OPEN"]
+    go(of, "ann")
+    assert states(of, "T1", "T2") == ["BLOCKED", "BLOCKED"]
+
+
+def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> None:
+    """A role does not come back."""
+    both = make("T2", level=TRUSTED, role="cook")
+    of = opened(make("T1"), both, seats={}, **{"seat:ann": worker_slot.Seat(roles=("cook",), trust=Trust())})
+    assert of.record("task:T2").lacks == "level:trusted"
+    of = opened(make("T1"), both, seats={}, **{"seat:ann": worker_slot.Seat(trust=Trust(ELEVATED))})
+    assert of.record("task:T2").lacks == "role:cook"
+
+
+# What a person says
+
+
+@pytest.mark.parametrize("event", [worker_slot.Demoted("no"), worker_slot.Violated("no")])
+@pytest.mark.parametrize(
+    "said", [(), (task.Started,), (task.Started, task.Orphaned)], ids=["claimed", "begun", "orphan"]
+)
+def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(
+    event: Event, said: tuple[type[task.OwnerReport], ...]
+) -> None:
+    """It is told so; another one, who may, is given it. Nor is it asked what its dead session has left of it."""
+    of = ask(board_of(make("T1", level=TRUSTED), ann=Trust(TRUSTED), bob=Trust(TRUSTED)), "ann")
+    say(of, "T1", *said)
+    ask(of, "bob").give("seat:ann", event)
+    assert [to for to, _ in recalled(of)] == ["worker/ann"]
+    assert of.record("task:T1").owner == "bob"
+
+
+def test_whoever_is_demoted_keeps_what_it_may_still_be_at() -> None:
+    """A task that takes less, one that a person sees anyway, and what is done already (E16)."""
+    for first, fields in (
+        (make("T1"), ()),
+        (make("T1", merges=TRUSTED, always_asks=True), ()),
+        (make("T1", level=TRUSTED), 1),
+    ):
+        of = ask(board_of(first, ann=Trust(TRUSTED)))
+        if fields:
+            say(of, "T1", task.Completed)
+        of.give("seat:ann", worker_slot.Demoted())
+        assert of.record("task:T1").owner == "ann"
+
+
+SAID: Final[dict[type[Event], Callable[[Trust], Trust]]] = {
+    worker_slot.Succeeded: succeeded,
+    worker_slot.Promoted: promoted,
+    worker_slot.Demoted: demoted,
+    worker_slot.Violated: violated,
+}
+
+
+@given(st.sampled_from(AccessLevel), st.lists(st.sampled_from(list(SAID)), max_size=20))
+def test_a_level_moves_by_the_formula_and_by_nothing_else(first: AccessLevel, said: list[type[Event]]) -> None:
+    """Whatever is said of an agent, in whatever order: the record is what ``policy.access`` makes of it (E34, E35)."""
+    of, trust = board_of(make("T1"), ann=Trust(first)), Trust(first)
+    for kind in said:
+        of.give("seat:ann", kind())
+        trust = SAID[kind](trust)
+        assert of.record("seat:ann").trust == trust
+    ask(of)
+    assert of.record("seat:ann").trust == trust
+
+
+def test_a_failure_is_neutral_and_who_is_gone_earns_nothing() -> None:
+    """What was done by him is closed all the same."""
+    of = fail(ask(board_of(make("T1"), make("T2", always_asks=True, ordinal=1), ann=Trust(), bob=Trust())), "T1")
+    assert of.record("seat:ann").trust == Trust()
+    go(park(ask(of), "T2"), "ann")
+    close(ask(of.give("task:T2", approval.ApprovalGranted()), "bob"), "T2")
+    assert (of.state("task:T2"), of.record("seat:bob").trust) == ("CLOSED", Trust())
+
+
+# What is promised
+
+LIMITS: Final = Limits(max_consecutive_errors=1, max_total_errors=1)
+
+
+def small(people: tuple[type[Event], ...], rules: list[Rule], **gates: AccessLevel) -> set[str]:
+    """Return the promises that a small fleet does not keep in which people say only this."""
+    of = system.aggregates["board"]
+    said: dict[str, tuple[type[Event], ...]] = dict.fromkeys(of.machines, ()) | {"seat": people}
+    desk = AggregateType(
+        of.kind, machines=of.machines.values(), rules=rules, views=of.views, commands=said, properties=of.properties
+    )
+    of = system.aggregates["worker"]
+    hands = AggregateType(
+        of.kind,
+        machines=of.machines.values(),
+        rules=of.rules,
+        views=of.views,
+        commands=dict.fromkeys(of.machines, ()),
+        properties=of.properties,
+    )
+    tasks = (TaskPlan("T0", "do it", max_retries=0), TaskPlan("T1", "do it", max_retries=0, trust=PROBATIONARY))
+    plan = Plan("small", (AgentPlan("a0", LIMITS),), tasks, gates=GatePlan(**gates))
+    fleet = System("fleet", desk, hands, properties=fleet_properties.PROMISES)
+    bounds = Bounds(states=20_000, compared=0, commands=2)
+    return {each.name for each in check(fleet, opening=list(opening(plan, 0)), bounds=bounds).broken()}
+
+
+def but(name: str, *instead: Rule) -> list[Rule]:
+    """Return the board's rules without those of a name, and others in their place."""
+    return [*(each for each in system.aggregates["board"].rules if each.name != name), *instead]
+
+
+@rule(on=fleet_task.machine)
+def _twice(of: Aggregate, transition: Transition) -> Any:
+    """Count a success twice."""
+    for wish in trust.earn.follow(of, transition):
+        yield from (wish, wish)
+
+
+LOST: Final[dict[str, tuple[str, tuple[type[Event], ...], list[Rule]]]] = {
+    "a success is not counted": ("is a success of whoever has done it", (), but("earn")),
+    "a success is counted twice": ("is a success of whoever has done it", (), but("earn", _twice)),
+    "what may go on stays blocked": ("as long as what it lacks is lost", (), but("trust_again")),
+    "what is taken from nobody": ("is trusted as far as it takes", (worker_slot.Violated,), but("withdraw")),
+    "what nobody may take waits": ("or for trust, that nobody has", (), but("look_again")),
+    "what nobody may take any more waits": ("or for trust, that nobody has", (worker_slot.Demoted,), but("lose_role")),
+}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("words", "people", "rules"), LOST.values(), ids=LOST)
+def test_a_rule_of_trust_that_is_lost_breaks_a_promise(
+    words: str, people: tuple[type[Event], ...], rules: list[Rule]
+) -> None:
+    """Each of these was planted; the fleet as it is keeps that promise there."""
+    found = small(people, rules)
+    assert any(words in each for each in found), found
+    assert not any(words in each for each in small(people, list(system.aggregates["board"].rules)))
+
+
+def test_what_is_looked_up_of_trust_is_what_the_seats_and_tasks_are() -> None:
+    """After every input of a life with all of it."""
+    of = board_of(
+        make("T1", merges=TRUSTED), make("T2", level=TRUSTED, ordinal=1), ann=Trust(), bob=Trust(PROBATIONARY)
+    )
+    assert dict(work_of(of.aggregate).distrusted) == {"T2": ("", TRUSTED)}
+    ask(of, "bob")
+    for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Promoted(), worker_slot.Violated()):
+        of.give("seat:bob", event)
+        assert board_properties.view_agrees(of.aggregate)

@@ -1,0 +1,76 @@
+"""What a person is told of trust: by ``why``, and by ``status`` (E34)."""
+
+from aggregate_hand import Hand
+from board_hand import ask, go, make, opened, park
+from lifefold.core.fleet import AgentPlan, GatePlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.board import fleet_task, worker_slot
+from lifefold.core.kernel import Aggregate, Reaction, react, replace
+from lifefold.core.policy.access import AccessLevel, Trust
+from lifefold.interpreters.explain import status, why
+
+UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
+
+
+def trusted_board(*tasks: fleet_task.Job, **trust: Trust) -> Hand:
+    """Return a board of tasks and of agents with their records."""
+    return opened(*tasks, seats={}, **{f"seat:{name}": worker_slot.Seat(trust=each) for name, each in trust.items()})
+
+
+def explained(of: Hand, name: str) -> why.Explanation:
+    """Return what is said of a task to a person."""
+    return why.explain(why.look({"board": of.aggregate}, name, of.now_ms), why.Story(name))
+
+
+def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_promote() -> None:
+    """Those who have its role and are there."""
+    seats = {
+        "seat:ann": worker_slot.Seat(roles=("cook",), trust=Trust()),
+        "seat:bob": worker_slot.Seat(trust=Trust()),
+        "seat:cid": worker_slot.Seat(roles=("cook",), trust=Trust()),
+    }
+    of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), seats={}, **seats), "cid")
+    said = explained(of, "T2")
+    assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
+    assert said.onward == "T2 goes on when an agent has earned to be trusted, or a person promotes one."
+    assert [(way.command, way.to) for way in said.ways] == [("trust", "ann"), ("cancel", "T2")]
+    waits = status.waiting({"board": of.aggregate})
+    assert [(each.about, each.names, each.command) for each in waits] == [("trust", ("T2",), "trust")]
+
+
+def test_a_task_that_waits_for_somebody_trusted_to_be_free_says_so() -> None:
+    """It is open: he is there, and at something else."""
+    of = ask(trusted_board(make("T1"), make("T2", level=TRUSTED, ordinal=1), ann=Trust(TRUSTED), bob=Trust()))
+    assert "nobody that is trusted is free: ann is at T1" in explained(of, "T2").sentence
+    assert "bob" not in explained(of, "T2").sentence
+
+
+def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
+    """Work that a person wanted to see anyway says nothing of that."""
+    gated, asked = make("T1", merges=TRUSTED), make("T2", merges=TRUSTED, always_asks=True, ordinal=1)
+    of = ask(park(ask(trusted_board(gated, asked, ann=Trust(PROBATIONARY))), "T1"))
+    assert "for it is ann's, and that takes trusted" in explained(of, "T1").sentence
+    assert "ann's" not in explained(park(of, "T2"), "T2").sentence
+    born = Hand("board", {"task:T3": make("T3", merges=TRUSTED), "seat:ann": worker_slot.Seat(trust=Trust())})
+    (claimed,) = [step for step in ask(born).reaction.transitions if isinstance(step.event, fleet_task.Entrusted)]
+    (line,) = why.tell(why.Story("T3"), "board", claimed).lines
+    assert line.words() == "given, and to be seen by a person because it is only untrusted, to ann"
+
+
+def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
+    """Where nothing is gated there are none."""
+    plan = Plan(
+        "p", (AgentPlan("ann", trust=TRUSTED),), (TaskPlan("T1", "do it"),), gates=GatePlan(PROBATIONARY, TRUSTED)
+    )
+    for gated, level_of, takes in (
+        (plan, "trusted", ("probationary", "trusted")),
+        (replace(plan, gates=None), "", ("", "")),
+    ):
+        there: dict[str, Aggregate] = {}
+        for name, envelope in opening(gated, 0):
+            of = system.type_of(name)
+            reaction = react(of, of.start(name), envelope)
+            assert isinstance(reaction, Reaction)
+            there[name] = reaction.aggregate
+        (agent,), (shown,) = status.agents(there), status.tasks(there)
+        assert (agent.level, agent.successes, agent.violations) == (level_of, 0, 0)
+        assert ((shown.level, shown.merges), shown.asks) == (takes, False)

@@ -1,0 +1,253 @@
+"""What the fleet promises holds in every state that a small one can reach, and finds mistakes in its rules."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pytest
+from pyrsistent import pmap
+
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.dispatch import claims
+from lifefold.core.fleet.dispatch.task_index import Work, fold
+from lifefold.core.fleet.system import fleet_properties, worker
+from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.fleet.worker.mailbox import LetterArrived, Mailbox
+from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Event, Rule, System, Transition, replace, rule
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.session import Limits
+from lifefold.effects import Tell
+from lifefold.interpreters.check import Bounds, Report, check
+from promised import COMPARED, proven
+from witnessed_fleet import MERGED, OUTCOME, witnessed
+
+NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
+
+
+def one_letter(box: Mailbox) -> bool:
+    """Tell whether a mailbox has no more than one letter."""
+    return len(box.letters) <= 1
+
+
+STOP: Final = {"intent": (desired_state.StopWanted,)}
+FEW: Final = Bounds(within={"mailbox": one_letter}, commands=5, compared=COMPARED)
+
+
+def planned(agents: int, tasks: int, *, max_retries: int = 1) -> Any:
+    """Return what opens a fleet of so many agents with so many tasks."""
+    return list(
+        opening(
+            Plan(
+                "small",
+                tuple(AgentPlan(f"a{n}", NEAR) for n in range(agents)),
+                tuple(TaskPlan(f"T{n}", "do it", max_retries=max_retries) for n in range(tasks)),
+            ),
+            0,
+        )
+    )
+
+
+def told(of: AggregateType, rules: Iterable[Rule] | None = None, **commands: tuple[type[Event], ...]) -> AggregateType:
+    """Return a type with other rules, to which people say only this."""
+    every = dict.fromkeys(of.machines, ()) | commands
+    kept = of.rules if rules is None else rules
+    return AggregateType(
+        of.kind, machines=of.machines.values(), rules=kept, views=of.views, commands=every, properties=of.properties
+    )
+
+
+def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
+    """Return the rules of a type without those of a name, and with others in their place."""
+    place = next(number for number, each in enumerate(of.rules) if each.name == name)
+    left = [each for each in of.rules if each.name != name]
+    return [*left[:place], *instead, *left[place:]]
+
+
+@pytest.mark.campaign
+def test_a_fleet_of_one_agent_and_one_task_keeps_all_its_promises() -> None:
+    """Whatever its agent, its git and its people do, in whatever order and however late."""
+    report = proven(system, FEW, opening=planned(1, 1, max_retries=0))
+    assert report.coverage["states"][0] >= 31
+
+
+def test_what_is_closed_was_merged() -> None:
+    """Whatever people do: under the very claim that has closed it. A worker that remembers what it merged says so."""
+    people = {
+        "intent": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted),
+        "mailbox": (LetterArrived,),
+        "task": (task.Cancelled, task.Unblocked),
+    }
+    report = check(witnessed(people), opening=planned(1, 1, max_retries=0), bounds=FEW)
+    assert not report.truncated
+    assert {each.name for each in report.broken()} == {NO_ORPHANS}
+
+
+def test_two_agents_never_get_in_each_others_way() -> None:
+    """Nor does anything of one task get lost between them, when nobody interferes and when one is stopped."""
+    report = check(witnessed(STOP), opening=planned(2, 1, max_retries=0), bounds=Bounds(states=20_000))
+    assert not report.broken(), report
+
+
+@rule(on=assignment.machine)
+def _says_nothing(of: Aggregate, transition: Transition) -> Any:
+    """Report all but the failures of work."""
+    for wish in worker.report.follow(of, transition):
+        if not isinstance(transition.event, assignment.WorkFailed):
+            yield wish
+
+
+@rule(on=worker.agent)
+def _keeps_work(of: Aggregate, transition: Transition) -> Any:
+    """Give nothing up when the agent stops."""
+    for wish in worker.work_ends.follow(of, transition):
+        if not (isinstance(wish, Dispatch) and isinstance(wish.event, assignment.Dropped)):
+            yield wish
+
+
+@rule(on=desired_state.machine)
+def _is_deaf(of: Aggregate, transition: Transition) -> Any:
+    """Hold, and do not stop."""
+    del of, transition
+    return ()
+
+
+@rule(on=fleet_task.machine)
+def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over without taking the seat."""
+    for wish in claims.hand_over.follow(of, transition):
+        if isinstance(wish, Tell):
+            yield wish
+
+
+@rule(on=fleet_task.machine)
+def _old_number(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over under the number of the claim before."""
+    for wish in claims.hand_over.follow(of, transition):
+        if isinstance(wish, Tell) and isinstance(wish.event, assignment.Assigned):
+            brief = replace(wish.event.brief, epoch=wish.event.brief.epoch - 1)
+            yield replace(wish, event=assignment.Assigned(brief))
+        else:
+            yield wish
+
+
+@rule(on=assignment.machine)
+def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
+    """Give a task back as soon as a session is at it, and go on with it."""
+    yield from worker.report.follow(of, transition)
+    if isinstance(transition.event, assignment.Prompted):
+        brief = transition.after.record.brief
+        yield Tell("board", f"task:{brief.task}", task.Released(brief.epoch))
+
+
+@rule(on=assignment.machine)
+def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
+    """Say that a task is home when its merge has failed."""
+    for wish in worker.report.follow(of, transition):
+        if isinstance(wish, Tell) and isinstance(transition.event, assignment.Conflicted):
+            yield replace(wish, event=task.Verified(transition.after.record.brief.epoch))
+        else:
+            yield wish
+
+
+@rule(on=fleet_task.machine)
+def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
+    """Hand the task over to its owner, and to another one."""
+    for wish in claims.hand_over.follow(of, transition):
+        yield wish
+        if isinstance(wish, Tell):
+            yield replace(wish, aggregate={"worker/a0": "worker/a1", "worker/a1": "worker/a0"}[wish.aggregate])
+
+
+BOARD, WORKER = system.aggregates["board"], system.aggregates["worker"]
+
+MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
+    "nobody is sent home": ("everybody goes home", without(BOARD, "send_home"), None),
+    "the task of who is gone stays his": ("every owner sits at its task", without(BOARD, "release"), None),
+    "a failure is not told": ("every task is settled at last", None, without(WORKER, "report", _says_nothing)),
+    "a stopped agent keeps its work": ("has no work to be done", None, without(WORKER, "work_ends", _keeps_work)),
+    "a stop is not obeyed": ("does so at once", None, without(WORKER, "obey", _is_deaf)),
+    "who leaves does not say so": ("everybody goes home", None, without(WORKER, "leave")),
+    "a stopped agent takes letters": ("as long as an agent may read", None, without(WORKER, "close_mailbox")),
+    "a task is given to an empty seat": (
+        "every owner sits at its task",
+        without(BOARD, "hand_over", _hands_over_to_nobody),
+        None,
+    ),
+    "a task is given under an old number": ("has not made", without(BOARD, "hand_over", _old_number), None),
+    "a task is given back and kept": ("in hand what they own", None, without(WORKER, "report", _gives_back_and_keeps)),
+    "a ready task is given to nobody": ("nobody waits while", without(BOARD, "match"), None),
+    "the next round is never opened": ("every task is settled at last", None, without(WORKER, "next_round")),
+}
+
+
+def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Report:
+    """Check a fleet with other rules, in which people only stop agents and take tasks back."""
+    fleet = System(
+        "fleet",
+        told(BOARD, of_board, task=(task.Cancelled,)),
+        told(WORKER, of_worker, intent=(desired_state.StopWanted,)),
+        properties=fleet_properties.PROMISES,
+    )
+    left = {each.name for each in (*(of_board or BOARD.rules), *(of_worker or WORKER.rules))}
+    retries = int("next_round" not in left)
+    return check(fleet, opening=planned(1, 1, max_retries=retries), bounds=Bounds(states=20_000, compared=0))
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("words", "of_board", "of_worker"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
+    words: str, of_board: list[Rule] | None, of_worker: list[Rule] | None
+) -> None:
+    """Each of these was planted."""
+    broken = [each.name for each in mistaken(of_board, of_worker).broken()]
+    assert any(words in each for each in broken), f"{words!r} does not find it; broken are {broken}"
+
+
+@pytest.mark.no_cover
+def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
+    """Under one claim."""
+    twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
+    assert "no claim of a task is in two hands" in broken(twice, planned(2, 1, max_retries=0))
+
+
+def test_what_is_closed_without_a_merge_is_found() -> None:
+    """By those who remember what was merged, and by nobody else: all others take the worker's word for it."""
+    rules = {"worker": without(WORKER, "report", _takes_a_conflict_for_a_merge)}
+    assert broken(witnessed(STOP, rules), planned(1, 1, max_retries=0)) - NEVER_HERE == {MERGED, OUTCOME}
+
+
+NO_ORPHANS: Final = "no task stays an orphan, if what is left of it is inspected and verified at last"
+"""What is promised of orphans is never due in a fleet whose tasks want none."""
+
+NEVER_HERE: Final = {
+    NO_ORPHANS,
+    "letters wait to be delivered",
+    "whoever works at what was taken from him hears of it, if what is begun is merged",
+}
+"""Promises about letters, and about what is taken from somebody: where people only stop agents neither comes to be."""
+
+
+def _forgets_what_is_closed(work: Work, transition: Transition) -> Work:
+    return replace(fold(work, transition), closed=work.closed)
+
+
+def _has_them_in_the_order_of_the_plan(work: Work, transition: Transition) -> Work:
+    now = fold(work, transition)
+    places = {role: tuple(sorted(them, key=lambda place: place[1])) for role, them in now.ready.items()}
+    return replace(now, ready=pmap(places))
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("fold", [_forgets_what_is_closed, _has_them_in_the_order_of_the_plan])
+def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
+    """Also where no rule looks at it before all is over."""
+    tasks = (TaskPlan("T0", "do it"), TaskPlan("T1", "do that", priority=1))
+    plan = Plan("small", (AgentPlan("a0", NEAR),), tasks)
+    assert "what is looked up is what the tasks and seats are" in broken(
+        witnessed({}, fold=fold), list(opening(plan, 0)), 2_000
+    )
+
+
+def broken(fleet: System, begins: Any, states: int = 20_000) -> set[str]:
+    """Return the promises that a fleet does not keep, as far as it is looked at."""
+    return {each.name for each in check(fleet, opening=begins, bounds=Bounds(states=states, compared=0)).broken()}

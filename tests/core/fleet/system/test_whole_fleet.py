@@ -1,0 +1,279 @@
+"""Whole fleets under every choice the world has: each of them comes to its end, and nothing is left over."""
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleet_driver import CODEC, Driver, effects_of
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, system
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.dispatch.task_index import work_of
+from lifefold.core.fleet.system import board, board_properties
+from lifefold.core.fleet.worker import assignment, shutdown
+from lifefold.core.kernel import Aggregate, Overview, Property, Reaction, Scene, digest, react, replace
+from lifefold.core.kernel.property import Temper
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.session import Limits
+from lifefold.effects import Activity, Begin, CheckOutWork
+
+MORE = st.fixed_dictionaries(
+    {},
+    optional={
+        "asks": st.booleans(),
+        "role": st.just("tester"),
+        "files": st.lists(st.sampled_from(["a", "a/b", "c"]), max_size=2).map(tuple),
+        "most_subtasks": st.integers(1, 5),
+    },
+)
+"""What a task may have besides: it is like any other one, if it has none of these."""
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Make a small plan: a task depends on earlier ones only."""
+    tasks: list[TaskPlan] = []
+    for n in range(draw(st.integers(1, 5))):
+        earlier = [each.id for each in tasks]
+        after = tuple(draw(st.lists(st.sampled_from(earlier), max_size=2))) if earlier else ()
+        each = TaskPlan(f"T{n}", "do it", (), after, draw(st.integers(1, 3)), draw(st.integers(0, 2)))
+        tasks.append(replace(each, **draw(MORE)))
+    limits = Limits(max_consecutive_errors=3, max_total_errors=4, grace_ms=draw(st.sampled_from([0, 5_000])))
+    roles = st.sampled_from([("tester",), ()])
+    agents = tuple(AgentPlan(f"a{n}", limits, roles=draw(roles)) for n in range(draw(st.integers(1, 3))))
+    return Plan("plan", agents, tuple(tasks), approve_plan=draw(st.booleans()))
+
+
+def long_script(seed: int, length: int) -> list[int]:
+    """Return numbers that look like chance and are the same every time."""
+    blocks = (blake2b(f"{seed}:{n}".encode()).digest() for n in range(length // 64 + 1))
+    return [number % 24 for block in blocks for number in block][:length]
+
+
+SCRIPTS = st.one_of(
+    st.lists(st.integers(0, 23), max_size=100),
+    st.builds(long_script, st.integers(0, 10**6), st.integers(0, 2_000)),
+)
+
+
+def check_view(name: str, reaction: Reaction) -> None:
+    """Hold the board's view against what is found again without it, after every input."""
+    if name == "board":
+        of = reaction.aggregate
+        assert board_properties.view_agrees(of)
+        waiting = work_of(of).waiting
+        since = [of.entities[ref].entered_ms for ref in waiting]
+        assert since == sorted(since), "the seats wait in their order"
+        assert len(set(waiting)) == len(waiting)
+
+
+ALWAYS: list[Property[Any]] = [each for each in system.properties if each.temper is Temper.ALWAYS]
+
+
+def check_promises(aggregates: Mapping[str, Aggregate], name: str, reaction: Reaction) -> None:
+    """Hold what the fleet promises against all of it, and against the part that a step can have touched."""
+    there = {each for each in aggregates if each.startswith("worker/")} | {"board"}
+    sent = [(to, each.name, count) for each in aggregates.values() for to, count in each.sent.items()]
+    under_way = sum(
+        count - (aggregates[to].received.get(sender, 0) if to in there else 0) for to, sender, count in sent
+    )
+    for each in ALWAYS:
+        sees, near = each.sees, each.near
+        assert sees is not None
+        part = near(Scene(aggregates), name, reaction.transitions) if near is not None else None
+        for scene in (Scene(aggregates), *([part] if part is not None else [])):
+            seen = {of: sees(aggregate) for of, aggregate in scene.aggregates.items()}
+            assert each.holds(Overview(seen, under_way)), each.name
+
+
+def check_claims(name: str, reaction: Reaction) -> None:
+    """Nobody waits while there is something ready: claims are made at once."""
+    if name == "board":
+        assert board_properties.nobody_waits_beside_work(reaction.aggregate)
+
+
+def finished(driver: Driver) -> None:
+    """Assert that a fleet has come to its end."""
+    of = driver.aggregates["board"]
+    tasks = [each.record for ref, each in of.entities.items() if ref.startswith("task:")]
+    present = [
+        each
+        for ref, each in of.entities.items()
+        if ref.startswith("seat:") and each.state is not worker_slot.State.GONE
+    ]
+    assert board.finished(of)
+    assert all(task.settled(record) for record in tasks) or not present
+    assert not present
+    for agent in driver.plan.agents:
+        mine = driver.aggregates[f"worker/{agent.name}"]
+        assert shutdown.settled(mine)
+        assert shutdown.quiet(mine)
+    owned = [record for record in tasks if record.owner and record.state is not task.State.CLOSED]
+    assert owned == []
+
+
+@given(plans(), SCRIPTS)
+def test_any_fleet_ends_with_every_task_settled_or_nobody_present(plan: Plan, script: list[int]) -> None:
+    """Whatever fails, however long it takes, whatever is delivered late or twice."""
+    driver = Driver(plan, script)
+    driver.watch = check_view
+    finished(driver.run())
+
+
+@given(plans(), SCRIPTS)
+def test_any_fleet_ends_whatever_people_do_and_however_often_the_runner_crashes(plan: Plan, script: list[int]) -> None:
+    """Letters, holds, stops, cancellations and crashes at any moment."""
+    driver = Driver(plan, script, people=True)
+    driver.watch = check_view
+    finished(driver.run())
+
+
+HARMLESS = re.compile(
+    r"session: UrgentMessage is not possible in (CoolingDown|Stopped) |task: DependencyLost is not possible in BLOCKED "
+)
+
+
+@given(plans(), SCRIPTS, st.booleans())
+def test_no_rule_ever_asks_for_what_is_refused(plan: Plan, script: list[int], people: bool) -> None:  # noqa: FBT001 - drawn
+    """The rules know the state that they speak to, with two exceptions that change nothing.
+
+    An interruption that waited for a session that then never ran is over with it, and the letter stays in the mailbox
+    (D14). A task that depends on a failed one in two ways is blocked by the first and asked to block by the second.
+    """
+    driver = Driver(plan, script, people=people).run()
+    assert [each.reason for _, each in driver.refused_rules() if not HARMLESS.match(each.reason)] == []
+
+
+@given(plans(), SCRIPTS)
+def test_the_fleet_keeps_its_promises_at_every_step(plan: Plan, script: list[int]) -> None:
+    """Whoever looks at all of it, and whoever looks only at what a step can have touched."""
+    driver = Driver(plan, script, people=True)
+    driver.watch = lambda name, reaction: check_promises(driver.aggregates, name, reaction)
+    driver.run()
+
+
+@given(plans(), SCRIPTS)
+def test_nobody_waits_while_there_is_work(plan: Plan, script: list[int]) -> None:
+    """After every input, either no task is ready or no seat waits."""
+    driver = Driver(plan, script, people=True)
+    driver.watch = check_claims
+    driver.run()
+
+
+def check_claims_agree(aggregates: Mapping[str, Aggregate]) -> None:
+    """Where no message is on its way between the board and a worker, both have the same task under the same claim."""
+    of = aggregates.get("board", Aggregate("board"))
+    for name in aggregates.keys() - {"board"}:
+        mine = aggregates[name]
+        if of.sent.get(name, 0) != mine.received.get("board", 0) or mine.sent.get("board", 0) != of.received.get(
+            name, 0
+        ):
+            continue
+        work: assignment.Assignment = mine.record("assignment")
+        owned = {
+            (each.record.id, each.record.epoch)
+            for ref, each in of.entities.items()
+            if ref.startswith("task:") and each.record.owner == mine.key
+        }
+        held = (
+            {(work.brief.task, work.brief.epoch)} if work.state not in {"Idle", "Wanting"} else set[tuple[str, int]]()
+        )
+        assert owned <= held, (name, work, owned)
+        assert held <= owned or work.state is assignment.State.MERGING, (name, work, owned)
+
+
+@given(plans(), SCRIPTS)
+def test_a_worker_works_on_what_the_board_has_as_its_own_and_on_nothing_else(plan: Plan, script: list[int]) -> None:
+    """Whoever cancels, blocks or takes away what; only a merge that had begun before that is finished (E20)."""
+    driver = Driver(plan, script, people=True)
+    driver.watch = lambda _name, _reaction: check_claims_agree(driver.aggregates)
+    driver.run()
+
+
+def begins_of(reaction: Reaction, kind: type[Activity]) -> list[Activity]:
+    """Return the activities of one kind that begin."""
+    return [
+        begin.activity
+        for begin in effects_of(reaction, Begin)
+        if isinstance(begin, Begin) and isinstance(begin.activity, kind)
+    ]
+
+
+@given(plans(), SCRIPTS)
+def test_no_place_is_made_while_something_of_the_last_task_still_runs_in_it(plan: Plan, script: list[int]) -> None:
+    """A recalled session, or a recalled verification, is confirmed dead before another task is checked out."""
+
+    def watch(name: str, reaction: Reaction) -> None:
+        if begins_of(reaction, CheckOutWork):
+            running = [part for each in reaction.aggregate.entities.values() for part in each.running]
+            assert {part.slot for part in running} <= {"CheckOutWork", "BuildPrompt"}, name
+
+    driver = Driver(plan, script, people=True)
+    driver.watch = watch
+    driver.run()
+
+
+@pytest.mark.parametrize("agents", [1, 3])
+def test_a_fleet_in_which_no_place_can_be_made_ends_with_its_tasks_as_they_were(agents: int) -> None:
+    """Every agent backs off, and stops at its threshold; no task has lost a retry, and each says why it is not done."""
+    limits = Limits(max_consecutive_errors=3)
+    plan = Plan(
+        "plan", tuple(AgentPlan(f"a{n}", limits) for n in range(agents)), (TaskPlan("T1", "x"), TaskPlan("T2", "y"))
+    )
+    driver = Driver(plan)
+    driver.broken = {agent.name for agent in plan.agents}
+    finished(driver.run())
+    assert driver.now_ms >= 2_000 + 4_000
+    for ref in ("task:T1", "task:T2"):
+        record = driver.record("board", ref)
+        assert (record.state, record.retries, record.failure) == (task.State.OPEN, 0, "")
+        assert record.reason.endswith("could not make its place: no branch") or not record.epoch
+    assert {driver.record(f"worker/{agent.name}", "session").total_errors for agent in plan.agents} == {3}
+
+
+def test_one_agent_that_can_make_no_place_costs_no_task_anything() -> None:
+    """The healthy one does all of them while the other backs off and stops."""
+    agents = tuple(AgentPlan(name, Limits(max_consecutive_errors=2)) for name in ("ann", "bob"))
+    driver = Driver(Plan("plan", agents, tuple(TaskPlan(f"T{n}", "x", max_retries=0) for n in range(20))))
+    driver.broken = {"ann"}
+    finished(driver.run())
+    assert set(driver.states("task").values()) == {"CLOSED"}
+
+
+@given(plans(), SCRIPTS)
+def test_the_fold_of_the_log_is_the_fleet(plan: Plan, script: list[int]) -> None:
+    """The aggregates and their digests come out of the log alone."""
+    driver = Driver(plan, script, people=True).run()
+    folded: dict[str, Aggregate] = {}
+    digests: dict[str, bytes] = {}
+    for name, entry in driver.log:
+        of = system.type_of(name)
+        reaction = react(of, folded.get(name) or of.start(name), CODEC.decode(name, entry))
+        assert isinstance(reaction, Reaction)
+        folded[name] = reaction.aggregate
+        digests[name] = digest(digests.get(name, b""), entry, reaction)
+    assert folded == driver.aggregates
+    assert digests == driver.digests
+
+
+@given(plans(), SCRIPTS)
+def test_a_message_is_taken_exactly_once(plan: Plan, script: list[int]) -> None:
+    """What an aggregate was told is what others have sent it, when all is over."""
+    driver = Driver(plan, script, people=True).run()
+    for name, aggregate in driver.aggregates.items():
+        for receiver, count in aggregate.sent.items():
+            assert driver.aggregates[receiver].received[name] == count
+
+
+@pytest.mark.parametrize("agents", [1, 2, 5])
+def test_a_kind_world_closes_every_task(agents: int) -> None:
+    """With nothing going wrong, everything gets done by anybody."""
+    tasks = tuple(TaskPlan(f"T{n}", "do it", depends_on=(f"T{n - 3}",) if n > 2 else ()) for n in range(10))
+    driver = Driver(Plan("plan", tuple(AgentPlan(f"a{n}") for n in range(agents)), tasks)).run()
+    assert set(driver.states("task").values()) == {"CLOSED"}
+    assert set(driver.states("seat").values()) == {"Gone"}
+    finished(driver)

@@ -1,0 +1,205 @@
+"""What a process promises holds in every state that it can reach, and no mistake in its rules goes unnoticed."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.kernel import Machine, Step, replace
+from lifefold.core.lifecycles import process
+from lifefold.core.lifecycles.process import Comeback, Limits, Process, State, SuspendReason
+from lifefold.core.lifecycles.process.promises import COMING_BACK, IDLING, RECYCLING
+from lifefold.effects import NotifyProcess, ResumeTriggers
+from promise_ground import breaks, broken_by_birth, changed, keeps, without_timer
+
+EVER: Final = Limits(
+    restart_policy="always", max_restarts=1, max_consecutive_failures=2, idle_timeout_ms=1, max_lifetime_ms=1
+)
+RESTARTING: Final = replace(EVER, restart_policy="on_failure", idle_timeout_ms=0, max_lifetime_ms=0)
+
+
+def of(limits: Limits, machine: Machine[Any] = process.machine) -> Machine[Any]:
+    """Return a machine with these limits."""
+    return machine.starting(Process(limits=limits))
+
+
+def is_not_to_be_suspended(p: Process) -> bool:
+    """Nobody asks for a suspension."""
+    return p.suspended_for is None
+
+
+def without(machine: Machine[Any], *words: str) -> list[str]:
+    """Return what is not used of a machine besides what these words are about."""
+    return [line for line in keeps(machine) if not any(word in line for word in words)]
+
+
+@pytest.mark.campaign
+def test_a_process_that_does_everything_by_itself_keeps_its_promises_in_every_state() -> None:
+    """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
+    assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
+
+
+def test_a_process_as_it_is_without_any_limits_set_keeps_its_promises_in_every_state() -> None:
+    """Nothing comes back, idles or grows old by itself: those rows are not used, and all others are."""
+    unused = ("SuspendRequested", "ResumeRequested", "BackoffElapsed", "LifetimeElapsed", "IdleElapsed")
+    assert without(process.machine, *unused) == []
+
+
+@pytest.mark.campaign
+def test_a_failed_process_that_can_be_stopped_keeps_its_promises_in_every_state() -> None:
+    """C3: the profile of later releases."""
+    unused = ("LifetimeElapsed", "IdleElapsed", "comes_back_suspended", "DOWN")
+    assert (
+        without(of(RESTARTING, process.promptise_1_5), *unused)
+        == ["process-promptise-1.5: never taken: row(failed | stopped | stopping, StopRequested(reason), (same))"]
+        or without(of(RESTARTING, process.promptise_1_5), *unused) == []
+    )
+
+
+@pytest.mark.parametrize("machine", [process.by_hand, process.by_hand_1_5], ids=lambda machine: machine.name)
+def test_a_process_by_hand_keeps_its_promises_in_every_state(machine: Machine[Any]) -> None:
+    """Nothing happens to it but what is asked for."""
+    assert without(machine) == []
+
+
+def forgets_the_stop(p: Process, e: Any) -> Step[Process, Any]:
+    """Stop, but do not mean it."""
+    return Step(replace(p, stop_reason=e.reason, comeback=Comeback.NONE))
+
+
+def comes_back_anyway(p: Process, _e: Any) -> Step[Process, Any]:
+    """Plan a restart whatever was asked for."""
+    return Step(replace(p, comeback=Comeback.RESTART), (NotifyProcess("failed", "", p.restart_count),))
+
+
+def one_too_many(p: Process, _e: Any) -> Step[Process, Any]:
+    """Plan a restart beyond the limit."""
+    more = p.limits.restart_policy != "never" and not p.stop_requested and p.restart_count <= p.limits.max_restarts
+    back = Comeback.RESTART if more else Comeback.NONE
+    return Step(replace(p, comeback=back), (NotifyProcess("failed", "", p.restart_count),))
+
+
+def counts_nothing(p: Process, _e: Any) -> Step[Process, Any]:
+    """Come back without counting it."""
+    return Step(replace(p, consecutive_failures=0))
+
+
+def clears_everything(p: Process, _e: Any) -> Step[Process, Any]:
+    """Come up as if there had been no failure."""
+    return Step(replace(p, restart_count=0, comeback=Comeback.NONE), (NotifyProcess("started"),))
+
+
+def stays(p: Process, _e: Any) -> Step[Process, Any]:
+    """Do nothing."""
+    return Step(p)
+
+
+def pauses_silently(p: Process, _e: Any) -> Step[Process, Any]:
+    """Plan a suspension and go on with the triggers."""
+    return Step(replace(p, suspended_for=SuspendReason.MANUAL))
+
+
+def any_reason(p: Process, e: Any) -> Step[Process, Any]:
+    """Let the last reason win."""
+    return Step(replace(p, suspended_for=e.why))
+
+
+def stays_paused(p: Process, _e: Any) -> Step[Process, Any]:
+    """Go on, and leave the reason."""
+    return Step(p, (ResumeTriggers(), NotifyProcess("resumed")))
+
+
+def two_more(p: Process, _e: Any) -> bool:
+    """Fail one run too late."""
+    return p.consecutive_failures >= p.limits.max_consecutive_failures
+
+
+def unless_asked_to_stop(p: Process, _e: Any) -> bool:
+    """Come back although nothing is planned."""
+    return not p.stop_requested
+
+
+M: Final = of(replace(RESTARTING, max_consecutive_failures=1))
+MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
+    "a stop is forgotten at once": (
+        changed(M, "row(awaiting | running | starting | suspended, StopRequested", action=forgets_the_stop),
+        "a stop stands until somebody asks for a start",
+    ),
+    "a stop is not taken while the process starts": (
+        M.without_rows((State.STARTING, process.StopRequested)),
+        "a stop is heard in every state",
+    ),
+    "a stop does not cancel the restart": (
+        changed(M, "Crashed", action=comes_back_anyway),
+        "stays stopped",
+    ),
+    "a crash plans one restart too many": (
+        changed(M, "Crashed", action=one_too_many),
+        "who fails comes back as the policy says, or says that he will not",
+    ),
+    "a restart does not count": (
+        changed(M, "BackoffElapsed, starting", action=counts_nothing),
+        "every restart counts until a run succeeds",
+    ),
+    "a start that works clears the count": (
+        changed(M, "row(starting, StartSucceeded", action=clears_everything),
+        "every restart counts until a run succeeds",
+    ),
+    "a run that succeeds clears nothing": (
+        changed(M, "RunSucceeded", action=stays),
+        "every restart counts until a run succeeds",
+    ),
+    "who is not to come back does": (
+        changed(M, "BackoffElapsed, starting", when=unless_asked_to_stop),
+        "nothing starts that was not asked for, or to come back",
+    ),
+    "nothing ends the drain": (
+        without_timer(M, "DrainElapsed"),
+        "stopping does not last for ever",
+    ),
+    "nothing ends the pause before a restart": (
+        without_timer(M, "BackoffElapsed"),
+        "a restart has its pause before it",
+    ),
+    "nothing ends the way to a suspension": (
+        without_timer(process.machine, "SuspendDue"),
+        "who runs and is to be suspended soon is",
+    ),
+    "every trigger wakes": (
+        changed(M, "row(suspended, TriggerArrived", when=None),
+        "a trigger wakes none but the idle",
+    ),
+    "what waits is suspended without a pause of its triggers": (
+        changed(M, "row(awaiting, SuspendRequested", action=pauses_silently),
+        "a pause binds as soon as it stands",
+    ),
+    "idleness replaces what was asked for": (
+        changed(M, "row(starting | suspended, SuspendRequested", action=any_reason),
+        "idleness replaces no other reason",
+    ),
+    "a resumption leaves the reason": (
+        changed(M, "row(suspended, ResumeRequested", action=stays_paused),
+        "a pause binds as soon as it stands",
+    ),
+    "a process fails one run too late": (
+        changed(M, "RunFailed(reason), failed", when=two_more),
+        "fails within the limit",
+    ),
+    "a failure is not told": (
+        changed(M, "row(awaiting | running | stopping | suspended, Crashed", action=stays),
+        "somebody hears of where the process is",
+    ),
+}
+
+
+def test_what_is_promised_of_every_step_holds_of_the_first() -> None:
+    """Nothing was before it, and it promises no less."""
+    assert broken_by_birth(process.machine) == []
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_rules_of_a_process_breaks_a_promise(mistake: str) -> None:
+    """The promise that is named is among those that do not hold any more."""
+    machine, promise = MISTAKES[mistake]
+    about_pauses = any(word in promise for word in ("pause binds", "suspended", "idleness", "wakes"))
+    assert breaks(machine, promise, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

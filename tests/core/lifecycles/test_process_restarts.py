@@ -1,0 +1,294 @@
+"""Who comes back, when and how often; and what a stop means: the process's rules beyond its table.
+
+The lives here go through the kernel (``create``, ``advance``) in virtual time; a decision is named in the docstring of
+its test, and so is the public thread of somebody who suffered from the lack of it.
+"""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core.kernel import Entity, Refusal, encode, replace
+from lifefold.core.lifecycles import process
+from lifefold.core.lifecycles.process import (
+    Comeback,
+    Crashed,
+    Drained,
+    Limits,
+    MoveRequested,
+    Process,
+    QueueEmptied,
+    RunSucceeded,
+    StartFailed,
+    StartRequested,
+    StartSucceeded,
+    State,
+    StopRequested,
+    SuspendRequested,
+    TriggerArrived,
+)
+from lifefold.effects import NotifyProcess
+from process_life import ALWAYS, ON_FAILURE, Life, failed, up
+
+# Restarts
+
+
+def test_the_default_policy_restarts_nothing() -> None:
+    """``never``: a failure is the end until somebody starts the process."""
+    life = failed(Limits()).wait(10 * 86_400_000)
+    assert (life.state, life.news) == (State.FAILED, ["started", "failed"])
+
+
+@pytest.mark.parametrize("policy", ["on_failure", "always"])
+def test_a_failed_process_is_restarted_after_the_backoff_and_not_before(policy: Any) -> None:
+    """The first restart comes after a second, and is told as what it is."""
+    life = failed(Limits(restart_policy=policy)).wait(999)
+    assert life.state is State.FAILED
+    life.wait(1).give(StartSucceeded())
+    assert (life.state, life.record.restart_count) == (State.RUNNING, 1)
+    assert NotifyProcess("restarted", "segmentation fault", 1) in life.effects
+
+
+def test_a_crash_loop_is_slowed_down_and_then_given_up() -> None:
+    """gastownhall/gastown#649: every restart waits twice as long as the one before, and the last failure says so."""
+    life = failed()
+    pauses: list[int] = []
+    while life.record.comeback is Comeback.RESTART:
+        pauses.append(life.delay_ms("BackoffElapsed"))
+        life.wait(pauses[-1]).give(StartSucceeded(), Crashed("again"))
+    assert pauses == [1_000, 2_000, 4_000]
+    assert life.news == ["started", "failed", *["restarted", "failed"] * 3, "restart_exhausted"]
+    assert NotifyProcess("restart_exhausted", "again", 3) in life.effects
+    assert life.wait(86_400_000).state is State.FAILED
+
+
+@given(st.integers(0, 200), st.integers(1, 100_000), st.integers(1, 10_000_000))
+def test_the_backoff_doubles_up_to_its_cap(restarts: int, base_ms: int, cap_ms: int) -> None:
+    """block/buzz#5327: ``min(base * 2^restart_count, cap)`` for any count, without overflow; the cap is a minute.
+
+    Supervisor/supervisor#487, #1528: the pauses, and the longest of them, can be set.
+    """
+    limits = Limits(restart_backoff_ms=base_ms, restart_backoff_cap_ms=cap_ms)
+    assert limits.backoff_ms(restarts) == min(base_ms * 2**restarts, cap_ms)
+    assert Limits().restart_backoff_cap_ms == 60_000
+
+
+def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_each_time() -> None:
+    """Many that fail together do not come back together, and a replay waits as long.
+
+    Supervisor/supervisor#1640: programs that fail at once are all restarted at once.
+    """
+    limits = Limits(jitter=0.5, restart_backoff_ms=10_000)
+    pauses = {name: limits.backoff_ms(0, name) for name in ("a", "b", "c", "d")}
+    assert len(set(pauses.values())) == 4
+    assert all(5_000 <= pause <= 10_000 for pause in pauses.values())
+    assert limits.backoff_ms(0, "a") == pauses["a"] != limits.backoff_ms(1, "a")
+
+
+def test_a_start_that_works_does_not_clear_the_count_of_restarts() -> None:
+    """bobmatnyc/trusty-tools#3631: a respawn that succeeds and then fails again is not a new life.
+
+    Supervisor/supervisor#1285: a program that starts and exits at once is restarted for ever, whatever the limit.
+    """
+    life = failed().wait(1_000).give(StartSucceeded(), TriggerArrived())
+    assert life.record.restart_count == 1
+
+
+def test_neither_a_restart_nor_a_start_clears_the_cap() -> None:
+    """hivecommons/hive#6578: what the process does to itself, or an operator to it, gives it no new restarts."""
+    life = failed()
+    for _ in range(3):
+        life.wait(60_000).give(StartSucceeded(), Crashed("again"))
+    assert life.record.restart_count == 3
+    life.give(StartRequested(), StartSucceeded(), Crashed("and again"))
+    assert (life.record.comeback, life.news[-1]) == (Comeback.NONE, "restart_exhausted")
+
+
+def test_a_successful_run_clears_the_count() -> None:
+    """Only work that was done is a reason to begin counting anew."""
+    life = failed().wait(1_000).give(StartSucceeded(), RunSucceeded(), Crashed("much later"))
+    assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (0, 1_000)
+
+
+def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
+    """A run that reports after its process has failed is of an activity that has ended: inert, whatever it says."""
+    life = up(ON_FAILURE)
+    source = life.source(RunSucceeded())
+    life.give(Crashed("x")).wait(1_000).give(StartSucceeded())
+    assert isinstance(life.offer(RunSucceeded(), source), Refusal)
+    assert life.record.restart_count == 1
+
+
+def test_the_count_and_the_pause_survive_a_crash_of_the_runner() -> None:
+    """The backoff goes on where it was, also when nobody was there to count it.
+
+    statelyai/xstate#1334, fgmacedo/python-statemachine#434: what was delayed is lost when a machine is restored.
+    """
+    life = failed().wait(400)
+    life.crash(300)
+    assert (life.state, life.delay_ms("BackoffElapsed")) == (State.FAILED, 300)
+    life.wait(300)
+    assert (life.state, life.record.restart_count) == (State.STARTING, 1)
+
+
+def test_a_pause_is_kept_by_whoever_writes_a_process_down_and_reads_it_again() -> None:
+    """Also if he does nothing with it in between, and writes it down again: the timer is a part of the entity.
+
+    basiltt/xstate-statemachine#128, #213, #221: a timer that is not due is missing in what was read.
+    """
+    life = failed()
+    for _ in range(3):
+        life.entity = msgspec.json.decode(encode(life.entity), type=Entity[Process])
+        life.crash(100)
+    assert life.delay_ms("BackoffElapsed") == 700
+    life.wait(699)
+    assert life.state is State.FAILED
+    assert life.wait(1).state is State.STARTING
+
+
+def test_no_restarts_at_all_are_exhausted_at_once() -> None:
+    """``max_restarts = 0`` with a policy that restarts: the first failure says that it was the last."""
+    assert failed(Limits(restart_policy="always", max_restarts=0)).news == ["started", "failed", "restart_exhausted"]
+
+
+def test_a_start_that_somebody_asked_for_is_not_retried() -> None:
+    """The one who asked is told, and decides (C8)."""
+    life = Life(ALWAYS).give(StartRequested(), StartFailed("no such model"))
+    assert (life.state, life.record.failure, life.news) == (State.FAILED, "no such model", ["failed"])
+    assert life.wait(86_400_000).state is State.FAILED
+
+
+def test_a_start_that_the_policy_asked_for_is_retried_and_counted() -> None:
+    """Inside a restart there is nobody to be told (C8)."""
+    life = failed().wait(1_000).give(StartFailed("still no network"))
+    assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (1, 2_000)
+    life.wait(2_000).give(StartFailed("no")).wait(4_000).give(StartFailed("no"))
+    assert life.news[-2:] == ["failed", "restart_exhausted"]
+
+
+def test_a_restart_that_was_planned_does_not_outlive_the_start_that_somebody_asked_for() -> None:
+    """WallyDoodlez/SquidSquad#12293: the intent to restart is gone when the process is up, however it came up."""
+    life = failed().wait(500).give(StartRequested(), StartSucceeded()).wait(86_400_000)
+    assert (life.state, life.record.comeback, life.record.restart_count) == (State.RUNNING, Comeback.NONE, 0)
+    assert life.news == ["started", "failed", "started"]
+
+
+def test_a_recycle_that_a_crash_interrupted_is_not_remembered_by_the_healthy_process() -> None:
+    """WallyDoodlez/SquidSquad#12293: what was planned for the old process is not done to the new one."""
+    life = up(replace(ALWAYS, max_lifetime_ms=60_000)).wait(60_000)
+    assert (life.state, life.record.comeback) == (State.STOPPING, Comeback.RECYCLE)
+    life.crash(1_000)
+    life.wait(1_000).give(StartSucceeded()).wait(30_000)
+    assert (life.state, life.record.comeback) == (State.RUNNING, Comeback.NONE)
+
+
+# Stops
+
+
+@pytest.mark.parametrize("events", [(), (QueueEmptied(),), (SuspendRequested(),)])
+def test_a_stop_stops_whatever_is_up(events: tuple[Any, ...]) -> None:
+    """From RUNNING, AWAITING and SUSPENDED: drained, told, and never started again (C7)."""
+    life = up(ALWAYS).give(*events, StopRequested(), Drained())
+    assert (life.state, life.news[-1], life.going_on) == (State.STOPPED, "stopped", set())
+    assert life.wait(86_400_000).state is State.STOPPED
+
+
+def test_a_stop_while_starting_ends_the_start() -> None:
+    """What is being built is ended, confirmed, and its late success starts nothing (C7)."""
+    life = Life(ALWAYS).give(StartRequested())
+    source = life.source(StartSucceeded())
+    life.give(StopRequested())
+    assert life.going_on == {"DrainProcess"}
+    assert isinstance(life.offer(StartSucceeded(), source), Refusal)
+    assert life.give(Drained()).wait(86_400_000).state is State.STOPPED
+
+
+def test_a_stop_cancels_a_restart_that_is_to_come() -> None:
+    """gastownhall/gascity#76: a process that is down and will come back can be stopped for good (C7)."""
+    life = failed().wait(500).give(StopRequested()).wait(86_400_000)
+    assert (life.state, life.record.stop_requested, life.news) == (State.FAILED, True, ["started", "failed"])
+
+
+def test_a_stop_cancels_a_recycle_in_every_phase_of_it() -> None:
+    """gastownhall/gascity#76: also while the process is being stopped, or was, to be started anew (C7)."""
+    limits = replace(ALWAYS, max_lifetime_ms=60_000)
+    stopping = up(limits).wait(60_000).give(StopRequested(), Drained()).wait(86_400_000)
+    stopped = up(limits).wait(60_000).give(Drained(), StopRequested()).wait(86_400_000)
+    assert (stopping.state, stopped.state) == (State.STOPPED, State.STOPPED)
+
+
+def test_a_stop_that_fails_is_a_stop() -> None:
+    """STOPPING to FAILED after a stop: nothing is restarted, whatever the policy says (C7)."""
+    life = up(ALWAYS).give(StopRequested(), Crashed("in the drain")).wait(86_400_000)
+    assert (life.state, life.news) == (State.FAILED, ["started", "failed"])
+
+
+def test_a_stop_survives_a_crash_of_the_runner() -> None:
+    """The runner that comes back finds an orphan that was to stop, and leaves it down (C7, C12)."""
+    life = up(ALWAYS).give(StopRequested())
+    life.crash(1_000)
+    life.wait(86_400_000)
+    assert (life.state, life.record.failure, life.record.stop_requested) == (State.FAILED, "orphaned", True)
+
+
+def test_a_start_is_refused_while_the_process_is_stopping() -> None:
+    """A start that waited could overtake a stop that comes after it."""
+    assert "StartRequested is not possible in stopping" in up().give(StopRequested()).refuse(StartRequested())
+
+
+def test_a_stop_is_forgotten_only_by_a_start_that_somebody_asks_for() -> None:
+    """Then the policy holds again."""
+    life = up(ALWAYS).give(StopRequested(), Drained(), StartRequested(), StartSucceeded(), Crashed("x")).wait(1_000)
+    assert (life.state, life.record.stop_requested) == (State.STARTING, False)
+
+
+def test_a_failed_process_cannot_be_stopped_by_the_table_but_stays_down() -> None:
+    """The table has no edge from FAILED to STOPPING: to name it is refused, to ask for a stop is heard (C3)."""
+    life = failed()
+    life.refuse(MoveRequested(State.STOPPING))
+    assert life.give(StopRequested()).wait(86_400_000).state is State.FAILED
+
+
+def test_in_the_later_profile_a_failed_process_can_be_stopped() -> None:
+    """mostlygeek/llama-swap#137: the hole that later versions of the document's system closed (C3)."""
+    life = up(ON_FAILURE, process.promptise_1_5).give(Crashed("x"), StopRequested())
+    assert (life.state, life.record.comeback) == (State.STOPPING, Comeback.NONE)
+    assert life.give(Drained()).wait(86_400_000).state is State.STOPPED
+
+
+def test_runs_in_flight_have_the_drain_timeout_to_end() -> None:
+    """Five seconds by default; then they are cancelled, and that is told.
+
+    pytransitions/transitions#682: a timeout that moves the state on and leaves the work running.
+    """
+    life = up().give(StopRequested()).wait(4_999)
+    assert (life.state, life.going_on) == (State.STOPPING, {"DrainProcess"})
+    life.wait(1)
+    assert (life.state, life.going_on) == (State.STOPPED, set())
+    assert NotifyProcess("stopped", "drain timeout") in life.effects
+
+
+def test_whoever_is_stopped_is_told_why() -> None:
+    """Every stop has its reason: the one that was given, the lifetime, the drain, or several of them.
+
+    BloopAI/vibe-kanban#2547: what was stopped is shown as a success.
+    """
+    life = up(replace(ALWAYS, max_lifetime_ms=60_000)).wait(65_000).wait(0).give(StartSucceeded())
+    life.give(StopRequested("maintenance"), Drained(), StartRequested(), StartSucceeded())
+    life.give(MoveRequested(State.STOPPING, "a"), MoveRequested(State.STOPPED, "b"))
+    assert [(effect.kind, effect.reason) for effect in life.effects if isinstance(effect, NotifyProcess)] == [
+        ("started", ""),
+        ("stopped", "max lifetime, drain timeout"),
+        ("restarted", "max lifetime"),
+        ("stopped", "maintenance"),
+        ("started", ""),
+        ("stopped", "a, b"),
+    ]
+
+
+def test_without_a_drain_timeout_nothing_is_waited_for() -> None:
+    """``drain_timeout_ms = 0`` cancels at once (NousResearch/hermes-agent#99425: no stop is immediate)."""
+    assert up(Limits(drain_timeout_ms=0)).give(StopRequested()).wait(0).state is State.STOPPED

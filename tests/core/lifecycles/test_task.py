@@ -1,0 +1,332 @@
+"""Tasks: the document's thirty rows, ownership by epoch, retries, and what it means to be settled."""
+
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.kernel import Event, IllegalTransition, Record, Step, replace
+from lifefold.core.lifecycles import task
+from lifefold.core.lifecycles.task import (
+    Approved,
+    Blocked,
+    Brief,
+    Cancelled,
+    Claimed,
+    Completed,
+    Declined,
+    Decomposed,
+    Failed,
+    Orphaned,
+    Rejected,
+    Released,
+    Retried,
+    Salvaged,
+    Started,
+    State,
+    SubtasksCompleted,
+    SubtasksOverdue,
+    Task,
+    Unblocked,
+    Verified,
+    machine,
+)
+
+DOCUMENT: Final = """
+PLANNED OPEN
+PLANNED CANCELLED
+OPEN CLAIMED
+OPEN WAITING_FOR_SUBTASKS
+OPEN CANCELLED
+CLAIMED IN_PROGRESS
+CLAIMED OPEN
+CLAIMED DONE
+CLAIMED FAILED
+CLAIMED CANCELLED
+CLAIMED WAITING_FOR_SUBTASKS
+CLAIMED BLOCKED
+IN_PROGRESS DONE
+IN_PROGRESS FAILED
+IN_PROGRESS BLOCKED
+IN_PROGRESS WAITING_FOR_SUBTASKS
+IN_PROGRESS OPEN
+IN_PROGRESS CANCELLED
+IN_PROGRESS ORPHANED
+ORPHANED DONE
+ORPHANED FAILED
+ORPHANED OPEN
+BLOCKED OPEN
+BLOCKED CANCELLED
+WAITING_FOR_SUBTASKS DONE
+WAITING_FOR_SUBTASKS BLOCKED
+WAITING_FOR_SUBTASKS CANCELLED
+FAILED OPEN
+DONE CLOSED
+DONE FAILED
+"""
+"""The exhaustive transition table of the document, from and to."""
+
+TRIGGERS: Final[dict[tuple[str, str], Event]] = {
+    ("PLANNED", "OPEN"): Approved(),
+    ("PLANNED", "CANCELLED"): Declined("not wanted"),
+    ("OPEN", "CLAIMED"): Claimed("w"),
+    ("OPEN", "WAITING_FOR_SUBTASKS"): Decomposed(0),
+    ("OPEN", "CANCELLED"): Cancelled("no"),
+    ("CLAIMED", "IN_PROGRESS"): Started(2),
+    ("CLAIMED", "OPEN"): Released(2, "given back"),
+    ("CLAIMED", "DONE"): Completed(2),
+    ("CLAIMED", "FAILED"): Failed(2, "broken"),
+    ("CLAIMED", "CANCELLED"): Cancelled("no"),
+    ("CLAIMED", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("CLAIMED", "BLOCKED"): Blocked("no key", 2),
+    ("IN_PROGRESS", "DONE"): Completed(2),
+    ("IN_PROGRESS", "FAILED"): Failed(2, "broken"),
+    ("IN_PROGRESS", "BLOCKED"): Blocked("no key", 2),
+    ("IN_PROGRESS", "WAITING_FOR_SUBTASKS"): Decomposed(2),
+    ("IN_PROGRESS", "OPEN"): Released(2, "given back"),
+    ("IN_PROGRESS", "CANCELLED"): Cancelled("no"),
+    ("IN_PROGRESS", "ORPHANED"): Orphaned(2),
+    ("ORPHANED", "DONE"): Salvaged(2),
+    ("ORPHANED", "FAILED"): Failed(2, "lost"),
+    ("ORPHANED", "OPEN"): Released(2, "given back"),
+    ("BLOCKED", "OPEN"): Unblocked(),
+    ("BLOCKED", "CANCELLED"): Cancelled("no"),
+    ("WAITING_FOR_SUBTASKS", "DONE"): SubtasksCompleted(),
+    ("WAITING_FOR_SUBTASKS", "BLOCKED"): SubtasksOverdue(),
+    ("WAITING_FOR_SUBTASKS", "CANCELLED"): Cancelled("no"),
+    ("FAILED", "OPEN"): Retried(),
+    ("DONE", "CLOSED"): Verified(2, "c0ffee"),
+    ("DONE", "FAILED"): Rejected(2, "tests fail"),
+}
+
+CHANGES: Final[dict[str, dict[str, object]]] = {
+    "Claimed": {"owner": "w", "epoch": 3, "reason": "", "kept": 3},
+    "Cancelled": {"owner": "", "reason": "no"},
+    "Declined": {"owner": "", "reason": "not wanted"},
+    "Released": {"owner": "", "reason": "given back"},
+    "Failed": {"owner": ""},
+    "Rejected": {"owner": "", "reason": "tests fail", "failure": "tests fail"},
+    "Blocked": {"owner": "", "reason": "no key"},
+    "Unblocked": {"reason": ""},
+    "SubtasksOverdue": {"owner": "", "reason": "its subtasks take too long"},
+    "Verified": {"owner": "", "reason": "", "commit": "c0ffee"},
+    "Retried": {"retries": 1},
+}
+
+OWNED: Final = [pair for pair, event in TRIGGERS.items() if hasattr(event, "epoch") and pair[0] != "OPEN"]
+TASK: Final = Task(id="T1", prompt="do it", owner="somebody", epoch=2, reason="before")
+
+
+def in_state(state: str) -> Task:
+    """Return a task in this state, in its second claim."""
+    return replace(TASK, state=State(state))
+
+
+def taken(record: Task, event: Event) -> Task:
+    """Return the record after a step that must be taken, and that asks for nothing."""
+    step = machine.step(record, event)
+    assert isinstance(step, Step), str(step)
+    assert step.effects == ()
+    return step.record
+
+
+def test_the_rows_are_the_documents_thirty_and_no_more() -> None:
+    """Each pair once, in the document's order."""
+    pairs = [(row.source_label, f"{row.target}") for row in machine.rows]
+    assert pairs == [tuple(line.split()) for line in DOCUMENT.split("\n") if line]
+    assert pairs == list(TRIGGERS)
+    assert len(pairs) == 30
+
+
+@pytest.mark.parametrize(("source", "target"), TRIGGERS, ids=lambda word: word)
+def test_each_trigger_leads_where_the_document_says_and_changes_what_it_must(source: str, target: str) -> None:
+    """The whole record after each of the thirty transitions."""
+    event = TRIGGERS[source, target]
+    after = taken(in_state(source), event)
+    changed = dict(CHANGES.get(type(event).__name__, {}))
+    if isinstance(event, Failed):
+        changed["reason"] = changed["failure"] = event.reason
+    assert after == replace(in_state(target), **changed)
+
+
+def test_what_is_not_in_the_table_is_illegal() -> None:
+    """All other pairs of a state and an event (E15, E16, E17)."""
+    fitting = {(source, type(event)): event for (source, _), event in TRIGGERS.items()}
+    legal = set(fitting)
+    events = {type(event): event for event in TRIGGERS.values()}
+    assert set(events) == set(machine.events)
+    for state in State:
+        for kind, event in events.items():
+            answer = machine.step(in_state(state), fitting.get((state.value, kind), event))
+            assert isinstance(answer, Step) is ((state.value, kind) in legal), (state, event)
+
+
+def test_the_states_that_the_document_calls_terminal_take_nothing() -> None:
+    """CLOSED, CANCELLED, and PENDING_APPROVAL, which no row enters either (E2)."""
+    for state in (State.CLOSED, State.CANCELLED, State.PENDING_APPROVAL):
+        assert machine.allowed(state) == ()
+    assert machine.final == {State.CLOSED, State.CANCELLED}
+    assert machine.detached == {State.PENDING_APPROVAL}
+    assert all(row.target is not State.PENDING_APPROVAL for row in machine.rows)
+
+
+@pytest.mark.parametrize(("source", "target"), OWNED, ids=lambda word: word)
+def test_a_report_of_an_earlier_claim_is_refused(source: str, target: str) -> None:
+    """Ownership is an epoch: a worker that was given up for dead can complete nothing, and block nothing (E12)."""
+    event = TRIGGERS[source, target]
+    for epoch in (1, 3) if isinstance(event, Blocked) else (0, 1, 3):
+        assert isinstance(machine.step(in_state(source), replace(event, epoch=epoch)), IllegalTransition)
+    assert isinstance(machine.step(in_state(source), event), Step)
+
+
+def test_everything_that_carries_an_epoch_is_fenced() -> None:
+    """On a fleet's board, too (E12)."""
+    rows = (*machine.rows, *fleet_task.machine.rows)
+    assert [row for row in rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
+
+
+def test_who_has_given_a_task_back_can_not_split_it() -> None:
+    """Only who says it as no owner can: a planner, or whoever gives tasks out (E12)."""
+    given_back = taken(taken(replace(Task(id="T1"), state=State.OPEN), Claimed("a")), Released(1, "slow"))
+    assert isinstance(machine.step(given_back, Decomposed(1)), IllegalTransition)
+    assert isinstance(machine.step(given_back, Decomposed(0)), Step)
+
+
+@pytest.mark.parametrize("state", ["CLAIMED", "IN_PROGRESS"])
+def test_whoever_is_no_owner_can_block_a_task_that_is_worked_on(state: str) -> None:
+    """What is not there may be known to others first; they say so with no claim's number."""
+    after = taken(in_state(state), Blocked("no key"))
+    assert (after.state, after.reason, after.owner) == (State.BLOCKED, "no key", "")
+
+
+def test_work_that_waits_for_a_persons_word_is_blocked_and_goes_on_when_it_is_said() -> None:
+    """That is no approval of finished work, which PENDING_APPROVAL is for; why it waited is over then (E4)."""
+    waiting = taken(in_state("IN_PROGRESS"), Blocked("ada is to approve the migration", 2))
+    assert (waiting.state, waiting.reason) == (State.BLOCKED, "ada is to approve the migration")
+    after = taken(waiting, Unblocked())
+    assert (after.state, after.reason, after.failure) == (State.OPEN, "", "")
+
+
+def test_what_an_orphan_has_left_counts_only_when_it_was_verified() -> None:
+    """No report of success leads from ORPHANED to DONE, an empty one least of all; else it is open or lost (E40)."""
+    orphaned = in_state("ORPHANED")
+    assert isinstance(machine.step(orphaned, Completed(2)), IllegalTransition)
+    assert [row.event for row in machine.rows if row.source_label == "ORPHANED"] == [Salvaged, Failed, Released]
+    assert taken(orphaned, Salvaged(2)).state is State.DONE
+
+
+def test_each_claim_has_an_epoch_of_its_own() -> None:
+    """It goes up with every claim and never down, whoever claims."""
+    record = replace(Task(id="T1"), state=State.OPEN)
+    for epoch in range(1, 4):
+        record = taken(record, Claimed(f"w{epoch}"))
+        assert (record.epoch, record.owner) == (epoch, f"w{epoch}")
+        record = taken(record, Released(epoch, "not now"))
+        assert (record.epoch, record.owner, record.reason) == (epoch, "", "not now")
+
+
+def test_a_failed_task_is_opened_again_while_it_has_retries() -> None:
+    """``max_retries`` is 3 by default; the history of the reasons stays with the task (E5)."""
+    record = replace(Task(id="T1"), state=State.OPEN)
+    for attempt in range(1, 5):
+        record = taken(taken(record, Claimed("w")), Failed(attempt, f"reason {attempt}"))
+        assert record.reason == f"reason {attempt}"
+        if attempt < 4:
+            assert not task.settled(record)
+            record = taken(record, Retried())
+            assert (record.state, record.retries, record.reason) == (State.OPEN, attempt, f"reason {attempt}")
+    assert task.settled(record)
+    assert isinstance(machine.step(record, Retried()), IllegalTransition)
+
+
+def test_the_reason_of_an_earlier_claim_is_not_the_present_ones() -> None:
+    """A task that is worked on has nothing wrong with it; why it failed before stays its failure."""
+    failed = taken(taken(taken(in_state("OPEN"), Claimed("w")), Failed(3, "tests fail")), Retried())
+    assert (failed.reason, failed.failure) == ("tests fail", "tests fail")
+    claimed = taken(failed, Claimed("w"))
+    for record in (claimed, taken(claimed, Started(4))):
+        assert (record.reason, record.failure) == ("", "tests fail")
+
+
+def test_a_release_neither_is_a_failure_nor_hides_one() -> None:
+    """The reason is why the task was given back, the failure why the last attempt that failed has failed."""
+    record = taken(taken(in_state("OPEN"), Claimed("w")), Released(3, "stopped"))
+    assert (record.reason, record.failure) == ("stopped", "")
+    failed = taken(taken(taken(record, Claimed("w")), Failed(4, "tests fail")), Retried())
+    given_back = taken(taken(failed, Claimed("w")), Released(5, "stopped again"))
+    assert (given_back.reason, given_back.failure) == ("stopped again", "tests fail")
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+def test_settled_is_not_a_state(state: State) -> None:
+    """CLOSED, CANCELLED and BLOCKED are; FAILED is when its retries are used up; the rest is not (E18)."""
+    fresh, used = replace(TASK, state=state), replace(TASK, state=state, retries=3)
+    always = state in {State.CLOSED, State.CANCELLED, State.BLOCKED}
+    assert task.settled(fresh) is always
+    assert task.settled(used) is (always or state is State.FAILED)
+    assert task.settled(replace(used, max_retries=4)) is always
+
+
+@given(st.lists(st.sampled_from([example for event in machine.events for example in event.examples()]), max_size=40))
+def test_an_epoch_never_goes_down_and_retries_never_exceed_their_limit(events: list[Event]) -> None:
+    """Whatever is reported, by whomever."""
+    record = machine.initial
+    for event in events:
+        step = machine.step(record, event)
+        if isinstance(step, Step):
+            assert step.record.epoch - record.epoch in {0, 1}
+            assert step.record.retries <= step.record.max_retries
+            assert step.effects == ()
+            record = step.record
+
+
+def test_every_event_has_examples_of_its_own_type() -> None:
+    """An owner's report has one of the first claim, one of a claim that never was, and one of the second."""
+    for event in machine.events:
+        assert {type(example) for example in event.examples()} == {event}
+    assert Started.examples() == (Started(1), Started(0), Started(2))
+    assert Blocked.examples() == (Blocked(), Blocked(epoch=1), Blocked(epoch=-1))
+
+
+def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
+    """Logs that were written before can be read."""
+    assert msgspec.json.decode(b'{"type":"Blocked","reason":"no key"}', type=Blocked) == Blocked("no key", 0)
+
+
+def test_a_brief_says_what_a_worker_needs_to_know() -> None:
+    """Nothing about other tasks, nothing about other workers."""
+    known = (
+        "task",
+        "epoch",
+        "prompt",
+        "verify",
+        "failure",
+        "kept",
+        "asks",
+        "stage",
+        "result",
+        "share",
+        "orphaned",
+        "timeout_ms",
+        "token",
+        "collected",
+        "on_nothing",
+    )
+    assert Brief.__struct_fields__ == known
+    assert isinstance(machine.initial, Record)
+
+
+def test_what_a_claim_has_kept_is_the_next_ones_until_the_work_was_done() -> None:
+    """Whether it was given back or has failed; after a rejection nothing is gone on from (D28)."""
+    record = Task(state=State.OPEN, max_retries=9)
+    lost: tuple[Event, ...] = (Claimed("ann"), Released(1), Claimed("bob"), Failed(2, "x"), Retried(), Claimed("ann"))
+    for event in lost:
+        record = taken(record, event)
+    assert (record.epoch, record.kept) == (3, 1)
+    rejected: tuple[Event, ...] = (Completed(3), Rejected(3, "tests fail"), Retried(), Claimed("bob"))
+    for event in rejected:
+        record = taken(record, event)
+    assert (record.epoch, record.kept) == (4, 4)

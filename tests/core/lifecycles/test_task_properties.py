@@ -1,0 +1,190 @@
+"""What tasks promise holds in every state that they can reach, and finds mistakes in the rules."""
+
+from typing import Any, Final
+
+import pytest
+
+from lifefold.core.kernel import STAY, Machine, Step, replace, row
+from lifefold.core.lifecycles import approval, task, task_profiles
+from lifefold.core.lifecycles.approval import ApprovalExpired, ApprovalRequested
+from lifefold.core.lifecycles.task import (
+    Blocked,
+    Cancelled,
+    Claimed,
+    Completed,
+    Failed,
+    Released,
+    Retried,
+    State,
+    SubtasksOverdue,
+    Task,
+    Verified,
+    machine,
+)
+from lifefold.core.lifecycles.task_profiles import GovernedTask, LeaseExpired, bernstein_1_9, governed
+from lifefold.interpreters.check import Bounds
+from promised import COMPARED, Mutants, instead, is_found, proven, rebuilt
+
+with_approval = approval.with_approval(machine, "task")
+TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, approval.machine, with_approval)
+
+
+@pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
+def test_a_task_keeps_all_its_promises(of: Machine[Any]) -> None:
+    """In all of its states, however often it is claimed, with every row and every guard used both ways."""
+    assert proven(of).missing == ()
+
+
+class Numbered(GovernedTask, frozen=True):
+    """A task of which every claim is looked at under its own number."""
+
+    serials = ()
+
+
+def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
+    """Three claims and their reports, each with its number as it is; there is no end to claims, so it is set here."""
+
+    def three_claims(t: Task) -> bool:
+        return t.epoch <= 3
+
+    few = Numbered(max_retries=1)
+    report = proven(governed.starting(few), Bounds(within={"task-governed": three_claims}, compared=COMPARED))
+    assert report.missing == ()
+    assert report.cut > 0
+
+
+def _same_number(t: Task, e: Claimed) -> Step[Task, Any]:
+    return Step(replace(t, owner=e.owner, epoch=max(1, t.epoch)))
+
+
+def _still_owned(t: Task, e: Released) -> Step[Task, Any]:
+    return Step(replace(task.give_back(t, e).record, owner=t.owner))
+
+
+def _once_more(t: Task, _e: Retried) -> bool:
+    return t.retries <= t.allowed_retries
+
+
+def _uncounted(t: Task, _e: Retried) -> Step[Task, Any]:
+    return Step(t)
+
+
+def _dropped(t: GovernedTask, _e: Completed) -> Step[Task, Any]:
+    return Step(t)
+
+
+def _cancelled_only(t: GovernedTask, e: Cancelled) -> Step[Task, Any]:
+    return Step(task.explain(t, e).record)
+
+
+def _never_gives_up(t: GovernedTask, _e: Retried) -> bool:
+    return t.retries < t.max_retries
+
+
+def _has_commit(t: Task, e: Verified) -> bool:
+    return task.is_owner(t, e) and bool(e.commit)
+
+
+OPEN, CLAIMED, DONE = State.OPEN, State.CLAIMED, State.DONE
+
+MUTANTS: Final[Mutants] = {
+    "anybody completes a task": (
+        "another claim changes nothing",
+        lambda: instead(machine, row(CLAIMED, Completed, DONE)),
+    ),
+    "anybody closes a task": (
+        "another claim changes nothing",
+        lambda: instead(machine, row(DONE, Verified, State.CLOSED, task.close)),
+    ),
+    "a blocking report is believed of every claim": (
+        "another claim changes nothing",
+        lambda: instead(machine, row(State.IN_PROGRESS, Blocked, State.BLOCKED, task.explain)),
+    ),
+    "a claim has the number of the last": (
+        "number of its own",
+        lambda: instead(machine, row(OPEN, Claimed, CLAIMED, _same_number)),
+    ),
+    "what is given back keeps its owner": (
+        "belongs to nobody",
+        lambda: instead(machine, row(CLAIMED, Released, OPEN, _still_owned, when=task.is_owner)),
+    ),
+    "one retry too many": (
+        "more often than it may",
+        lambda: instead(machine, row(State.FAILED, Retried, OPEN, task.retry, when=_once_more)),
+    ),
+    "retries are not counted": (
+        "every retry is counted",
+        lambda: instead(machine, row(State.FAILED, Retried, OPEN, _uncounted, when=task.retries_left)),
+    ),
+    "what has failed can be completed after all": (
+        "opened by a retry",
+        lambda: machine.with_rows(row(State.FAILED, Completed, DONE, when=task.is_owner)),
+    ),
+    "work is closed without having been done": (
+        "done and verified",
+        lambda: machine.with_rows(row(State.IN_PROGRESS, Verified, State.CLOSED, task.close, when=task.is_owner)),
+    ),
+    "a blocked task is opened by its former owner": (
+        "settled stays settled",
+        lambda: machine.with_rows(row(State.BLOCKED, Released, OPEN, task.give_back, when=task.is_owner)),
+    ),
+    "nothing leads out of a dead owner's work": (
+        "every claim ends",
+        lambda: machine.without_rows((State.ORPHANED, Failed)),
+    ),
+    "work without a commit is not closed": (
+        "is closed or has failed",
+        lambda: instead(machine, row(DONE, Verified, State.CLOSED, task.close, when=_has_commit)),
+    ),
+    "subtasks have no limit of time": (
+        "who waits for subtasks",
+        lambda: machine.without_rows((State.WAITING_FOR_SUBTASKS, SubtasksOverdue)),
+    ),
+    "a claim has no lease": (
+        "CLAIMED does not last",
+        lambda: rebuilt(governed, during={k: v for k, v in governed.during.items() if CLAIMED not in k}),
+    ),
+    "an expired lease keeps its claim": (
+        "CLAIMED does not last",
+        lambda: instead(governed, row(CLAIMED, LeaseExpired, STAY)),
+    ),
+    "a late report is dropped": (
+        "is kept",
+        lambda: instead(
+            governed,
+            row(frozenset(State) - {State.PENDING_APPROVAL}, Completed, STAY, _dropped, when=task_profiles.is_late),
+            task_profiles.is_late,
+        ),
+    ),
+    "nobody ends the session of a cancelled task": (
+        "cancelled task is ended",
+        lambda: instead(governed, row(CLAIMED, Cancelled, State.CANCELLED, _cancelled_only)),
+    ),
+    "a task that rests is claimed": (
+        "has to rest",
+        lambda: instead(governed, row(OPEN, Claimed, CLAIMED, task.claim)),
+    ),
+    "a failure that cannot pass is retried": (
+        "cannot pass is not tried",
+        lambda: instead(governed, row(State.FAILED, Retried, OPEN, task_profiles.retry_later, when=_never_gives_up)),
+    ),
+    "silence is consent": (
+        "by that person's word",
+        lambda: instead(approval.machine, row(State.PENDING_APPROVAL, ApprovalExpired, DONE)),
+    ),
+    "a person is waited for without end": (
+        "waited for for ever",
+        lambda: rebuilt(approval.machine, during={}),
+    ),
+    "a person is asked about work that is not done": (
+        "about what is done only",
+        lambda: with_approval.with_rows(row(State.IN_PROGRESS, ApprovalRequested, State.PENDING_APPROVAL)),
+    ),
+}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
+def test_a_mistake_in_the_rules_of_tasks_breaks_a_promise(mutant: Any) -> None:
+    """Each of these was planted."""
+    is_found(mutant)

@@ -1,0 +1,289 @@
+"""Status: what the log says of a fleet, computed from its aggregates."""
+
+import pytest
+
+from aggregate_hand import Hand
+from fleet_driver import Driver
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
+from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
+from lifefold.core.fleet.dispatch import budgets, plan_approval
+from lifefold.core.fleet.worker import desired_state, mailbox
+from lifefold.core.kernel import Entity, Opened, Record
+from lifefold.core.lifecycles import approval, session, task
+from lifefold.core.lifecycles.budget.account import Account
+from lifefold.core.lifecycles.budget.amounts import Resource
+from lifefold.core.lifecycles.session import Limits
+from lifefold.interpreters.explain import status
+from service_hand import ends, send, serving
+
+PLAN = Plan(
+    "plan",
+    (AgentPlan("bob"), AgentPlan("ann")),
+    (TaskPlan("T2", "do that", (), (), 1, 2), TaskPlan("T1", "do it", depends_on=("T2",), max_retries=0)),
+)
+
+
+def stopped_when(state: str) -> Driver:
+    """Return a fleet at the moment when bob's session has come to a state."""
+    return Driver(PLAN).run(until=lambda driver: bob_state(driver) == state)
+
+
+def bob_state(driver: Driver) -> str:
+    """Return the state of bob's session; empty before there is one."""
+    return driver.record("worker/bob", "session").state.value if "worker/bob" in driver.aggregates else ""
+
+
+def bob(driver: Driver) -> status.AgentStatus:
+    """Return bob's status."""
+    return status.agent_status(driver.aggregates["worker/bob"])
+
+
+def test_a_working_agent_shows_its_task_and_its_process() -> None:
+    """Who, what was asked, what it does, since when."""
+    shown = bob(stopped_when("Running"))
+    assert (shown.name, shown.intent, shown.state, shown.task, shown.doing) == (
+        "bob",
+        "Run",
+        "Running",
+        "T2",
+        "Working",
+    )
+    assert (shown.session_seq, shown.attempt, shown.processes, shown.timer, shown.reason) == (0, 1, 1, None, "")
+    assert (shown.consecutive_errors, shown.total_errors, shown.letters) == (0, 0, 0)
+
+
+def test_an_agent_without_work_shows_no_task() -> None:
+    """Also after it has had one."""
+    driver = stopped_when("BuildingPrompt")
+    assert (bob(driver).doing, bob(driver).task, bob(driver).processes) == ("Wanting", "", 0)
+    done = bob(driver.run())
+    assert (done.state, done.doing, done.task, done.intent, done.reason) == (
+        "Stopped",
+        "Idle",
+        "",
+        "Stop",
+        "no work is left",
+    )
+
+
+def test_an_interrupted_agent_shows_its_letters_and_the_timer_that_comes_next() -> None:
+    """The timer with its deadline; the process is there until its end is confirmed."""
+    driver = stopped_when("Running")
+    driver.post("worker/bob", "mailbox", mailbox.LetterArrived("look"))
+    driver.run(until=lambda now: bob_state(now) == "Interrupting")
+    shown = bob(driver)
+    assert (shown.letters, shown.processes) == (1, 1)
+    assert shown.timer == status.Timer("GraceExceeded", shown.since_ms + 5_000)
+
+
+def test_a_running_session_shows_when_its_time_is_up() -> None:
+    """Its time-out comes from the start; where there is none, nothing is shown."""
+    plan = Plan("plan", (AgentPlan("bob", Limits(session_timeout_ms=60_000)),), PLAN.tasks)
+    driver = Driver(plan).run(until=lambda now: bob_state(now) == "Running")
+    shown = bob(driver)
+    assert shown.timer == status.Timer("SessionTimeout", shown.since_ms + 60_000)
+
+
+def test_agents_come_by_name_and_tasks_in_the_order_of_the_plan() -> None:
+    """Whatever the order in which they were made."""
+    driver = Driver(PLAN).run()
+    assert [each.name for each in status.agents(driver.aggregates)] == ["ann", "bob"]
+    assert [each.id for each in status.tasks(driver.aggregates)] == ["T2", "T1"]
+
+
+@pytest.mark.parametrize("when", ["Running", "end"])
+def test_a_task_shows_what_the_board_has_of_it(when: str) -> None:
+    """Owner and claims while it is worked on, its commit when it is closed."""
+    driver = stopped_when("Running") if when == "Running" else Driver(PLAN).run()
+    first, second = status.tasks(driver.aggregates)
+    assert (first.id, first.priority, first.depends_on, first.max_retries) == ("T2", 1, (), 2)
+    assert (second.id, second.priority, second.depends_on, second.max_retries) == ("T1", 2, ("T2",), 0)
+    if when == "Running":
+        assert (first.state, first.settled, first.owner, first.claims, first.commit) == ("CLAIMED", False, "bob", 1, "")
+        assert (second.state, second.settled, second.claims) == ("OPEN", False, 0)
+    else:
+        assert [(each.state, each.settled, each.owner, each.commit) for each in (first, second)] == [
+            ("CLOSED", True, "", "c0ffee")
+        ] * 2
+        assert (first.retries, first.reason) == (0, "")
+        assert first.since_ms <= second.since_ms
+
+
+def statuses(board: Hand) -> dict[str, status.TaskStatus]:
+    """Return the status of every task on a board."""
+    return {each.id: each for each in status.tasks({"board": board.aggregate})}
+
+
+def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_by_it() -> None:
+    """Until it is opened again; one that is tried no more has nothing to wait for."""
+    first = fleet_task.Job(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
+    second = fleet_task.Job(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
+    board = Hand("board", {"task:T1": first, "task:T2": second, "seat:ann": worker_slot.Seat(roles=("cook",))})
+    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
+    shown = statuses(board)["T1"]
+    assert (shown.role, shown.files, shown.parent, shown.lacks) == ("cook", ("a", "b"), "", "")
+    assert shown.timer == status.Timer("Rested", board.now_ms + 30_000)
+    board.give("task:T1", fleet_task.RetryGranted())
+    assert statuses(board)["T1"].timer is None
+    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(2, "no"))
+    assert (statuses(board)["T1"].timer, statuses(board)["T2"].lacks) == (None, "T1")
+
+
+REASONED = (task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.CANCELLED, task.State.ORPHANED)
+
+
+@pytest.mark.parametrize("state", list(task.State))
+def test_a_task_shows_a_reason_in_the_states_that_it_is_a_reason_of(state: task.State) -> None:
+    """An earlier attempt's failure is not shown as the reason why verified work waits for approval, or is done."""
+    record = fleet_task.Job(state=state, id="T1", owner="bob", reason="Error(Killed (signal 9))")
+    shown = status.task_status(Entity("task:T1", record)).reason
+    assert shown == (record.reason if state in REASONED else "")
+
+
+def test_done_work_that_was_given_back_shows_why() -> None:
+    """It has no owner then, and waits for an agent to merge it."""
+    record = fleet_task.Job(state=task.State.DONE, id="T1", reason="its agent has stopped")
+    assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
+
+
+def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:
+    """As one that waits for a person does."""
+    whole = fleet_task.Job(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
+    asking = fleet_task.Job(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
+    board = Hand(
+        "board", {"task:T1": whole, "task:T2": asking, "seat:ann": worker_slot.Seat(), "seat:bob": worker_slot.Seat()}
+    )
+    board.give("seat:ann", worker_slot.WorkWanted()).give("seat:bob", worker_slot.WorkWanted())
+    board.give("task:T2", task.Completed(1)).give("task:T2", fleet_task.Parked(1))
+    board.give("task:T1", fleet_task.Split(1, (fleet_task.Subtask("a part"),)))
+    shown = statuses(board)
+    assert (shown["T1"].timer, shown["T2"].timer) == (
+        status.Timer("SubtasksOverdue", board.now_ms + 7),
+        status.Timer("ApprovalExpired", board.now_ms + 9),
+    )
+    assert (shown["T1+1"].parent, shown["T1+1"].timer) == ("T1", None)
+
+
+def waits(board: Hand, *workers: Hand) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return what a person is waited for: about what, which, and the command."""
+    there = {each.aggregate.name: each.aggregate for each in (board, *workers)}
+    return [(each.about, each.names, each.command) for each in status.waiting(there)]
+
+
+def planned(name: str, ordinal: int = 0) -> fleet_task.Job:
+    """Return a task that nobody has decided about."""
+    return fleet_task.Job(id=name, ordinal=ordinal)
+
+
+def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
+    """As a whole, with the tasks that are left of it; decided one by one it waits no more."""
+    board = Hand(
+        "board",
+        {
+            "task:T2": planned("T2", 1),
+            "task:T1": planned("T1"),
+            "plan": plan_approval.Proposal(),
+            "seat:ann": worker_slot.Seat(),
+        },
+    )
+    assert waits(board) == [("plan", ("T1", "T2"), "approve")]
+    board.give("task:T1", task.Approved())
+    assert waits(board) == [("plan", ("T2",), "approve")]
+    one_by_one = Hand(
+        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()}
+    )
+    one_by_one.give("task:T1", task.Approved())
+    assert waits(one_by_one) == []
+    board.give("plan", plan_approval.PlanApproved())
+    assert waits(board) == []
+
+
+def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
+    """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
+    names = [f"T{number}" for number in range(8, 0, -1)]
+    undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
+    board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()})
+    assert [each.id for each in status.tasks({"board": board.aggregate})] == sorted(names)
+    board.give("plan", plan_approval.PlanApproved())
+    opened = [each.entity for each in board.reaction.transitions if each.machine == "task"]
+    assert opened == [f"task:{each}" for each in sorted(names)]
+
+
+def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
+    """With the moment at which silence becomes a refusal; agreed to, it waits no more."""
+    asking = fleet_task.Job(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
+    board = Hand("board", {"task:T1": asking, "seat:ann": worker_slot.Seat()})
+    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
+        "task:T1", fleet_task.Parked(1)
+    )
+    (found,) = status.waiting({"board": board.aggregate})
+    assert found == status.Waiting(status.Awaited.TASK, ("T1",), "approve", board.now_ms, board.now_ms + 9)
+    board.give("task:T1", approval.ApprovalGranted())
+    assert waits(board) == []
+
+
+def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
+    """And one that is held for a runner, or works, does not."""
+    driver = stopped_when("Running")
+    driver.post("worker/bob", "intent", desired_state.PauseWanted("lunch"))
+    driver.post("worker/ann", "intent", desired_state.HoldWanted())
+    driver.run(until=lambda now: now.record("worker/bob", "intent").state == "Pause")
+    (found,) = status.waiting(driver.aggregates)
+    assert (found.about, found.names, found.command, found.reason, found.until_ms) == (
+        "agent",
+        ("bob",),
+        "resume",
+        "lunch",
+        0,
+    )
+
+
+def test_nobody_is_asked_to_resume_who_is_gone() -> None:
+    """A worker whose place cannot be made, and a service whose run fails once too often, while they are paused."""
+    board = Hand("board", {"task:T1": fleet_task.Job(state=task.State.OPEN, id="T1"), "seat:ann": worker_slot.Seat()})
+    records = dict(opening(PLAN, 0))["worker/bob"].event
+    assert isinstance(records, Opened)
+    worker, web = Hand("worker/bob", dict(records.records)), send(serving(max_consecutive_failures=1), "one")
+    for each in (worker, web):
+        each.give("intent", desired_state.PauseWanted("lunch"))
+
+    def asked() -> list[tuple[str, ...]]:
+        every = {"board": board.aggregate, "worker/bob": worker.aggregate, "service/web": web.aggregate}
+        return [each.names for each in status.waiting(every)]
+
+    assert asked() == [("web",), ("bob",)]
+    worker.report("session", "PrepareWorktree", session.FatalError("no disk"))
+    assert asked() == [("web",)]
+    ends(web, session.Error("I fail"))
+    assert asked() == []
+
+
+def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
+    """As soon as all are settled, and until its doors are closed."""
+    first = fleet_task.Job(state=task.State.OPEN, id="T1")
+    board = Hand("board", {"task:T1": first, "doors": intake.Doors(), "seat:ann": worker_slot.Seat()})
+    assert waits(board) == []
+    board.give("task:T1", task.Cancelled())
+    assert waits(board) == [("tasks", (), "task add")]
+    board.give("doors", intake.LastTaskIn())
+    assert waits(board) == []
+
+
+def test_nobody_is_waited_for_where_nobody_is_left() -> None:
+    """No word would change anything; nor before there is a board."""
+    board = Hand("board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()})
+    board.give("seat:ann", worker_slot.WorkerGone())
+    assert waits(board) == []
+    assert status.waiting({}) == ()
+
+
+def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:
+    """Until it has gone home; tasks of others go on, and are not named."""
+    own = budgets.of_agent("ann")
+    line = budget.Line(Resource.SESSIONS, 1, Account(cap=1, spent=1))
+    spent = budget.Purse(budget.State.SPENT, lines=(line,))
+    seats: dict[str, Record] = {"seat:ann": worker_slot.Seat(), "seat:bob": worker_slot.Seat()}
+    board = Hand("board", {"task:T1": fleet_task.Job(state=task.State.OPEN, id="T1"), own: spent, **seats})
+    assert waits(board) == [("budget", ("ann",), "budget --agent ann --add-sessions 1")]
+    board.give("seat:ann", worker_slot.WorkerGone())
+    assert waits(board) == []

@@ -1,0 +1,51 @@
+"""What a fleet has cost: every session is counted once, for its agent and for its task."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifefold.core.fleet.worker import assignment
+from lifefold.core.kernel import Entity, Event, Transition
+from lifefold.core.lifecycles.session import Session, SessionExited, Success, Usage
+from lifefold.core.lifecycles.task import Brief
+from lifefold.interpreters.explain.spending import Spending, spend
+
+USAGES = st.builds(Usage, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+AGENTS, TASKS = st.sampled_from("ab"), st.sampled_from(["T1", "T2"])
+
+
+def happened(spending: Spending, aggregate: str, event: Event) -> Spending:
+    """Let an event be taken."""
+    entity = Entity("session", Session())
+    return spend(spending, aggregate, Transition("session", entity, entity, event, 0, "", ()))
+
+
+@given(st.lists(st.tuples(AGENTS, st.one_of(TASKS, USAGES)), max_size=30))
+def test_agents_and_tasks_add_up_to_the_same(course: list[tuple[str, str | Usage]]) -> None:
+    """Whatever agents are given and report, in any order, all of it is counted for one agent and for one task."""
+    spending, reported = Spending(), Usage()
+    for agent, what in course:
+        if isinstance(what, Usage):
+            reported = reported.plus(what)
+            spending = happened(spending, f"worker/{agent}", SessionExited(Success(), what))
+        else:
+            spending = happened(spending, f"worker/{agent}", assignment.Assigned(Brief(what)))
+    by_task = Usage()
+    for each in spending.tasks.values():
+        by_task = by_task.plus(each)
+    assert spending.total == by_task == reported
+
+
+def test_a_session_is_counted_for_the_task_in_its_agents_hands() -> None:
+    """And not for the one that another agent has, nor for the one that the agent had before."""
+    spending = Spending()
+    for agent, task in (("ann", "T1"), ("ben", "T2"), ("ann", "T3")):
+        spending = happened(spending, f"worker/{agent}", assignment.Assigned(Brief(task)))
+    spending = happened(spending, "worker/ann", SessionExited(Success(), Usage(7, 2, 1)))
+    assert (spending.of_task("T3"), spending.of_agent("ann")) == (Usage(7, 2, 1), Usage(7, 2, 1))
+    assert [spending.of_task(each) for each in ("T1", "T2", "T4")] == [Usage()] * 3
+    assert spending.of_agent("ben") == Usage()
+
+
+def test_what_the_board_hears_costs_nothing() -> None:
+    """Only workers have sessions."""
+    assert happened(Spending(), "board", SessionExited(Success(), Usage(7))) == Spending()

@@ -1,0 +1,758 @@
+"""Why a task is where it is: a sentence for every situation, the causes down to their roots, the story, the ways on."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from pyrsistent import pmap
+
+from lifefold.core.fleet.board import budget, fleet_task, worker_slot
+from lifefold.core.fleet.dispatch import budgets
+from lifefold.core.fleet.dispatch.task_index import Work, fold
+from lifefold.core.fleet.worker import assignment, desired_state
+from lifefold.core.kernel import (
+    Aggregate,
+    AggregateType,
+    Entity,
+    Envelope,
+    Opened,
+    Reaction,
+    Record,
+    View,
+    react,
+)
+from lifefold.core.lifecycles.budget.account import Account
+from lifefold.core.lifecycles.budget.amounts import Resource
+from lifefold.core.lifecycles.session import Limits, Session
+from lifefold.core.lifecycles.session import State as Agent
+from lifefold.core.lifecycles.task import Stage, State
+from lifefold.core.policy.reasons import AbortReason
+from lifefold.core.policy.retry import RetryPolicy
+from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.why import phrases
+from lifefold.interpreters.explain.why.now import SENTENCES
+
+NOW_MS = 200_000
+
+ANN_IS_AT_T0 = worker_slot.Seat(worker_slot.State.WORKING, "T0")
+BOB_IS_GONE = worker_slot.Seat(worker_slot.State.GONE, reason="no disk")
+
+
+MACHINES = (fleet_task.machine, worker_slot.machine, budget.machine)
+BOARD = AggregateType("board", machines=MACHINES, views={"work": View(Work(), fold)})
+"""A board without rules: every task stays where it is put."""
+
+
+def make(state: State = State.OPEN, name: str = "T1", *needs: str, **fields: Any) -> fleet_task.Job:
+    """Return a task."""
+    return fleet_task.Job(state=state, id=name, depends_on=needs, **fields)
+
+
+PART_1, PART_2 = make(parts=2).parts_of_it()
+
+
+def worker(name: str, **records: Record) -> Aggregate:
+    """Return a worker with these records."""
+    standard: dict[str, Record] = {
+        "session": Session(Agent.RUNNING),
+        "intent": desired_state.Intent(),
+        "assignment": assignment.Assignment(assignment.State.WORKING),
+    }
+    entities = {ref: Entity(ref, record) for ref, record in (standard | records).items()}
+    return Aggregate(f"worker/{name}", entities=pmap(entities))
+
+
+def scene(
+    *tasks: fleet_task.Job,
+    seats: Mapping[str, worker_slot.Seat] | None = None,
+    workers: tuple[Aggregate, ...] = (),
+    purses: Mapping[str, budget.Purse] | None = None,
+) -> why.Scene:
+    """Return the first of these tasks, looked at after a while; ann is at another one."""
+    sat = {f"seat:{name}": each for name, each in (seats if seats is not None else {"ann": ANN_IS_AT_T0}).items()}
+    opened = Opened({f"task:{each.id}": each for each in tasks} | sat | dict(purses or {}))
+    answer = react(BOARD, BOARD.start("board"), Envelope("", opened, 0, "plan"))
+    assert isinstance(answer, Reaction)
+    return why.look({each.name: each for each in (answer.aggregate, *workers)}, tasks[0].id, NOW_MS)
+
+
+def said(of: why.Scene, told: why.Story | None = None) -> str:
+    """Return the first sentence."""
+    return why.explain(of, told or why.Story(of.name)).sentence
+
+
+# The present state
+
+
+OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
+ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
+SHORT = (budget.Line(Resource.MONEY, 10, Account(cap=5)), budget.Line(Resource.SESSIONS, 1, Account(cap=2)))
+PAUSED = desired_state.Intent(desired_state.State.PAUSE, "lunch")
+
+
+def _orphan(doing: assignment.State) -> why.Scene:
+    """Return a task whose session has died, and what is being done about it."""
+    orphan = make(State.ORPHANED, **OWNED, reason="silent for 60 s", verify=(("make", "check"),))
+    return scene(orphan, workers=(worker("ann", assignment=assignment.Assignment(doing)),))
+
+
+SITUATIONS: dict[str, tuple[why.Scene, str]] = {
+    "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for a person to approve the plan."),
+    "waiting for others": (
+        scene(
+            make(State.OPEN, "T1", "T2", "T4", "T5"),
+            make(State.CLOSED, "T2"),
+            make(State.OPEN, "T4"),
+            make(State.IN_PROGRESS, "T5", owner="ann", epoch=1),
+        ),
+        "T1 is OPEN: it waits for T4 (OPEN) and T5 (IN_PROGRESS).",
+    ),
+    "waiting for one that waits": (
+        scene(make(State.OPEN, "T1", "T2"), make(State.OPEN, "T2", "T3"), make(State.PENDING_APPROVAL, "T3")),
+        "T1 is OPEN: it waits for T2 (OPEN), in the end for T3 (PENDING_APPROVAL).",
+    ),
+    "waiting in a circle": (
+        scene(make(State.OPEN, "T1", "T2"), make(State.OPEN, "T2", "T1")),
+        "T1 is OPEN: it waits for T2 (OPEN), in a circle: T1 and T2.",
+    ),
+    "waiting for what there is not": (
+        scene(make(State.OPEN, "T1", "T9")),
+        "T1 is OPEN: it waits for T9 (unknown).",
+    ),
+    "waiting for a rival": (
+        scene(
+            make(files=("a.py",)),
+            make(State.CLAIMED, "T2", files=("a.py",), owner="ann", epoch=1),
+            seats={"ann": worker_slot.Seat(worker_slot.State.WORKING, "T2")},
+        ),
+        "T1 is OPEN: it waits for T2 (CLAIMED), which changes the same files.",
+    ),
+    "waiting for rivals": (
+        scene(
+            make(files=("src",)),
+            make(State.CLAIMED, "T2", files=("src/a",), owner="ann", epoch=1),
+            make(State.DONE, "T3", files=("src/b",), owner="bob", epoch=1),
+            seats={},
+        ),
+        "T1 is OPEN: it waits for T2 (CLAIMED) and T3 (DONE), which change the same files.",
+    ),
+    "ready, nobody free": (
+        scene(make(), seats={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
+        "T1 is OPEN and ready: nobody is free: ann is at T0 and bob has stopped (no disk).",
+    ),
+    "ready, and not the first": (
+        scene(make(), make(State.OPEN, "T2", priority=1), make(State.OPEN, "T3", "T1")),
+        "T1 is OPEN and ready, the 2nd of 2 ready tasks: nobody is free: ann is at T0.",
+    ),
+    "ready again": (
+        scene(make(reason="no place:\nno disk.")),
+        "T1 is OPEN and ready: nobody is free: ann is at T0. It is open again: no place: no disk.",
+    ),
+    "ready, nobody left": (
+        scene(make(), seats={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)),
+        "T1 is OPEN and ready: nobody is left to take it: bob has stopped (5 errors in a row).",
+    ),
+    "ready, everybody sent home": (
+        scene(
+            make(),
+            seats={"bob": worker_slot.Seat(worker_slot.State.GONE, reason="no work is left")},
+            workers=(worker("bob", intent=desired_state.Intent(desired_state.State.STOP)),),
+        ),
+        "T1 is OPEN and ready: nobody is left to take it: bob has stopped (no work is left).",
+    ),
+    "ready, nobody there": (scene(make(), seats={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, no money free": (
+        scene(make(), purses={budgets.FLEET: budget.Purse(budget.State.HELD)}),
+        "T1 is OPEN and ready: all that is left of the fleet's budget is set aside for what is at work.",
+    ),
+    "ready, no money left": (
+        scene(make(), purses={budgets.of_task("T1"): budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        "T1 is OPEN and ready: its budget is spent, and filled anew in 2 h.",
+    ),
+    "ready, nobody able": (
+        scene(make(role="writer")),
+        "T1 is OPEN and ready: it needs an agent with the role writer, and there is none.",
+    ),
+    "ready, the able one busy": (
+        scene(
+            make(role="writer"),
+            seats={"ann": ANN_IS_AT_T0, "cid": worker_slot.Seat(worker_slot.State.WORKING, "T7", "", ("writer",))},
+        ),
+        "T1 is OPEN and ready: nobody with the role writer is free: cid is at T7.",
+    ),
+    "ready, all rest": (
+        scene(
+            make(),
+            seats={name: worker_slot.Seat() for name in ("ann", "bob", "cid", "dan")},
+            workers=(
+                worker("ann", intent=PAUSED),
+                worker("bob", intent=desired_state.Intent(desired_state.State.HOLD)),
+                worker("cid", session=Session(Agent.COOLING_DOWN)),
+                worker("dan"),
+            ),
+        ),
+        (
+            "T1 is OPEN and ready: nobody is free: ann is paused (lunch), bob is held until a runner is at work, "
+            "cid pauses before its next session and dan waits for work."
+        ),
+    ),
+    "claimed": (
+        scene(make(State.CLAIMED, **OWNED), workers=(worker("ann"),)),
+        "T1 is CLAIMED: ann has it in hand for 3 min, under claim 2.",
+    ),
+    "claimed, not begun": (
+        scene(
+            make(State.CLAIMED, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PREPARING)),),
+        ),
+        "T1 is CLAIMED: ann has it in hand for 3 min, under claim 2; its place is being made.",
+    ),
+    "worked at": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
+    ),
+    "worked at by one that rests": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", intent=PAUSED),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann is paused (lunch).",
+    ),
+    "worked at by one that pauses": (
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", session=Session(Agent.COOLING_DOWN)),)),
+        "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann pauses before its next session.",
+    ),
+    "verified": (
+        scene(
+            make(State.DONE, verify=(("test", "-f", "x"), ("make",)), **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.VERIFYING)),),
+        ),
+        "T1 is DONE: it is being verified (`test -f x` and `make`) by ann, for 3 min.",
+    ),
+    "verified by nothing": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.VERIFYING)),),
+        ),
+        "T1 is DONE: it is being verified by ann, for 3 min.",
+    ),
+    "merged": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.MERGING)),),
+        ),
+        "T1 is DONE: it is being merged by ann, for 3 min.",
+    ),
+    "disputed": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
+        ),
+        "T1 is DONE: it is not merged, because an agent has moved the fleet's branch: it is held by ann, for 3 min.",
+    ),
+    "parked": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.PARKING)),),
+        ),
+        "T1 is DONE: it is being kept for a person to see by ann, for 3 min.",
+    ),
+    "done, nobody knows how": (
+        scene(make(State.DONE, **OWNED)),
+        "T1 is DONE: it is being brought home by ann, for 3 min.",
+    ),
+    "agreed to": (
+        scene(make(State.DONE, stage=Stage.MERGE)),
+        "T1 is DONE: a person has agreed to it, and it waits for an agent to merge it.",
+    ),
+    "gathered": (
+        scene(make(State.DONE, stage=Stage.VERIFY, reason="ann is gone")),
+        "T1 is DONE: its parts are closed, and it waits for an agent to verify it: ann is gone.",
+    ),
+    "closed": (scene(make(State.CLOSED, commit="c0ffee0123456789")), "T1 is CLOSED: merged as c0ffee0123."),
+    "closed without a commit": (scene(make(State.CLOSED)), "T1 is CLOSED: it is done, and there was nothing to merge."),
+    "failed for good": (
+        scene(
+            make(State.FAILED, retries=3, reason="The command `test -f x` exited with status 1. It printed nothing.")
+        ),
+        (
+            "T1 has FAILED (The command `test -f x` exited with status 1. It printed nothing) "
+            "and has no retries left (3 of 3 used)."
+        ),
+    ),
+    "failed, never retried": (scene(make(State.FAILED, max_retries=0)), "T1 has FAILED and has no retries left."),
+    "failed hopelessly": (
+        scene(make(State.FAILED, limit=0, reason="permission denied")),
+        "T1 has FAILED (permission denied) and is not tried again by itself: such a failure does not pass.",
+    ),
+    "failed, rests": (
+        scene(make(State.FAILED, retries=2, reason="no")),
+        "T1 has FAILED (no) and is tried again (retry 3 of 3).",
+    ),
+    "failed, rests longer": (
+        scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
+        "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
+    ),
+    "failed with a retry left, and nobody is": (
+        scene(make(State.FAILED, retries=2, reason="no"), seats={"bob": BOB_IS_GONE}),
+        "T1 has FAILED (no), and nobody is left to try it again (2 of 3 retries used).",
+    ),
+    "blocked by somebody": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
+    "blocked for want of a role": (
+        scene(make(State.BLOCKED, lacks="role:reviewer", reason="asks for the role reviewer, and nobody has it")),
+        "T1 is BLOCKED: asks for the role reviewer, and nobody has it.",
+    ),
+    "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: nobody has said by what."),
+    "blocked by a failure": (
+        scene(make(State.BLOCKED, "T7", "T3", lacks="T3"), make(State.FAILED, "T3", reason="no", max_retries=0)),
+        "T7 is BLOCKED: it depends on T3, which has FAILED (no) and has no retries left.",
+    ),
+    "blocked by two": (
+        scene(
+            make(State.BLOCKED, "T7", "T3", "T4", lacks="T4"),
+            make(State.FAILED, "T3", max_retries=0),
+            make(State.CANCELLED, "T4", reason="not needed"),
+        ),
+        (
+            "T7 is BLOCKED: it depends on T4, which is CANCELLED (not needed); "
+            "and T3, which has FAILED and has no retries left."
+        ),
+    ),
+    "blocked by a chain": (
+        scene(
+            make(State.BLOCKED, "T9", "T7", lacks="T7"),
+            make(State.BLOCKED, "T7", "T3", lacks="T3"),
+            make(State.FAILED, "T3", reason="no", max_retries=0),
+        ),
+        (
+            "T9 is BLOCKED: it depends on T7, which is BLOCKED, in the end because of T3, "
+            "which has FAILED (no) and has no retries left."
+        ),
+    ),
+    "blocked by what there is not": (
+        scene(make(State.BLOCKED, "T7", "T3", lacks="T3")),
+        "T7 is BLOCKED: it depends on T3, which is unknown to the board.",
+    ),
+    "blocked by a part": (
+        scene(make(State.BLOCKED, lacks=PART_1, parts=1, waits=True), make(State.BLOCKED, PART_1, reason="no key")),
+        "T1 is BLOCKED: it needs its part T1+1, which is BLOCKED (no key).",
+    ),
+    "waiting for parts": (
+        scene(
+            make(State.WAITING_FOR_SUBTASKS, parts=2, waits=True),
+            make(State.CLOSED, PART_1),
+            make(State.PLANNED, PART_2),
+        ),
+        (
+            "T1 is WAITING_FOR_SUBTASKS: 1 of 2 subtasks closed, it waits for T1+2 (PLANNED); "
+            "it is blocked in 26 min if they are not."
+        ),
+    ),
+    "waiting for no part": (
+        scene(make(State.WAITING_FOR_SUBTASKS, subtasks_ms=NOW_MS)),
+        "T1 is WAITING_FOR_SUBTASKS: 0 of 0 subtasks closed.",
+    ),
+    "cancelled": (scene(make(State.CANCELLED, reason="not needed")), "T1 is CANCELLED: not needed."),
+    "cancelled without a word": (scene(make(State.CANCELLED)), "T1 is CANCELLED: nobody wants it any more."),
+    "orphaned": (
+        scene(make(State.ORPHANED, **OWNED)),
+        "T1 is ORPHANED: ann has died, and nobody has looked yet at what it has left.",
+    ),
+    "orphaned, and its session is being ended": (
+        _orphan(assignment.State.ORPHANED),
+        (
+            "T1 is ORPHANED: the session of ann has died (silent for 60 s), and is being ended; "
+            "then it is looked at what it has left."
+        ),
+    ),
+    "orphaned, and inspected": (
+        _orphan(assignment.State.INSPECTING),
+        "T1 is ORPHANED: the session of ann has died (silent for 60 s); it is being looked at what it has left.",
+    ),
+    "orphaned, and verified": (
+        _orphan(assignment.State.VERIFYING),
+        (
+            "T1 is ORPHANED: the session of ann has died (silent for 60 s); "
+            "what it has left is being verified (`make check`)."
+        ),
+    ),
+    "waiting for a person": (
+        scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS + 3_600_000)),
+        (
+            "T1 is PENDING_APPROVAL: it is done and verified, and waits for a person's word before it is merged; "
+            "silence is a refusal, in 1 h."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_every_situation_has_its_sentence(name: str) -> None:
+    """What a person reads first: the state as the documents spell it, and why."""
+    of, expected = SITUATIONS[name]
+    assert said(of) == expected
+
+
+def test_of_a_task_that_was_aborted_it_is_said_what_becomes_of_it() -> None:
+    """If it is not over: it is cancelled when it is opened again."""
+    doomed = fleet_task.Fate(doomed=AbortReason.SIBLING_ABORTED, why="T1+2 was aborted")
+    assert said(scene(make(State.DONE, fate=doomed, **OWNED))).endswith(
+        "If it is not done now, it is cancelled: it was aborted: T1+2 was aborted."
+    )
+    assert "cancelled" not in said(scene(make(State.CLOSED, fate=doomed)))
+
+
+def test_every_state_of_a_task_has_a_sentence() -> None:
+    """Those that few fleets come to, too."""
+    assert set(SENTENCES) == set(State)
+    assert {of.job.state for of, _ in SITUATIONS.values()} == set(State)
+
+
+def test_a_reason_is_shortened_in_the_sentence_and_whole_beside_it() -> None:
+    """A verification's output may be long."""
+    reason = "it was so: " + "x" * 500
+    told = why.explain(scene(make(State.FAILED, max_retries=0, reason=reason)), why.Story("T1"))
+    assert len(told.sentence) < 300
+    assert "…)" in told.sentence
+    assert told.reason == reason
+
+
+def test_of_many_things_some_are_named() -> None:
+    """The others are counted."""
+    needs = tuple(f"T{n}" for n in range(2, 12))
+    waits = said(scene(make(State.OPEN, "T1", *needs), *(make(State.PLANNED, each) for each in needs)))
+    assert waits.endswith("T6 (PLANNED) and 5 more.")
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "words"),
+    [(-5, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (3_600_000, "1 h"), (7_860_000, "2 h 11 min"),
+     (172_800_000, "2 days")],
+)  # fmt: skip
+def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> None:
+    """As coarse as they are long."""
+    assert phrases.duration(duration_ms) == words
+
+
+@pytest.mark.parametrize("late_ms", [0, 60_000])
+def test_what_was_due_is_not_said_to_come_by_itself_while_no_runner_is_there(late_ms: int) -> None:
+    """A runner that is at work lets nothing wait, so what is overdue waits for one."""
+    rested = scene(make(State.FAILED, retry=RetryPolicy(backoff_base_ms=NOW_MS - late_ms)))
+    assert why.explain(rested, why.Story("T1")).onward == (
+        "T1 is tried again by itself, as soon as a runner is at work."
+    )
+    silent = scene(make(State.PENDING_APPROVAL, approval_ms=NOW_MS - late_ms))
+    assert said(silent).endswith("; silence is a refusal, as soon as a runner is at work.")
+
+
+def test_numbers_have_their_endings() -> None:
+    """Also those that are exceptions."""
+    assert [phrases.ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 111)] == (
+        "1st 2nd 3rd 4th 11th 12th 13th 21st 111th".split()
+    )
+    assert (phrases.count(1, "retry"), phrases.count(2, "retry"), phrases.count(0, "part")) == (
+        "1 retry", "2 retries", "0 parts",
+    )  # fmt: skip
+
+
+# The causes
+
+
+def test_causes_are_followed_to_their_roots_each_once_nearest_first() -> None:
+    """T9 is blocked by T7, T7 by T3, which has failed."""
+    of = scene(
+        make(State.BLOCKED, "T9", "T7", "T3", lacks="T7"),
+        make(State.BLOCKED, "T7", "T3", lacks="T3"),
+        make(State.FAILED, "T3", reason="no", max_retries=0),
+    )
+    causes = why.explain(of, why.Story("T9")).causes
+    assert [(each.task, each.state, each.because_of) for each in causes] == [
+        ("T9", "BLOCKED", ("T7", "T3")), ("T7", "BLOCKED", ("T3",)), ("T3", "FAILED", ()),
+    ]  # fmt: skip
+    assert causes[-1].said == "T3 has FAILED (no) and has no retries left"
+    assert why.roots(why.chain(of)) == ("T3",)
+
+
+def test_a_circle_of_causes_ends() -> None:
+    """A plan with one is refused, but a log is taken as it is."""
+    of = scene(make(State.OPEN, "T1", "T2"), make(State.OPEN, "T2", "T3"), make(State.OPEN, "T3", "T1"))
+    told = why.explain(of, why.Story("T1"))
+    assert [each.task for each in told.causes] == ["T1", "T2", "T3"]
+    assert told.onward == "Nothing: the tasks wait for each other in a circle."
+
+
+# What moves it on
+
+ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
+    "planned": (
+        scene(make(State.PLANNED)),
+        "T1 goes on when a person approves it.",
+        [("approve", "T1"), ("reject", "T1")],
+    ),
+    "open": (
+        scene(
+            make(),
+            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            workers=(worker("bob", intent=PAUSED),),
+        ),
+        "T1 is given to the next agent that is free and may take it.",
+        [("resume", "bob"), ("cancel", "T1")],
+    ),
+    "open, all paused": (
+        scene(
+            make(),
+            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            workers=(worker("ann", intent=PAUSED), worker("bob", intent=PAUSED)),
+        ),
+        "T1 goes on when a person resumes ann or bob.",
+        [("resume", "ann"), ("resume", "bob"), ("cancel", "T1")],
+    ),
+    "open, the fleet's budget spent": (
+        scene(make(), purses={budgets.FLEET: budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        "T1 goes on when the fleet's budget is filled anew, in 2 h, or when a person lets more be spent.",
+        [("budget", "--add-sessions ..."), ("cancel", "T1")],
+    ),
+    "open, its budget set aside": (
+        scene(make(), purses={budgets.of_task("T1"): budget.Purse(budget.State.HELD, lines=SHORT)}),
+        (
+            "T1 goes on when what is set aside of the budget of T1 is settled, and something is left of it,"
+            " or when a person lets more be spent."
+        ),
+        [("budget", "--task T1 --add-usd ..."), ("cancel", "T1")],
+    ),
+    "open, one paused and one without money": (
+        scene(
+            make(),
+            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            workers=(worker("ann", intent=PAUSED),),
+            purses={budgets.of_agent("bob"): budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 60_000)},
+        ),
+        (
+            "T1 goes on when a person resumes ann, or when the budget of bob is filled anew, in 1 min,"
+            " or when a person lets more be spent."
+        ),
+        [("resume", "ann"), ("budget", "--agent bob --add-sessions ..."), ("cancel", "T1")],
+    ),
+    "done, on a branch that an agent has moved": (
+        scene(
+            make(State.DONE, **OWNED),
+            workers=(worker("ann", assignment=assignment.Assignment(assignment.State.DISPUTED)),),
+        ),
+        "T1 is merged when the fleet's branch is set back, or a person accepts it as it is.",
+        [("branch", "--accept")],
+    ),
+    "done, and all paused": (
+        scene(
+            make(State.DONE, stage=Stage.MERGE),
+            seats={"ann": worker_slot.Seat()},
+            workers=(worker("ann", intent=PAUSED),),
+        ),
+        "T1 goes on when a person resumes ann.",
+        [("resume", "ann")],
+    ),
+    "done, and the budget spent": (
+        scene(make(State.DONE, stage=Stage.MERGE), purses={budgets.FLEET: budget.Purse(budget.State.SPENT)}),
+        "T1 is given to the next agent that is free, to merge it.",
+        [],
+    ),
+    "worked at, within a time": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", session=Session(limits=Limits(session_timeout_ms=60_000))),),
+        ),
+        "T1 goes on when a session of ann has ended; each is ended after 1 min at the latest.",
+        [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "worked at by an agent that is held": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(
+                worker(
+                    "ann", session=Session(Agent.BUILDING_PROMPT), intent=desired_state.Intent(desired_state.State.HOLD)
+                ),
+            ),
+        ),
+        "T1 goes on when a runner is at work: ann is held until then.",
+        [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "worked at by an agent that has stopped": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(
+                worker("ann", session=Session(Agent.STOPPED), intent=desired_state.Intent(desired_state.State.STOP)),
+            ),
+        ),
+        "T1 is given back when a runner is at work: ann has stopped.",
+        [("cancel", "T1")],
+    ),
+    "worked at by an agent that is to stop": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", intent=desired_state.Intent(desired_state.State.STOP)),),
+        ),
+        "T1 is given back when the session of ann has ended: ann is to stop.",
+        [("cancel", "T1")],
+    ),
+    "blocked, the fleet's budget spent": (
+        scene(
+            make(State.BLOCKED, lacks=budgets.FLEET),
+            make(State.OPEN, "T0"),
+            purses={budgets.FLEET: budget.Purse(budget.State.SPENT, lines=SHORT)},
+        ),
+        "T1 goes on when a person lets more be spent.",
+        [("budget", "--add-usd ..."), ("cancel", "T1")],
+    ),
+    "open, nobody left that may take it": (
+        scene(
+            make(role="cook"),
+            seats={"ann": ANN_IS_AT_T0, "bob": worker_slot.Seat(worker_slot.State.GONE, roles=("cook",))},
+        ),
+        "Nothing moves T1 on: no agent is left that may take it.",
+        [("cancel", "T1")],
+    ),
+    "waiting for two": (
+        scene(
+            make(State.OPEN, "T1", "T2", "T3", "T9"),
+            make(State.PENDING_APPROVAL, "T2"),
+            make(State.FAILED, "T3", max_retries=0),
+        ),
+        (
+            "T2 is merged when a person agrees to it. T3 is tried again only when a person says so. "
+            "The board would have to get a task T9."
+        ),
+        [("approve", "T2"), ("reject", "T2"), ("retry", "T3"), ("cancel", "T1")],
+    ),
+    "claimed": (
+        scene(make(State.CLAIMED, **OWNED)),
+        "T1 goes on when a session of ann has ended.",
+        [("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "worked at": (
+        scene(
+            make(State.IN_PROGRESS, **OWNED),
+            workers=(worker("ann", intent=PAUSED, session=Session(limits=Limits(session_timeout_ms=60_000))),),
+        ),
+        "T1 goes on when a person resumes ann.",
+        [("resume", "ann"), ("send", "ann"), ("stop", "ann"), ("cancel", "T1")],
+    ),
+    "done": (scene(make(State.DONE, **OWNED)), "T1 goes on by itself when ann has brought it home.", []),
+    "to be merged": (
+        scene(make(State.DONE, stage=Stage.MERGE)),
+        "T1 is given to the next agent that is free, to merge it.",
+        [],
+    ),
+    "to be verified": (
+        scene(make(State.DONE, stage=Stage.VERIFY)),
+        "T1 is given to the next agent that is free, to verify it.",
+        [],
+    ),
+    "closed": (scene(make(State.CLOSED)), "Nothing: T1 is CLOSED, and stays so.", []),
+    "cancelled": (scene(make(State.CANCELLED)), "Nothing: T1 is CANCELLED, and stays so.", []),
+    "resting": (
+        scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
+        "T1 is tried again by itself, in 40 s.",
+        [("retry", "T1")],
+    ),
+    "blocked": (
+        scene(make(State.BLOCKED), make(State.OPEN, "T0")),
+        "T1 goes on when a person says that what it needs is there.",
+        [("retry", "T1"), ("cancel", "T1")],
+    ),
+    "blocked for want of a role": (
+        scene(make(State.BLOCKED, lacks="role:reviewer"), make(State.OPEN, "T0")),
+        f"T1 goes on when the fleet file has an agent that may take it, {ACCEPTED}",
+        [("cancel", "T1")],
+    ),
+    "blocked, because it was removed from the plan": (
+        scene(make(State.BLOCKED, lacks=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
+        f"T1 goes on when the fleet file has it again, {ACCEPTED}",
+        [("cancel", "T1")],
+    ),
+    "failed, and removed from the plan": (
+        scene(make(State.FAILED, retries=3, lacks=fleet_task.PLAN, removed=True), make(State.OPEN, "T0")),
+        f"T1 goes on when the fleet file has it again, {ACCEPTED}",
+        [],
+    ),
+    "blocked for want of money": (
+        scene(make(State.BLOCKED, lacks=f"{fleet_task.PURSE}agent/ann"), make(State.OPEN, "T0")),
+        "T1 goes on when a person lets more be spent.",
+        [("budget", "--agent ann"), ("cancel", "T1")],
+    ),
+    "waiting for no part": (
+        scene(make(State.WAITING_FOR_SUBTASKS)),
+        "T1 goes on when all its subtasks are closed.",
+        [("cancel", "T1")],
+    ),
+    "orphaned": (
+        scene(make(State.ORPHANED, **OWNED)),
+        "T1 goes on when somebody has looked at what ann has left.",
+        [],
+    ),
+}
+
+
+def test_an_agent_that_has_spent_its_budget_is_not_said_to_wait_for_work() -> None:
+    """It waits for money."""
+    of, _, _ = ONWARD["open, one paused and one without money"]
+    assert said(of).endswith("ann is paused (lunch) and bob's own budget is spent, and filled anew in 1 min.")
+
+
+@pytest.mark.parametrize("name", ONWARD)
+def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> None:
+    """By itself, and by what a person can say: nobody is told to retry what only waits."""
+    of, onward, commands = ONWARD[name]
+    told = why.explain(of, why.Story(of.name))
+    assert told.onward == onward
+    assert [(way.command, way.to) for way in told.ways] == commands
+
+
+ANEW = "To have it done, run the fleet file that has it with --again: that begins a new log."
+HOME = {"ann": worker_slot.Seat(worker_slot.State.GONE, reason="no work is left")}
+
+OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
+    "everything is settled, and one has failed": (
+        scene(make(State.BLOCKED, "T1", "T2", lacks="T2"), make(State.FAILED, "T2", max_retries=0), seats=HOME),
+        f"Nothing moves T2 on: everybody has gone home. {ANEW}",
+        [("cancel", "T1")],
+    ),
+    "everything is settled, and they are about to go": (
+        scene(make(State.FAILED, max_retries=0)),
+        f"Nothing moves T1 on: everybody has gone home. {ANEW}",
+        [],
+    ),
+    "nobody is left, and one would be open": (
+        scene(make(), seats={"bob": BOB_IS_GONE}),
+        f"Nothing moves T1 on: all agents have stopped for good. {ANEW}",
+        [("cancel", "T1")],
+    ),
+    "nobody is left, and two wait for a person": (
+        scene(
+            make(State.OPEN, "T1", "T2", "T3"),
+            make(State.PLANNED, "T2"),
+            make(State.PENDING_APPROVAL, "T3"),
+            seats={"bob": BOB_IS_GONE},
+        ),
+        (
+            "Nothing moves T2 and T3 on: all agents have stopped for good. "
+            "To have them done, run the fleet file that has them with --again: that begins a new log."
+        ),
+        [("cancel", "T1")],
+    ),
+    "nobody is left, and it is closed": (
+        scene(make(State.CLOSED), seats=HOME),
+        "Nothing: T1 is CLOSED, and stays so.",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OVER)
+def test_nothing_is_said_to_help_where_everybody_has_gone_home(name: str) -> None:
+    """No word moves anything on where nobody is left, and none is offered: what is true is said instead."""
+    of, onward, commands = OVER[name]
+    told = why.explain(of, why.Story(of.name))
+    assert told.onward == onward
+    assert [(way.command, way.to) for way in told.ways] == commands
+
+
+def test_the_session_of_the_claim_is_said_where_the_story_knows_it() -> None:
+    """It counts from the claim on."""
+    of = scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann"),))
+    assert "3 min ago, in session 2 of claim 2." in said(of, why.Story("T1", sessions=2))

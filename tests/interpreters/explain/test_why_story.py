@@ -1,0 +1,298 @@
+"""How a task came to where it is: what concerns it is told in words, oldest first, and what repeats itself once."""
+
+import pytest
+
+from fleet_driver import Driver
+from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
+from lifefold.core.fleet.board import fleet_task
+from lifefold.core.fleet.board.fleet_task.promises import moves_nothing_by_a_word
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox
+from lifefold.core.kernel import (
+    Created,
+    Entity,
+    Event,
+    Record,
+    Transition,
+    replace,
+)
+from lifefold.core.lifecycles import session, task
+from lifefold.core.lifecycles.session import Session
+from lifefold.core.lifecycles.session import State as Agent
+from lifefold.core.lifecycles.task import Stage, State
+from lifefold.core.policy.abort import AbortScope
+from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
+from lifefold.effects import Effect
+from lifefold.interpreters.explain import why
+from lifefold.interpreters.explain.why import story
+
+
+class Recorder:
+    """Folds stories of all tasks while a fleet is driven."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.stories = {each.id: why.Story(each.id) for each in driver.plan.tasks}
+        driver.watch = self._watch
+        self._watch("board", None)
+
+    def _watch(self, name: str, reaction: object) -> None:
+        for transition in getattr(reaction, "transitions", ()):
+            self.stories = {each: why.tell(known, name, transition) for each, known in self.stories.items()}
+
+    def told(self, name: str) -> list[str]:
+        """Return what has been told of a task: by whom, and what."""
+        return [f"{line.by}: {line.words()}" for line in self.stories[name].lines]
+
+
+def drive(*tasks: TaskPlan, script: tuple[int, ...] = ()) -> Recorder:
+    """Return a fleet of one that is about to begin."""
+    return Recorder(Driver(Plan("plan", (AgentPlan("ann"),), tasks), script))
+
+
+def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
+    """What it goes through itself, and its owner while it has it."""
+    of = drive(TaskPlan("T1", "do it"), TaskPlan("T2", "do that"))
+    of.driver.run()
+    assert of.told("T1") == of.told("T2") == [
+        "plan: put on the board as OPEN",
+        "rule match: given to ann",
+        "ann: began a session",
+        "ann: its verification agrees",
+        "ann: the work is done, and is to be verified",
+        "ann: merged as c0ffee",
+    ]  # fmt: skip
+    assert (of.stories["T1"].hands, of.stories["T1"].sessions) == ("", 1)
+
+
+def stepped(
+    event: Event,
+    *,
+    machine: str = "task",
+    ref: str = "task:T1",
+    record: Record | None = None,
+    before: Record | None = None,
+) -> Transition:
+    """Return a transition with this event."""
+    record = record or fleet_task.Job(id="T1", stage=Stage.MERGE)
+    start = None if before is None else Entity(ref, before)
+    effects: tuple[Effect, ...] = ()
+    return Transition(machine, start, Entity(ref, record), event, 5, "operator", effects)
+
+
+def in_hand() -> why.Story:
+    """Return the story of a task that ann has in hand."""
+    given = stepped(assignment.Assigned(task.Brief("T1")), machine="assignment", ref="assignment")
+    return why.tell(why.Story("T1"), "worker/ann", given)
+
+
+def lines(of: why.Story) -> list[str]:
+    """Return what was told, and by whom."""
+    return [f"{line.by}: {line.words()}" for line in of.lines]
+
+
+OF_TASK: dict[str, tuple[Event, str]] = {
+    "a reason": (task.Released(1, "no\nroom."), "given back: no room"),
+    "no reason": (task.Released(1), "given back"),
+    "a commit": (task.Verified(1, "c0ffee0123456789"), "merged as c0ffee0123"),
+    "no commit": (task.Verified(1), "closed; there was nothing to merge"),
+    "an owner": (task.Claimed("ann"), "given to ann"),
+    "a new owner": (fleet_task.Handed("ann"), "handed over to be merged, to ann"),
+    "parts": (fleet_task.Split(1, (fleet_task.Subtask(), fleet_task.Subtask())), "split into 2 parts"),
+    "a part": (fleet_task.Split(1, (fleet_task.Subtask(),)), "split into 1 part"),
+    "a budget that is there": (
+        fleet_task.DependencyBack("purse:fleet"),
+        "unblocked: the budget of the fleet suffices again",
+    ),
+    "one of somebody": (fleet_task.DependencyBack("purse:agent/a"), "unblocked: the budget of agent a suffices again"),
+    "a cause that is gone": (fleet_task.DependencyBack("T3"), "unblocked: T3 may be done after all"),
+    "a task that is planned again": (fleet_task.DependencyBack(fleet_task.PLAN), "unblocked: it is in the plan again"),
+    "a role that is there": (fleet_task.DependencyBack("role:tester"), "unblocked: an agent has the role tester"),
+    "a change of the plan": (fleet_task.Replanned(what="its prompt"), "its prompt changed in the fleet file"),
+    "a plan that has it again": (fleet_task.Replanned(what="it is planned again"), "it is planned again"),
+    "a failure": (task.Failed(1, "tests fail", Diagnosis()), "failed: tests fail"),
+    "a failure without a diagnosis": (task.Failed(1), "failed"),
+    "a failure with a reason of the document": (task.Failed(1, "Timeout", TIMED_OUT), "failed (timeout): Timeout"),
+    "a session that has died": (task.Orphaned(1, "exit 1"), "its session has died: exit 1"),
+    "an owner who has died": (task.Orphaned(1), "its owner has died"),
+    "a tool": (
+        fleet_task.ToolAborted(1, "browser", "lost"),
+        "its tool browser was aborted, and its session goes on: lost",
+    ),
+    "its siblings": (
+        fleet_task.AbortWanted(AbortScope.SIBLING, "enough"),
+        "aborted its siblings, with all that is below them: enough",
+    ),
+    "itself": (fleet_task.AbortWanted(AbortScope.SESSION), "aborted it, with all that is below it"),
+    "an abort that has to wait": (
+        fleet_task.Aborted(reason="no more"),
+        "aborted, as soon as it would be opened again: no more",
+    ),
+    "unknown": (desired_state.StopWanted("why not"), "StopWanted: why not"),
+    "unknown and silent": (desired_state.RunWanted(), "RunWanted"),
+}
+
+
+@pytest.mark.parametrize("name", OF_TASK)
+def test_what_happens_to_a_task_is_told_in_words(name: str) -> None:
+    """With its reason in a line; what has no words is told by its name."""
+    event, words = OF_TASK[name]
+    assert lines(why.tell(why.Story("T1"), "board", stepped(event))) == [f"operator: {words}"]
+
+
+def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
+    """It is cancelled at once."""
+    before, after = (
+        fleet_task.Job(State.OPEN, "T1", fate=fleet_task.Fate()),
+        fleet_task.Job(State.CANCELLED, "T1", fate=fleet_task.Fate()),
+    )
+    ended = stepped(fleet_task.Aborted(reason="no more"), record=after, before=before)
+    assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
+
+
+def test_who_aborts_in_a_fleet_without_aborts_breaks_a_promise() -> None:
+    """There is nothing that such a task could keep of it."""
+    before = fleet_task.Job(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
+    none = replace(before, fate=None)
+    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
+    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
+
+
+def test_every_event_of_a_task_has_words() -> None:
+    """A row that is added to its table has to be told, too."""
+    assert {each.event for each in fleet_task.machine.rows} <= set(story.OF_TASK)
+
+
+def test_a_task_begins_its_story_as_what_it_is() -> None:
+    """A part says of what it is one; one that is handed over to be verified is no merge."""
+    part = fleet_task.Job(State.OPEN, "T1", parent="T0")
+    born = stepped(Created(part), record=part)
+    assert lines(why.tell(why.Story("T1"), "board", born)) == ["operator: put on the board as OPEN, a part of T0"]
+    handed = stepped(fleet_task.Handed("ann"), record=fleet_task.Job(stage=Stage.VERIFY))
+    assert lines(why.tell(why.Story("T1"), "board", handed)) == ["operator: handed over to be verified, to ann"]
+
+
+SUSPENDED = session.SessionExited(session.Suspended())
+OF_OWNER: dict[str, tuple[Event, str, str]] = {
+    "suspends itself": (SUSPENDED, "session", "ann: its session has suspended itself"),
+    "is suspended": (
+        session.SessionExited(session.Suspended(asked=True)),
+        "session",
+        "ann: its session was suspended",
+    ),
+    "what is left is looked at": (
+        assignment.Inspected(differs=True),
+        "assignment",
+        "ann: looked at what the session has left, and has it verified",
+    ),
+    "urgent letter": (
+        mailbox.LetterArrived("look"),
+        "mailbox",
+        "operator: wrote to its agent, urgently: look",
+    ),
+    "letter": (mailbox.LetterArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
+    "paused": (desired_state.PauseWanted("lunch"), "intent", "operator: paused its agent: lunch"),
+    "resumed": (desired_state.ResumeWanted(), "intent", "operator: let its agent go on"),
+    "drained": (
+        desired_state.DrainWanted("enough"),
+        "intent",
+        "operator: had its agent finish what it has, and stop: enough",
+    ),
+    "killed": (desired_state.KillWanted("at once"), "intent", "operator: killed its agent: at once"),
+}
+
+
+@pytest.mark.parametrize("name", OF_OWNER)
+def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> None:
+    """And of nobody else, nor of a worker whose task is another one."""
+    event, machine, told = OF_OWNER[name]
+    happened = stepped(event, machine=machine, ref=machine)
+    assert lines(why.tell(in_hand(), "worker/ann", happened)) == [told]
+    assert lines(why.tell(in_hand(), "worker/bob", happened)) == []
+    assert lines(why.tell(why.Story("T1"), "worker/ann", happened)) == []
+
+
+def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
+    """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
+    assert set(desired_state.COMMANDS) <= set(story.OF_OWNER)
+
+
+def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
+    """One that was interrupted is; of success and failure the board tells."""
+    exited = session.SessionExited(session.Error("no"))
+    for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session has ended, being interrupted"])):
+        end = stepped(exited, machine="session", ref="session", before=Session(before), record=Session())
+        assert lines(why.tell(in_hand(), "worker/ann", end)) == told
+
+
+def test_who_is_given_another_task_has_this_one_no_more_and_others_keep_it() -> None:
+    """Whose hands it is in is known by what they were given."""
+    other = stepped(assignment.Assigned(task.Brief("T2")), machine="assignment", ref="assignment")
+    assert why.tell(in_hand(), "worker/ann", other).hands == ""
+    assert why.tell(in_hand(), "worker/bob", other).hands == "worker/ann"
+
+
+def test_the_sessions_of_the_present_claim_are_counted() -> None:
+    """Those of an earlier one are not."""
+    began = stepped(session.SessionStarted(0), machine="session", ref="session")
+    of = why.tell(why.tell(in_hand(), "worker/ann", began), "worker/ann", began)
+    assert of.sessions == 2
+    assert why.tell(of, "board", stepped(task.Claimed("bob"))).sessions == 0
+    assert why.tell(of, "board", stepped(task.Claimed("bob"), ref="task:T2")) == of
+
+
+def test_a_night_without_a_runner_is_told_of_tasks_that_were_there() -> None:
+    """Nothing happened because nobody was there to make it happen."""
+    begun = why.tell(why.Story("T1"), "board", stepped(task.Unblocked()))
+    assert lines(why.resumed(begun, 9, 28_800_000))[1:] == ["runner: goes on, after 8 h without a runner"]
+    assert why.resumed(why.Story("T1"), 9, 28_800_000).lines == ()
+
+
+# Repetitions
+
+
+def passage(*words: str, by: str = "ann") -> tuple[why.Line, ...]:
+    """Return lines, a millisecond apart."""
+    return tuple(why.Line(at_ms, by, each) for at_ms, each in enumerate(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "folded"),
+    [
+        ("", ""),
+        ("a", "1a"),
+        ("aaa", "3a"),
+        ("abab", "2ab"),
+        ("oabababx", "1o 3ab 1x"),
+        ("aab", "2a 1b"),
+        ("aabaab", "2aab"),
+        ("abcabcabd", "2abc 1a 1b 1d"),
+        ("abcdefghijklmabcdefghijklm", " ".join(f"1{each}" for each in "abcdefghijklm" * 2)),
+    ],
+)
+def test_what_repeats_itself_is_folded(words: str, folded: str) -> None:
+    """One line or several in a row; nothing is lost, and the times of the first and the last are kept."""
+    told = why.chapters(passage(*words))
+    assert " ".join(f"{each.times}{''.join(line.said for line in each.lines)}" for each in told) == folded
+    assert "".join("".join(line.said for line in each.lines) * each.times for each in told) == words
+    assert [each.from_ms for each in told[1:]] == [each.to_ms + 1 for each in told[:-1]]
+
+
+def test_a_chapter_names_everybody_who_was_in_it() -> None:
+    """Claimed three times, by two agents, and given back each time."""
+    given = [why.Line(n, "rule match", "given to", to) for n, to in enumerate(("ann", "bob", "ann"))]
+    back = [why.Line(n, to, "given back: no disk") for n, to in enumerate(("ann", "bob", "ann"))]
+    told = tuple(line for pair in zip(given, back, strict=True) for line in pair)
+    (chapter,) = why.chapters(told)
+    assert chapter == why.Chapter(
+        3, 0, 2, (why.Line(0, "rule match", "given to", "ann, bob"), why.Line(0, "ann, bob", "given back: no disk"))
+    )
+    assert chapter.lines[0].words() == "given to ann, bob"
+
+
+def test_a_task_that_failed_again_and_again_is_told_in_a_chapter() -> None:
+    """With a real fleet: each attempt is the same story, and the rest between them belongs to it."""
+    of = drive(TaskPlan("T1", "do it", max_retries=3))
+    of.driver.broken.add("ann")
+    of.driver.run()
+    told = why.chapters(of.stories["T1"].lines)
+    assert [each.times for each in told if len(each.lines) > 1] == [5]

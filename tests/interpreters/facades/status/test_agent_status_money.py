@@ -1,0 +1,184 @@
+"""What is guaranteed of an agent's money: a ceiling, spent only while running, returned when it is not needed."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from agent_house import AgentHouse
+from lifefold.core.lifecycles.budget.account import Verdict
+from lifefold.core.lifecycles.budget.lease import State as LeaseState
+from lifefold.core.lifecycles.status import State
+from lifefold.interpreters.facades.status import (
+    AgentConfig,
+    AgentState,
+    BudgetRefused,
+    MemoryStateManager,
+    NotReserved,
+    NotRunning,
+    RefreshRefused,
+    Runtime,
+    SqliteStateManager,
+    StateManager,
+)
+
+CONFIG: Final = AgentConfig("coder", budget_microusd=1_000)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
+    store: StateManager = (
+        MemoryStateManager() if request.param == "memory" else SqliteStateManager(tmp_path / "agents.db")
+    )
+    return AgentHouse(store)
+
+
+@pytest.mark.parametrize("end", ["stop_agent", "fail"])
+def test_nothing_new_is_spent_by_who_does_not_run_and_what_was_begun_is_settled(house: AgentHouse, end: str) -> None:
+    """After a stop and after a failure (I2, B12)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 300)
+    getattr(house.runtime, end)(*((agent_id, "boom") if end == "fail" else (agent_id,)))
+    assert house.told[-1] == f"{agent_id} returns 700"
+    with pytest.raises(NotRunning):
+        house.runtime.reserve(agent_id, "v", 1)
+    now = house.runtime.settle(agent_id, "w", 250)
+    assert (now.spent_microusd, now.reserved_microusd, now.free_microusd) == (250, 0, 0)
+    assert house.told[-1] == f"{agent_id} returns 50"
+
+
+def test_what_an_earlier_incarnation_reserved_is_settled_where_it_was(house: AgentHouse) -> None:
+    """And was not granted to the later one (B7, B12)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 300)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.restart(agent_id)
+    assert house.runtime.get_agent(agent_id).free_microusd == 700
+    now = house.runtime.settle(agent_id, "w", 100)
+    assert (now.spent_microusd, now.reserved_microusd, len(now.leases)) == (100, 0, 1)
+
+
+def test_leases_expire_and_are_refreshed_within_their_grace(house: AgentHouse) -> None:
+    """Usage requires ACTIVE; after 60 seconds the lease closes and returns what is left (B19)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 1_500
+    with pytest.raises(BudgetRefused) as caught:
+        house.runtime.reserve(agent_id, "w", 1)
+    assert caught.value.verdict is Verdict.EXPIRED
+    assert house.runtime.refresh(agent_id).free_microusd == 100
+    house.runtime.reserve(agent_id, "w", 1)
+    house.now_ms = 2_000 + 59_999
+    house.runtime.tick()
+    assert house.runtime.get_agent(agent_id).leases[0].state is LeaseState.EXPIRED
+    house.now_ms += 60_000
+    house.runtime.tick()
+    assert house.runtime.get_agent(agent_id).leases[0].state is LeaseState.CLOSED
+    assert house.told[-1] == f"{agent_id} returns 99"
+    with pytest.raises(RefreshRefused, match="its lease is CLOSED; only one that has expired, with something left,"):
+        house.runtime.refresh(agent_id)
+
+
+def test_a_lease_that_expired_a_day_ago_is_closed_whenever_it_is_looked_at(house: AgentHouse) -> None:
+    """Its grace counts from when it expired, not from when that was noticed: nothing is refreshed or spent (B19)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms += 86_400_000
+    with pytest.raises(RefreshRefused, match="its lease is CLOSED"):
+        house.runtime.refresh(agent_id)
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "w", 1)
+    assert house.told[-1] == f"{agent_id} returns 100"
+
+
+def test_what_a_due_lease_returns_is_told_also_when_the_call_itself_is_refused(house: AgentHouse) -> None:
+    """The timer has happened and is saved; whoever is told of it does not wait for the next call that succeeds."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 1_500
+    house.runtime.tick()
+    house.now_ms = 1_500 + 60_000
+    with pytest.raises(RefreshRefused):
+        house.runtime.refresh(agent_id)
+    assert house.told[-1] == f"{agent_id} returns 100"
+
+
+def test_a_lease_that_need_not_be_refreshed_is_not(house: AgentHouse) -> None:
+    """The refusal is about the lease, and says how it stands; no reservation was asked for."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    with pytest.raises(RefreshRefused, match="agent_1: its lease is ACTIVE; only one") as caught:
+        house.runtime.refresh(agent_id)
+    assert caught.value.lease is LeaseState.ACTIVE
+    house.runtime.reserve(agent_id, "w", 1_000)
+    house.runtime.settle(agent_id, "w", 1_000)
+    with pytest.raises(RefreshRefused) as caught:
+        house.runtime.refresh(agent_id)
+    assert caught.value.lease is LeaseState.EXPIRED
+    house.runtime.stop_agent(agent_id)
+    with pytest.raises(NotRunning):
+        house.runtime.refresh(agent_id)
+
+
+def test_what_an_earlier_incarnation_cost_above_its_reservation_is_not_there_for_a_later_one(house: AgentHouse) -> None:
+    """However late it becomes known: the budget is that of all of them (B7, I2)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 500)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.restart(agent_id)
+    now = house.runtime.settle(agent_id, "w", 900)
+    assert (now.spent_microusd, now.free_microusd) == (900, 100)
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "v", 101)
+    house.runtime.reserve(agent_id, "v", 100)
+    assert house.runtime.settle(agent_id, "v", 100).spent_microusd == 1_000
+
+
+def test_a_debt_outlives_the_lease_that_made_it(house: AgentHouse) -> None:
+    """It is known from the cost alone when the lease is not kept any more (B7)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    house.runtime.reserve(agent_id, "w", 500)
+    house.runtime.stop_agent(agent_id)
+    house.runtime.settle(agent_id, "w", 1_200)
+    house.runtime.restart(agent_id)
+    (lease,) = house.runtime.get_agent(agent_id).leases
+    assert (lease.record.account.free, lease.record.account.overrun) == (0, 200)
+    assert house.another().get_agent(agent_id).spent_microusd == 1_200
+
+
+def test_timers_outlive_the_runner(house: AgentHouse) -> None:
+    """A lease that was due while nobody ran expires at the next call (statelyai/xstate#5331)."""
+    agent_id = house.runtime.spawn_agent(AgentConfig(budget_microusd=100, lease_ms=500))
+    house.now_ms = 10_000
+    with pytest.raises(BudgetRefused):
+        house.another().reserve(agent_id, "w", 1)
+
+
+def test_a_budget_is_a_ceiling_and_a_reservation_is_one(house: AgentHouse) -> None:
+    """By its name; the refusal says why, and what is free (NousResearch/hermes-agent#91713, sortie-ai/sortie#240)."""
+    agent_id = house.runtime.spawn_agent(CONFIG)
+    assert house.runtime.reserve(agent_id, "w", 600) == house.runtime.reserve(agent_id, "w", 600)
+    with pytest.raises(BudgetRefused, match="cannot reserve 401 microusd as 'v': more than is free; 400 are free") as e:
+        house.runtime.reserve(agent_id, "v", 401)
+    assert (e.value.verdict, e.value.free_microusd) == (Verdict.EXCEEDED, 400)
+    house.runtime.settle(agent_id, "w", 100)
+    with pytest.raises(NotReserved, match="there is no open reservation 'w'"):
+        house.runtime.settle(agent_id, "w", 100)
+    with pytest.raises(NotReserved, match="there is no open reservation 'w'"):
+        house.runtime.refund(agent_id, "w")
+    house.runtime.reserve(agent_id, "v", 900)
+    assert house.runtime.refund(agent_id, "v").free_microusd == 900
+
+
+def test_an_agent_without_a_budget_spends_nothing(house: AgentHouse) -> None:
+    """Nothing is free unless something was granted."""
+    agent_id = house.runtime.spawn_agent()
+    with pytest.raises(BudgetRefused):
+        house.runtime.reserve(agent_id, "w", 1)
+
+
+def test_an_agent_of_four_fields_spends_nothing() -> None:
+    """It has no lease before it is restarted (B14)."""
+    store = MemoryStateManager()
+    store.save_agent_state(AgentState("agent_1", State.RUNNING), 0)
+    with pytest.raises(BudgetRefused):
+        Runtime(store).reserve("agent_1", "w", 1)
+    with pytest.raises(RefreshRefused, match="has no lease; a restart opens one"):
+        Runtime(store).refresh("agent_1")
+    assert Runtime(store).stop_agent("agent_1").status is State.STOPPED

@@ -1,0 +1,421 @@
+"""Fleets in which people have a word, with real processes and real git: approvals, roles, files, and tasks in parts."""
+
+import signal
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from back_ends import LATER, on_asyncio_first, on_both_later, on_trio_first
+from fleet_ground import Ground
+from fleet_person import run, say, when
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.worker import desired_state
+from lifefold.core.kernel import Transition
+from lifefold.core.lifecycles import approval, task
+from lifefold.effects import ParkWork
+from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.fleet_runner import Runner, Verdict
+
+ASKS = 'approval = "merge"'
+
+
+def alone(_runner: Runner) -> None:
+    """Leave a fleet to itself: nobody says anything."""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def tasks(ground: Ground) -> dict[str, Any]:
+    """Return the tasks as the log has them."""
+    return {each["id"]: each for each in ground.json("tasks")}
+
+
+def lines(ground: Ground) -> list[str]:
+    """Return what has happened, a line for each transition."""
+    return ground.call("log").stdout.splitlines()
+
+
+def grant(runner: Runner, name: str) -> None:
+    """Agree to a task's work."""
+    say(runner, "board", f"task:{name}", approval.ApprovalGranted())
+
+
+# -- a person's word before the merge
+
+
+@on_trio_first
+def test_work_that_waits_for_a_person_is_merged_when_he_agrees_and_its_agent_goes_on_meanwhile(
+    ground: Ground, backend: str
+) -> None:
+    """The same agent does the next task in the same worktree, and merges both, each as it was verified."""
+    ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS)
+    seen: list[object] = []
+
+    def arrange(runner: Runner) -> None:
+        def agree(_step: Transition) -> None:
+            seen.extend((ground.merges(), runner.aggregates["board"].record("task:ask-1").state))
+            grant(runner, "ask-1")
+
+        when(runner, "task:plain-2", task.State.CLOSED, agree)
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert seen == [["Merge plain-2: Write plain-2.txt"], task.State.PENDING_APPROVAL]
+    assert ground.merges() == ["Merge ask-1: Write ask-1.txt", "Merge plain-2: Write plain-2.txt"]
+    assert (ground.sessions("ask-1"), ground.sessions("plain-2")) == (1, 1)
+    assert ground.git("show", "--name-only", "--format=", "-m", "--first-parent", "main").split() == ["ask-1.txt"]
+    assert ground.processes() == []
+
+
+@on_asyncio_first
+def test_work_that_a_person_refuses_is_done_again_with_his_reason_in_the_prompt(ground: Ground, backend: str) -> None:
+    """What was refused is not merged, also not when the next work is agreed to."""
+    ground.prepare("ask-1").demand("ask-1", ASKS)
+
+    def arrange(runner: Runner) -> None:
+        refuse = partial(say, runner, "board", "task:ask-1", approval.ApprovalRefused("make it blue"))
+        pending = task.State.PENDING_APPROVAL
+        when(runner, "task:ask-1", pending, lambda _: refuse(), lambda _: grant(runner, "ask-1"))
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert ground.merges() == ["Merge ask-1: Write ask-1.txt"]
+    assert "make it blue" in ground.git("show", "main:ask-1.txt")
+    assert ground.sessions("ask-1") == 2
+    assert tasks(ground)["ask-1"]["retries"] == 1
+
+
+@on_trio_first
+def test_work_that_nobody_agrees_to_in_time_has_failed_and_is_not_done_again(ground: Ground, backend: str) -> None:
+    """Silence is a refusal (E41); the run ends, and what was done is kept."""
+    ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS).demand("", 'approval_timeout = "1s"')
+    assert anyio.run(run, ground, alone, backend=backend) is Verdict.SOME_FAILED
+    assert ground.merges() == ["Merge plain-2: Write plain-2.txt"]
+    assert ground.sessions("ask-1") == 1
+    left = tasks(ground)["ask-1"]
+    assert (left["state"], left["reason"]) == ("FAILED", "nobody approved within 1 s")
+    assert ground.git("show", "lifefold/ground/ask-1/1:ask-1.txt").startswith("Write ask-1.txt")
+    assert ground.processes() == []
+
+
+@on_both_later
+def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backend: str) -> None:
+    """Whoever is free: from what was recorded, and in no session."""
+    ground.prepare("ask-1", agents=2).demand("ask-1", ASKS)
+
+    def arrange(runner: Runner) -> None:
+        def stop(step: Transition) -> None:
+            assert step.before is not None
+            owner = step.before.record.owner
+            when(runner, f"seat:{owner}", worker_slot.State.GONE, lambda _: grant(runner, "ask-1"))
+            say(runner, f"worker/{owner}", "intent", desired_state.StopWanted("enough"))
+
+        when(runner, "task:ask-1", task.State.PENDING_APPROVAL, stop)
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert ground.merges() == ["Merge ask-1: Write ask-1.txt"]
+    assert ground.sessions("ask-1") == 1
+    (asked,) = [line for line in lines(ground) if "PENDING_APPROVAL -> DONE" in line]
+    (handed,) = [line for line in lines(ground) if "Handed" in line]
+    assert ground.agents_of("ask-1")[0] not in handed
+    assert lines(ground).index(asked) < lines(ground).index(handed)
+
+
+@on_both_later
+def test_work_that_does_not_fit_any_more_when_a_person_agrees_is_done_again(ground: Ground, backend: str) -> None:
+    """Somebody has merged something else there meanwhile: the next prompt says so, and a person is asked again."""
+    ground.prepare("ask-1").demand("ask-1", ASKS)
+
+    def arrange(runner: Runner) -> None:
+        def meddle(_step: Transition) -> None:
+            (ground.folder / "repo" / "ask-1.txt").write_text("the user's own\n")
+            ground.git("add", "--all")
+            ground.git("-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "--quiet", "-m", "mine")
+            grant(runner, "ask-1")
+
+        when(runner, "task:ask-1", task.State.PENDING_APPROVAL, meddle, lambda _: grant(runner, "ask-1"))
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert "conflicts with what others have merged meanwhile, in ask-1.txt" in ground.git("show", "main:ask-1.txt")
+    assert ground.sessions("ask-1") == 2
+    assert len(ground.merges()) == 1
+
+
+def test_a_runner_that_is_killed_while_work_waits_for_a_person_loses_nothing(ground: Ground) -> None:
+    """Kill -9, twice: while it waits, and when it was agreed to. The work is merged once, and not done again."""
+    ground.prepare("ask-1", "plain-2").demand("ask-1", ASKS)
+    with ground.running() as first:
+        first.until("task plain-2", "CLOSED")
+        first.signal(signal.SIGKILL)
+        first.rest()
+    assert tasks(ground)["ask-1"]["state"] == "PENDING_APPROVAL"
+    with ground.running() as second:
+        second.until("continuing")
+        ground.post("task:ask-1", approval.ApprovalGranted())
+        second.until("task ask-1", "PENDING_APPROVAL -> DONE")
+        second.signal(signal.SIGKILL)
+        second.rest()
+    ground.run()
+    assert ground.merges() == ["Merge ask-1: Write ask-1.txt", "Merge plain-2: Write plain-2.txt"]
+    assert (ground.sessions("ask-1"), ground.sessions("plain-2")) == (1, 1)
+    assert ground.processes() == []
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["decided", "left in the log"])
+def test_an_approval_between_two_runs_is_acted_on_by_one_that_waits_for_no_person(
+    ground: Ground, *, taken: bool
+) -> None:
+    """``--no-wait`` leaves a fleet that only people can move on; what was approved meanwhile is none of that.
+
+    Also if a runner that has died since was to take it, and it lies in the log.
+    """
+    ground.prepare("ask-1").demand("ask-1", ASKS)
+    ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4)
+    if taken:
+        ground.call("approve", "ask-1")
+    else:
+        ground.post("task:ask-1", approval.ApprovalGranted())
+    assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--no-live", "--no-wait").stdout
+    assert len(ground.merges()) == 1
+
+
+@on_asyncio_first
+def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(ground: Ground, backend: str) -> None:
+    """It was kept, and the log does not say so: the next runner keeps it anew, and an operator decides about that.
+
+    A reference in the repository is not believed, because agents can write it.
+    """
+    ground.prepare("ask-1").demand("ask-1", ASKS).demand("", 'approval_timeout = "1h"')
+    runners: list[Runner] = []
+
+    async def park(activity: ParkWork, ongoing: Ongoing) -> None:
+        workplace, agent = runners[0].handlers.workplace, ongoing.occasion.within.key
+        await workplace.park(agent, activity.task, activity.epoch, activity.title)
+        raise Died
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        anyio.run(run, ground, runners.append, Interpreter(activities={ParkWork: park}), backend=backend)
+    assert raised.value.split(Died)[1] is None
+    assert tasks(ground)["ask-1"]["state"] == "DONE"
+
+    def arrange(runner: Runner) -> None:
+        when(runner, "task:ask-1", task.State.PENDING_APPROVAL, lambda _: grant(runner, "ask-1"))
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert len(ground.merges()) == ground.sessions("ask-1") == 1
+
+
+class Died(Exception):
+    """The runner has died."""
+
+
+@LATER
+def test_a_runner_may_leave_while_work_waits_for_a_person(ground: Ground) -> None:
+    """Nothing runs, so it leaves at once; the next one says what waits."""
+    ground.prepare("ask-1").demand("ask-1", ASKS)
+    with ground.running() as run:
+        run.until("task ask-1", "PENDING_APPROVAL")
+        run.signal(signal.SIGINT)
+        run.rest()
+        assert run.process.returncode == Verdict.LEFT
+    with ground.running() as run:
+        assert run.until("continuing").strip().endswith("0 tasks in progress, 1 waiting for a person")
+        ground.post("task:ask-1", approval.ApprovalGranted())
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.sessions("ask-1") == len(ground.merges()) == 1
+
+
+# -- a plan that a person approves
+
+
+@on_asyncio_first
+def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: str) -> None:
+    """Agents wait meanwhile; then all is done as without."""
+    ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
+    seen: list[object] = []
+
+    def arrange(runner: Runner) -> None:
+        def approve(_step: Transition) -> None:
+            seen.extend(each.state for ref, each in runner.aggregates["board"].entities.items() if "task:" in ref)
+            say(runner, "board", "plan", plan_approval.PlanApproved())
+
+        when(runner, "seat:agent", worker_slot.State.WAITING, approve)
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert seen == [task.State.PLANNED] * 2
+    happened = lines(ground)
+    assert min(place for place, line in enumerate(happened) if "CLAIMED" in line) > next(
+        place for place, line in enumerate(happened) if "PlanApproved" in line
+    )
+    assert len(ground.merges()) == 2
+
+
+@on_both_later
+def test_a_plan_that_is_declined_is_not_begun(ground: Ground, backend: str) -> None:
+    """Everybody goes home, and the exit code says that not all is done."""
+    ground.prepare("plain-1", "plain-2").demand("", "approve_plan = true")
+
+    def arrange(runner: Runner) -> None:
+        decline = partial(say, runner, "board", "plan", plan_approval.PlanDeclined("not so"))
+        when(runner, "seat:agent", worker_slot.State.WAITING, lambda _: decline())
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
+    assert {each["state"] for each in tasks(ground).values()} == {"CANCELLED"}
+    assert (ground.sessions("plain-1"), ground.sessions("plain-2")) == (0, 0)
+
+
+# -- who works beside whom, and at what
+
+
+@on_asyncio_first
+def test_tasks_that_change_the_same_files_are_never_worked_at_together(ground: Ground, backend: str) -> None:
+    """A file, the folder that it is in, and the file again: three agents, one at a time, each on what is merged."""
+    rivals = {"rival-1": '"src/a"', "rival-2": '"src"', "rival-3": '"other", "src/a"'}
+    ground.prepare(*rivals, "plain-4", agents=3)
+    for name, files in rivals.items():
+        ground.demand(name, f"files = [{files}]")
+    assert anyio.run(run, ground, alone, backend=backend) is Verdict.ALL_CLOSED
+    spans = ground.spans(*rivals)
+    assert len(spans) == 3
+    assert all(one[1] < other[0] for one, other in pairwise(spans))
+    assert len(ground.merges()) == 4
+
+
+@LATER
+def test_a_task_without_rivals_is_worked_at_beside_the_others(ground: Ground) -> None:
+    """While one stands at its gate, the one that shares no file is done, and its rival is not begun."""
+    ground.prepare("rival-1", "rival-2", "plain-3", agents=2, gates=["rival-1"])
+    ground.demand("rival-1", 'files = ["src"]').demand("rival-2", 'files = ["src/a"]')
+    with ground.running() as run:
+        with ground.at_gate("rival-1"):
+            run.until("task plain-3", "CLOSED")
+            assert ground.sessions("rival-2") == 0
+        assert "3 of 3 tasks closed" in run.rest()
+
+
+REVIEWER = """
+[[agents]]
+name = "rev"
+roles = ["reviewer"]
+command = {command}
+env = {{ COUNTS = "{folder}/counts" }}
+
+"""
+
+
+def with_reviewer(ground: Ground) -> None:
+    """Let the fleet have an agent with a role, too."""
+    text = ground.fleet.read_text()
+    command = next(line.partition(" = ")[2] for line in text.splitlines() if line.startswith("command"))
+    head, mark, rest = text.partition("[[tasks]]")
+    ground.fleet.write_text(head + REVIEWER.format(command=command, folder=ground.folder) + mark + rest)
+
+
+@on_trio_first
+def test_a_task_that_asks_for_a_role_is_done_by_who_has_it(ground: Ground, backend: str) -> None:
+    """Although others wait for work; who has a role does other tasks, too."""
+    ground.prepare("review-1", "review-2", "plain-1").demand("review-1", 'role = "reviewer"')
+    with_reviewer(ground.demand("review-2", 'role = "reviewer"'))
+    assert anyio.run(run, ground, alone, backend=backend) is Verdict.ALL_CLOSED
+    assert ground.agents_of("review-1") == ground.agents_of("review-2") == ["rev"]
+    assert len(ground.merges()) == 3
+
+
+@on_both_later
+def test_tasks_whose_role_nobody_has_any_more_are_blocked_and_the_others_are_done(ground: Ground, backend: str) -> None:
+    """The run ends, and says why they are not done."""
+    ground.prepare("plain-1", "review-1").demand("review-1", 'role = "reviewer"', 'depends_on = ["plain-1"]')
+    with_reviewer(ground)
+
+    def arrange(runner: Runner) -> None:
+        stop = partial(say, runner, "worker/rev", "intent", desired_state.StopWanted("enough"))
+        when(runner, "seat:rev", worker_slot.State.WAITING, lambda _: stop())
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
+    left = tasks(ground)
+    assert left["plain-1"]["state"] == "CLOSED"
+    assert left["review-1"]["state"] == "BLOCKED"
+    assert left["review-1"]["reason"] == "asks for the role reviewer, and nobody is left who has it"
+
+
+# -- tasks in parts
+
+
+@on_trio_first
+def test_a_task_that_its_agent_splits_is_verified_as_a_whole_when_its_parts_are_merged(
+    ground: Ground, backend: str
+) -> None:
+    """The session that has split it is over, which is no error; what depends on it waits for the whole."""
+    ground.prepare("split-1", "after-2", agents=2)
+    ground.demand("split-1", "max_subtasks = 4").demand("after-2", 'depends_on = ["split-1"]')
+    proof = '["sh", "-c", "cat split-1+1.txt split-1+2.txt && ! test -e split-1.txt"]'
+    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "split-1.txt"]', proof))
+    assert anyio.run(run, ground, alone, backend=backend) is Verdict.ALL_CLOSED
+    assert {name: each["state"] for name, each in tasks(ground).items()} == dict.fromkeys(
+        ("split-1", "split-1+1", "split-1+2", "after-2"), "CLOSED"
+    )
+    assert sorted(ground.merges()) == [
+        "Merge after-2: Write after-2.txt",
+        "Merge split-1+1: Write split-1+1.txt",
+        "Merge split-1+2: Write split-1+2.txt",
+    ]
+    assert [ground.sessions(name) for name in ("split-1", "split-1+1", "split-1+2", "after-2")] == [1] * 4
+    assert ground.spans("split-1+1", "split-1+2")[-1][1] < ground.spans("after-2")[0][0]
+    assert {each["total_errors"] for each in ground.json("status")["agents"]} == {0}
+    (printed,) = (ground.folder / ".lifefold" / "ground.db.files" / "verifications" / "split-1").rglob("output.log")
+    assert printed.read_text().startswith("Write split-1+1.txt")
+    assert ground.processes() == []
+
+
+@LATER
+def test_an_agent_can_split_its_task_by_a_command(ground: Ground) -> None:
+    """``lifefold split`` takes the task, its claim and the log from the environment of the session."""
+    ground.prepare("divide-1").demand("divide-1", "max_subtasks = 2")
+    ground.fleet.write_text(
+        ground.fleet.read_text().replace('"test", "-s", "divide-1.txt"', '"test", "-s", "divide-1+2.txt"')
+    )
+    assert "3 of 3 tasks closed" in ground.run()
+    assert [ground.sessions(name) for name in ("divide-1", "divide-1+1", "divide-1+2")] == [1, 1, 1]
+
+
+@LATER
+def test_a_whole_that_its_proof_rejects_has_failed_although_its_parts_are_merged(ground: Ground) -> None:
+    """The proof of the whole runs on what is merged."""
+    ground.prepare("split-1").demand("split-1", "max_subtasks = 2", "max_retries = 0")
+    ground.run(code=1)
+    states = {name: each["state"] for name, each in tasks(ground).items()}
+    assert states == {"split-1": "FAILED", "split-1+1": "CLOSED", "split-1+2": "CLOSED"}
+    assert "test -s split-1.txt" in tasks(ground)["split-1"]["reason"]
+
+
+@LATER
+def test_a_runner_that_is_killed_while_parts_are_worked_at_goes_on_with_them(ground: Ground) -> None:
+    """Kill -9 between the first part and the second; nothing is split or done again."""
+    ground.prepare("split-1").demand("split-1", "max_subtasks = 2")
+    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "split-1.txt"]', '["true"]'))
+    with ground.running() as run:
+        run.until("task split-1+1", "CLOSED")
+        run.signal(signal.SIGKILL)
+        run.rest()
+    ground.run()
+    assert {each["state"] for each in tasks(ground).values()} == {"CLOSED"}
+    assert [ground.sessions(name) for name in ("split-1", "split-1+1", "split-1+2")] == [1, 1, 1]
+    assert len(ground.merges()) == 2
+
+
+@LATER
+def test_a_split_task_whose_work_needs_a_word_asks_for_the_whole(ground: Ground) -> None:
+    """Its parts are merged without one; what is agreed to is the whole, which has changed nothing more."""
+    ground.prepare("split-1").demand("split-1", "max_subtasks = 2", ASKS)
+    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "split-1.txt"]', '["true"]'))
+    with ground.running() as run:
+        run.until("task split-1 ", "PENDING_APPROVAL")
+        assert len(ground.merges()) == 2
+        ground.post("task:split-1", approval.ApprovalGranted())
+        assert "3 of 3 tasks closed" in run.rest()

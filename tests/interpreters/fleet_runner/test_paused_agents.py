@@ -1,0 +1,46 @@
+"""What a paused agent keeps from others: nothing that it has not begun."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from fleet_ground import HANG_S, Ground
+from fleet_person import say, when
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.dispatch import plan_approval
+from lifefold.core.fleet.system import board
+from lifefold.core.fleet.worker import desired_state
+from lifefold.interpreters.fleet_file import load
+from lifefold.interpreters.fleet_runner import Runner, Verdict
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_others_could_do(ground: Ground) -> None:
+    """The plan is approved when one of two agents is paused: the other one does all of it."""
+    ground.prepare("plain-1", "plain-2", agents=2).demand("", "approve_plan = true")
+
+    async def run() -> Verdict:
+        runner = await Runner.open(load(ground.fleet), ground.log)
+        pause = desired_state.PauseWanted("lunch")
+        when(
+            runner, "seat:agent-1", worker_slot.State.WAITING, lambda _: say(runner, "worker/agent-1", "intent", pause)
+        )
+        when(
+            runner,
+            "intent",
+            desired_state.State.PAUSE,
+            lambda _: say(runner, board.NAME, "plan", plan_approval.PlanApproved()),
+        )
+        try:
+            with anyio.fail_after(HANG_S):
+                return await runner.run()
+        finally:
+            runner.close()
+
+    assert anyio.run(run) is Verdict.ALL_CLOSED
+    assert ground.agents_of("plain-1") == ground.agents_of("plain-2") == ["agent-2"]

@@ -1,0 +1,178 @@
+"""An urgent task comes while the only agent is busy, with real processes: it is done first, and both are closed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet_ground import Ground
+
+AGENT = r"""
+import os, pathlib, signal, time
+
+counts, task = pathlib.Path(os.environ["COUNTS"]), os.environ["LIFEFOLD_TASK"]
+with (counts / "order").open("a") as file:
+    file.write(f"{task}\n")
+gate = counts / f"{task}.gate"
+if gate.exists():
+    pathlib.Path("half.txt").write_text("half of it")
+    if "DEAF" in os.environ:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    gate.open().read()
+    time.sleep(600)
+pathlib.Path(f"{task}.txt").write_text("done")
+"""
+
+CRAFT = """
+import os, pathlib, time
+from lifefold.interpreters.facades.cooperative import Agent
+
+class Writer(Agent):
+    done = 0
+
+    def beside(self):
+        return pathlib.Path(os.environ["LIFEFOLD_STATE_FILE"] + ".done")
+
+    def on_suspend(self):
+        self.beside().parent.mkdir(parents=True, exist_ok=True)
+        self.beside().write_text(str(self.done))
+
+    def on_resume(self):
+        self.done = int(self.beside().read_text())
+
+    def process_work(self):
+        task, counts = os.environ["LIFEFOLD_TASK"], pathlib.Path(os.environ["COUNTS"])
+        with (counts / "order").open("a") as file:
+            file.write(f"{task} from {self.done}\\n")
+        gate = counts / f"{task}.gate"
+        while self.done < 3:
+            self.done += 1
+            if self.done == 2 and gate.exists():
+                gate.open().read()
+                while not self.safe_point():
+                    pass
+                leaves_off = time.monotonic() + float(os.environ["LEAVES_OFF_S"])
+                while time.monotonic() < leaves_off:
+                    pass
+            if self.safe_point():
+                self.suspend()
+                return
+        pathlib.Path(f"{task}.txt").write_text("done")
+"""
+
+
+def prepared(folder: Path, table: str, **options: Any) -> Ground:
+    """Return the ground of one agent at a task that it does not end by itself; the fleet has this table more."""
+    ground = Ground(folder).prepare("low", gates=("low",), timeout="1h", **options)
+    (folder / "agent.py").write_text(AGENT)
+    ground.fleet.write_text(ground.fleet.read_text().replace("[fleet.retry]", f"{table}\n\n[fleet.retry]"))
+    return ground.demand("low", "max_retries = 0")
+
+
+def changed(ground: Ground, old: str, new: str) -> Ground:
+    """Change the fleet file."""
+    text = ground.fleet.read_text()
+    assert text.count(old) == 1
+    ground.fleet.write_text(text.replace(old, new))
+    return ground
+
+
+def deaf(ground: Ground) -> Ground:
+    """Have the agent not hear that it is asked to end."""
+    return changed(ground, "env = { ", 'env = { DEAF = "1", ')
+
+
+def add_urgent(ground: Ground) -> None:
+    ground.call("task", "add", "--id", "urgent", "--prompt", "at once", "--priority", "1")
+
+
+def order(ground: Ground) -> list[str]:
+    """Return at which tasks sessions have begun, one after the other."""
+    return (ground.folder / "counts" / "order").read_text().splitlines()
+
+
+def ended_well(ground: Ground) -> None:
+    """Both are closed, at the first attempt of each, and nothing is left."""
+    tasks = {each["id"]: each for each in ground.json("tasks")}
+    assert {name: each["state"] for name, each in tasks.items()} == {"low": "CLOSED", "urgent": "CLOSED"}
+    assert {name: each["retries"] for name, each in tasks.items()} == {"low": 0, "urgent": 0}
+    assert {name: each["claims"] for name, each in tasks.items()} == {"low": 2, "urgent": 1}
+    assert ground.processes() == []
+
+
+def test_an_urgent_task_has_the_only_agent_make_room_and_both_are_closed(tmp_path: Path) -> None:
+    """Its session is asked to end; the task loses no retry, is done anew afterwards, and `why` says what happened."""
+    ground = prepared(tmp_path, "[fleet.preemption]")
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            add_urgent(ground)
+            run.until("Running -> Interrupting")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low", "urgent", "low"]
+    assert "given back: it makes room for urgent" in ground.call("why", "low").stdout
+    assert len(ground.merges()) == 2
+    assert "half of it" in ground.git("log", "--all", "-p", "--format=%s")
+    ended_well(ground)
+
+
+def test_who_does_not_listen_is_ended_when_its_deadline_is_over(tmp_path: Path) -> None:
+    """That is the fleet's, and not the agent's grace, which is an hour here."""
+    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "300ms"'))
+    changed(ground, 'grace = "300ms"', 'grace = "1h"')
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            add_urgent(ground)
+            run.until("Running -> Interrupting")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low", "urgent", "low"]
+    assert "GraceExceeded" in ground.call("log").stdout
+    ended_well(ground)
+
+
+def test_people_are_told_who_makes_room_as_long_as_it_lasts(tmp_path: Path) -> None:
+    """By `status` and by `why`; what the session comes to meanwhile does not count, for the task was taken from it."""
+    ground = deaf(prepared(tmp_path, '[fleet.preemption]\ndeadline = "1h"'))
+    (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            add_urgent(ground)
+            run.until("Running -> Interrupting")
+            assert "make room for urgent" in ground.call("status").stdout
+            assert "nobody is free: agent makes room for urgent" in ground.call("why", "urgent").stdout
+            assert "it makes room for urgent" in ground.call("why", "low").stdout
+            (agent,) = ground.json("status")["agents"]
+            assert agent["makes_room_for"] == "urgent"
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low", "urgent", "low"]
+    ended_well(ground)
+
+
+def test_a_python_agent_is_suspended_at_its_safe_point_and_goes_on_where_it_was_afterwards(tmp_path: Path) -> None:
+    """It has the deadline's time to come there, which is longer than its grace."""
+    ground = prepared(tmp_path, '[fleet.preemption]\ndeadline = "60s"')
+    (tmp_path / "craft.py").write_text(CRAFT)
+    lines = ground.fleet.read_text().splitlines()
+    lines = ['kind = "python"\ntarget = "craft:Writer"' if line.startswith("command") else line for line in lines]
+    ground.fleet.write_text("\n".join(lines).replace("env = { ", 'env = { LEAVES_OFF_S = "0.6", '))
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            add_urgent(ground)
+            run.until("Running -> Interrupting")
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low from 0", "urgent from 0", "low from 2"]
+    ended_well(ground)
+
+
+@pytest.mark.parametrize(("table", "priority"), [("", "1"), ("[fleet.preemption]", "2")])
+def test_nobody_makes_room_unless_the_fleet_says_so_and_the_other_one_comes_first(
+    tmp_path: Path, table: str, priority: str
+) -> None:
+    """The task that is at work is brought home, and the other one is done then."""
+    ground = prepared(tmp_path, table)
+    (tmp_path / "agent.py").write_text(AGENT.replace("    time.sleep(600)\n", ""))
+    with ground.running() as run:
+        with ground.at_gate("low"):
+            ground.call("task", "add", "--id", "urgent", "--prompt", "x", "--priority", priority)
+        assert "2 of 2 tasks closed" in run.rest()
+    assert order(ground) == ["low", "urgent"]
+    assert {each["id"]: each["claims"] for each in ground.json("tasks")} == {"low": 1, "urgent": 1}

@@ -1,0 +1,197 @@
+"""What is said of sessions that fail: how they ended, and the agent's own last words."""
+
+import signal
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from fleet_ground import Ground
+from lifefold.core.lifecycles import session
+from lifefold.core.policy.ends import LEFT, Diagnosis, Program, by_status, diagnosis
+from lifefold.interpreters.fleet_runner.session_outcome import LINE_CHARS, outcome, program_of
+from lifefold.interpreters.processes import SessionExit, launch
+from lifefold.interpreters.processes.session_files import Outcome
+from session_ground import Bell, script
+
+FAILS = r"""
+import os, pathlib, sys
+prompt = pathlib.Path(sys.argv[1]).read_text()
+if "failed" not in prompt:
+    print("thinking", flush=True)
+    sys.exit("\x1b[31moops\x07 no api key\x1b[0m\n")
+pathlib.Path(os.environ["LIFEFOLD_TASK"] + ".txt").write_text(prompt)
+"""
+
+
+def described(ended: session.Outcome) -> str:
+    """Return what an error says."""
+    assert isinstance(ended, session.Error)
+    return ended.message
+
+
+def exited(message: str = "exit status 1") -> SessionExit:
+    return SessionExit(outcome="exited", at_ms=0, code=1, message=message)
+
+
+def test_the_next_prompt_and_the_screen_have_the_last_line_of_what_a_failed_session_printed(tmp_path: Path) -> None:
+    """Without what a terminal would take for a command."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    (ground.folder / "agent.py").write_text(FAILS)
+    assert "Error(exit status 1: oops no api key)" in ground.run()
+    told = "An earlier attempt at this task failed: Error(exit status 1: oops no api key)"
+    assert told in ground.git("show", "main:plain-1.txt")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (b"", "exit status 1"),
+        (b"\n \n\x1b[0m\n", "exit status 1"),
+        (b"first\nlast\t one\r\n\n", "exit status 1: last one"),
+        (b"10%\r90%\rgave up", "exit status 1: gave up"),
+        (b"\xff\x00 bytes", "exit status 1: \N{REPLACEMENT CHARACTER} bytes"),
+        (b"x" * 100_000, f"exit status 1: {'x' * LINE_CHARS}…"),
+        (b'no credit\n{"lifefold": {"cost_usd": 0.1}}\n', "exit status 1: no credit"),
+    ],
+    ids=["nothing", "blank", "white", "progress", "binary", "long", "cost"],
+)
+async def test_an_error_ends_with_one_short_printable_line(tmp_path: Path, output: bytes, said: str) -> None:
+    """Whatever the agent wrote last."""
+    (tmp_path / "output.log").write_bytes(output)
+    assert described(await outcome(exited(), tmp_path)) == said
+
+
+@pytest.mark.anyio
+async def test_an_output_that_cannot_be_read_makes_no_difference(tmp_path: Path) -> None:
+    """Agents can reach it."""
+    assert described(await outcome(exited(), tmp_path / "gone")) == "exit status 1"
+    (tmp_path / "output.log").mkdir()
+    assert described(await outcome(exited(), tmp_path)) == "exit status 1"
+
+
+@pytest.mark.anyio
+async def test_a_fifo_in_the_place_of_the_output_keeps_nobody(tmp_path: Path) -> None:
+    """There is nothing to read, and nothing is waited for."""
+    Bell(tmp_path / "output.log")
+    assert described(await outcome(exited(), tmp_path)) == "exit status 1"
+
+
+@pytest.mark.anyio
+async def test_only_errors_are_explained(tmp_path: Path) -> None:
+    """A success is a success, and a time-out is one, whatever was printed."""
+    (tmp_path / "output.log").write_bytes(b"nearly done\n")
+    assert await outcome(SessionExit(outcome="exited", at_ms=0, code=0), tmp_path) == session.Success()
+    assert await outcome(SessionExit(outcome="timeout", at_ms=0, signal=15), tmp_path) == session.Timeout()
+
+
+@pytest.mark.anyio
+async def test_a_session_that_was_deaf_is_said_to_have_been_killed(tmp_path: Path) -> None:
+    """The word for it is not that of a signal from somewhere."""
+    bell = Bell(tmp_path / "bell")
+    process = await launch(tmp_path / "run", script(f"trap '' TERM; echo > {bell}; while :; do sleep 1000; done"))
+    await bell.heard()
+    await process.end(0)
+    ended = await process.wait()
+    assert ended.signal == signal.SIGKILL
+    told = await outcome(ended, tmp_path / "run")
+    assert told == session.Error("it was asked to end; it did not end on TERM; killed", LEFT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "how", "called"),
+    [
+        ("python", "exited", session.Suspended()),
+        ("python", "lease-expired", session.Suspended(asked=True)),
+        ("python", "timeout", session.Timeout()),
+        ("command", "exited", session.Error("exit status 75", Diagnosis())),
+    ],
+)
+@pytest.mark.anyio
+async def test_only_a_cooperative_agent_whose_time_was_not_over_is_suspended_by_status_75(
+    tmp_path: Path, kind: str, how: Outcome, called: session.Outcome
+) -> None:
+    """Our own cause wins (E39), and to any other command the number means nothing."""
+    ended = SessionExit(outcome=how, at_ms=0, code=75, message="exit status 75")
+    program = program_of(("agent",), cooperative=kind == "python")
+    assert await outcome(ended, tmp_path, program=program) == called
+
+
+MEANS: dict[Outcome, tuple[int | None, int | None, Diagnosis]] = {
+    "exited": (126, None, by_status(126)),
+    "signalled": (None, 9, by_status(-9)),
+    "ended": (0, None, LEFT),
+    "killed": (None, 9, LEFT),
+    "lease-expired": (None, 15, LEFT),
+    "spawn-failed": (None, None, diagnosis("permission denied")),
+    "lost": (None, None, Diagnosis()),
+}
+
+
+def test_every_way_in_which_a_session_may_end_has_a_meaning() -> None:
+    """But for a time-out, which is one by itself."""
+    assert {*MEANS, "timeout"} == set(get_args(Outcome))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", MEANS)
+async def test_an_error_has_its_meaning_by_how_the_session_has_ended(tmp_path: Path, how: Outcome) -> None:
+    """If we ended the process, our own cause wins, whatever status came of it and whatever was printed (E39)."""
+    code, signal_number, means = MEANS[how]
+    ended = SessionExit(outcome=how, at_ms=0, code=code, signal=signal_number, message="permission denied")
+    if how in {"ended", "killed", "lease-expired"}:
+        (tmp_path / "output.log").write_bytes(b"invalid api key\n")
+    told = await outcome(ended, tmp_path)
+    assert isinstance(told, session.Error)
+    assert told.diagnosis == means
+
+
+@pytest.mark.parametrize(
+    ("command", "cooperative", "program"),
+    [
+        (("claude", "-p"), False, Program.CLAUDE),
+        (("/opt/bin/claude",), False, Program.CLAUDE),
+        (("claude-like",), False, Program.ANY),
+        ((), False, Program.ANY),
+        (("python",), True, Program.COOPERATIVE),
+    ],
+)
+def test_a_program_is_known_by_its_name(command: tuple[str, ...], cooperative: bool, program: Program) -> None:  # noqa: FBT001 - one of a table
+    """Its exit statuses are read by its own table."""
+    assert program_of(command, cooperative=cooperative) is program
+
+
+SPENT = "import sys\nsys.exit('Credit balance is too low')\n"
+
+
+def test_an_agent_without_credit_is_not_tried_again_and_the_journal_says_why(tmp_path: Path) -> None:
+    """The agent's own end decides: what it lacks is not there a moment later."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    (ground.folder / "agent.py").write_text(SPENT)
+    ground.run(code=1)
+    (task,) = ground.json("tasks")
+    assert (task["state"], task["retries"]) == ("FAILED", 0)
+    assert "Credit balance is too low" in ground.call("why", "plain-1").stdout
+    exited = [each for each in ground.json("log") if each["metadata"]["event"] == "SessionExited"]
+    assert {(each["transition_reason"], each["abort_reason"]) for each in exited} == {("aborted", "provider_error")}
+
+
+def test_a_verification_that_prints_a_login_failure_is_tried_again(tmp_path: Path) -> None:
+    """Its output is no agent's word."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    text = ground.fleet.read_text()
+    words = '["sh", "-c", "grep -q failed plain-1.txt || { echo 401 Unauthorized; false; }"]'
+    ground.fleet.write_text(text.replace('["test", "-s", "plain-1.txt"]', words))
+    ground.run()
+    assert ground.sessions("plain-1") == 2
+    assert "401 Unauthorized" in ground.git("show", "main:plain-1.txt")
+
+
+def test_the_journal_says_why_a_session_was_killed_or_timed_out(tmp_path: Path) -> None:
+    """Every abnormal end has its reason."""
+    ground = Ground(tmp_path).prepare("hang-1", timeout="2s")
+    ground.run()
+    reasons = [(each["metadata"]["event"], each["abort_reason"]) for each in ground.json("log")]
+    assert ("SessionExited", "timeout") in reasons
+    assert ("Failed", "timeout") in reasons

@@ -1,0 +1,130 @@
+"""Fleets whose agents have to earn what they may do, with real processes and real git."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from back_ends import on_asyncio_first
+from fleet_ground import Ground
+from fleet_person import run, say, when
+from lifefold.core.lifecycles import approval, task
+from lifefold.interpreters.fleet_runner import Runner, Verdict
+
+GATES = 'gates = { "DONE -> CLOSED" = "probationary" }'
+REASON = ("--reason", "because")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def told(ground: Ground, what: str) -> dict[str, Any]:
+    """Return the tasks or the agents as the log has them, by name."""
+    found = ground.json(what)
+    return {each.get("id", each.get("name")): each for each in (found["agents"] if what == "status" else found)}
+
+
+@on_asyncio_first
+def test_an_untrusted_agents_first_work_is_seen_before_it_is_merged_and_its_next_is_not(
+    ground: Ground, backend: str
+) -> None:
+    """What takes more trust is blocked until then, and done when it is earned (E34)."""
+    ground.prepare("plain-1", "plain-2").demand("", GATES).demand("plain-2", 'trust = "probationary"')
+    asked: list[list[str]] = []
+
+    def arrange(runner: Runner) -> None:
+        def agree(_step: object) -> None:
+            asked.append(ground.merges())
+            say(runner, "board", "task:plain-1", approval.ApprovalGranted())
+
+        when(runner, "task:plain-1", task.State.PENDING_APPROVAL, agree)
+        when(runner, "task:plain-2", task.State.PENDING_APPROVAL, lambda _: asked.append(["again"]))
+
+    assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
+    assert asked == [[]]
+    assert ground.merges() == ["Merge plain-2: Write plain-2.txt", "Merge plain-1: Write plain-1.txt"]
+    agent = told(ground, "status")["agent"]
+    assert (agent["level"], agent["successes"], agent["violations"]) == ("probationary", 2, 0)
+    assert told(ground, "tasks")["plain-2"]["level"] == "probationary"
+    assert "probationary" in ground.call("status").stdout
+    assert "TRUST" in ground.call("tasks").stdout
+    assert ground.processes() == []
+
+
+def test_a_fleet_that_is_not_watched_ends_and_says_whom_it_would_have_taken(ground: Ground) -> None:
+    """It waits for nobody: what nobody may take is blocked, and explained."""
+    ground.prepare("plain-1", "plain-2").demand("plain-2", 'trust = "elevated"')
+    assert "takes an agent that is elevated, and there is none" in ground.run(code=1)
+    why = ground.call("why", "plain-2").stdout
+    assert why.startswith("plain-2 is BLOCKED because: takes an agent that is elevated") or "elevated" in why
+    assert "everybody has gone home" in why
+    refused = ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
+    assert "it has stopped, for good" in refused
+    assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
+
+
+def test_a_person_promotes_demotes_and_blames_an_agent_by_a_command(ground: Ground) -> None:
+    """A fleet that is watched waits for that, and says so; what is said stands in the log, with who and why."""
+    ground.prepare("plain-1").demand("plain-1", 'trust = "trusted"')
+    with ground.running("--watch") as fleet:
+        fleet.until("plain-1 takes an agent that is trusted", "lifefold trust AGENT --promote")
+        assert [each["about"] for each in ground.json("status")["waiting"]] == ["trust", "tasks"]
+        way = ground.call("why", "plain-1").stdout
+        assert "when an agent has earned to be trusted, or a person promotes one" in way
+        assert "trust agent --promote --reason" in way
+        said = [
+            ground.call("trust", "agent", move, *REASON).stdout.strip()
+            for move in ("--violation", "--promote", "--demote", "--promote", "--promote")
+        ]
+        assert said == [
+            "agent: it is still untrusted, and rises only when a person promotes it: violations, 1",
+            "agent: it is probationary; its violations are forgiven",
+            "agent: it is untrusted",
+            "agent: it is probationary",
+            "agent: it is trusted",
+        ]
+        fleet.until("plain-1", "CLOSED")
+        ground.call("finish")
+        fleet.rest()
+    assert fleet.process.returncode == 0
+    assert ground.merges() == ["Merge plain-1: Write plain-1.txt"]
+
+
+def test_what_is_said_of_trust_that_changes_nothing_is_refused(ground: Ground) -> None:
+    """Where nothing is gated, of nobody who is there, and of one who is as low as can be; a reason is needed."""
+    ground.prepare("plain-1").demand("", "approve_plan = true")
+    with ground.running() as fleet:
+        fleet.until("the plan waits for your word")
+        assert "gates nothing" in ground.call("trust", "agent", "--promote", *REASON, code=2).stdout
+        assert "agent" in ground.call("trust", "agnt", "--promote", *REASON, code=2).stderr
+        ground.call("trust", "agent", "--promote", code=2)
+        added = ("task", "add", "--id", "plain-2", "--prompt", "do it", "--trust")
+        assert "gates nothing" in ground.call(*added, "trusted", code=2).stderr
+        assert "--trust" in ground.call(*added, "much", code=2).stderr
+        ground.call("reject", "--plan", *REASON)
+        fleet.rest()
+
+
+def test_a_task_that_is_added_takes_the_trust_that_it_says_and_that_the_fleet_asks_for(ground: Ground) -> None:
+    """As one of the fleet file does."""
+    ground.prepare("plain-1").demand("", 'gates = { "OPEN -> CLAIMED" = "probationary" }')
+    agents = ground.fleet.read_text().replace('grace = "300ms"', 'grace = "300ms"\ntrust = "probationary"')
+    ground.fleet.write_text(agents)
+    with ground.running("--watch") as fleet:
+        fleet.until("all tasks are settled")
+        ground.call("task", "add", "--id", "plain-2", "--prompt", "Write plain-2.txt")
+        more = ground.call("task", "add", "--id", "plain-3", "--prompt", "Write it", "--trust", "elevated")
+        assert "it is BLOCKED, because it takes an agent that is elevated, and there is none" in more.stdout
+        retried = ground.call("retry", "plain-3", code=2).stdout
+        assert "lifefold trust agent --promote" in retried
+        fleet.until("plain-2", "CLOSED")
+        assert "untrusted" in ground.call("trust", "agent", "--violation", *REASON).stdout
+        assert "untrusted already" in ground.call("trust", "agent", "--demote", *REASON, code=2).stdout
+        ground.call("finish")
+        fleet.rest()
+    assert [told(ground, "tasks")[f"plain-{n}"]["level"] for n in (1, 2, 3)] == [
+        "probationary", "probationary", "elevated"
+    ]  # fmt: skip

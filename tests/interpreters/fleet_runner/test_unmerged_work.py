@@ -1,0 +1,83 @@
+"""What a fleet that has ended did not merge is named, where it lies: a branch, salvage, a worktree."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from fleet_ground import Ground
+from git_ground import before_git
+from lifefold.interpreters.worktrees.unmerged_work import LOOK_MS
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    """Return a fleet whose only task makes a file, and is verified in vain."""
+    ground = Ground(tmp_path).prepare("plain-1").demand("plain-1", "max_retries = 1")
+    ground.fleet.write_text(ground.fleet.read_text().replace('["test", "-s", "plain-1.txt"]', '["test", "-f", "x"]'))
+    return ground
+
+
+def test_work_that_was_not_merged_is_named_where_it_lies(ground: Ground) -> None:
+    """By the run's summary, by `status`, by `why`: what git has, and what the last attempt has not committed."""
+    summary = ground.run(code=1)
+    salvage = "refs/lifefold/ground/salvage/agent/plain-1-1"
+    worktree = ground.log.with_name("ground.db.files") / "worktrees" / "agent"
+    said = f"what was not merged of plain-1 is in {salvage} and {worktree}"
+    assert f"\n  {said}\n" in summary
+    assert f"\n! {said}\n" in ground.call("status").stdout
+    assert f"\nW{said[1:]}.\n" in ground.call("why", "plain-1").stdout
+    assert ground.json("status")["unmerged"] == {"plain-1": [salvage, str(worktree)]}
+    assert ground.json("why", "plain-1")["unmerged"] == [salvage, str(worktree)]
+    assert ground.git("show", f"{salvage}:plain-1.txt")
+    assert (worktree / "plain-1.txt").exists()
+
+
+def test_of_a_repository_that_is_gone_nothing_is_said(ground: Ground) -> None:
+    """And nothing fails."""
+    ground.run(code=1)
+    (ground.folder / "repo").rename(ground.folder / "elsewhere")
+    assert ground.json("status")["unmerged"] == {}
+
+
+def test_what_is_merged_is_not_left(tmp_path: Path) -> None:
+    """Nor is anything said of a fleet without a repository."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    assert "not merged" not in ground.run()
+    assert ground.json("status")["unmerged"] == {}
+
+
+def test_git_is_not_asked_when_all_is_closed(tmp_path: Path) -> None:
+    """It may take long."""
+    ground = Ground(tmp_path).prepare("plain-1")
+    asked = tmp_path / "asked"
+    path = before_git(tmp_path, f'echo "$*" >> {asked}')
+    ground.run(PATH=path)
+    assert "--no-merged" not in asked.read_text()
+    asked.unlink()
+    ground.call("status", PATH=path)
+    ground.call("status", "--json", PATH=path)
+    ground.call("why", "plain-1", PATH=path)
+    ground.call("why", "plain-1", "--json", PATH=path)
+    assert not asked.exists()
+
+
+def test_a_git_that_takes_long_is_not_waited_for(ground: Ground) -> None:
+    """It is said in a line that it was not looked everywhere; programs find it with the doubts."""
+    os.mkfifo(ground.folder / "never")
+    path = before_git(ground.folder, f'case " $* " in *" --no-merged"*) exec cat {ground.folder}/never ;; esac')
+    said = f"it was not looked everywhere for work that was not merged: git took longer than {LOOK_MS:,} ms"
+    assert f"\n  {said}\n" in ground.run(code=1, PATH=path)
+
+    def answer(words: str) -> str:
+        return ground.call(*words.split(), PATH=path).stdout
+
+    asked = ["status", "why plain-1", "status --json", "why plain-1 --json"]
+    with ThreadPoolExecutor() as pool:  # all of them wait
+        status, why, *found = pool.map(answer, asked)
+    assert status.count(f"\n! {said}\n") == 1
+    assert f"\nI{said[1:]}.\n" in why
+    unmerged = [(each["unmerged"], each["doubts"]) for each in map(json.loads, found)]
+    assert unmerged == [({}, [said]), ([], [said])]

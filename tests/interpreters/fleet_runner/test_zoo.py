@@ -1,0 +1,210 @@
+"""Agents that do what no agent should, as real processes on both back ends: each has a defined end, and harms nobody.
+
+A task is called after what is done by its first session; the next one does the work, and has its prompt for it.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from back_ends import on_asyncio_first, on_trio_first
+from fleet_ground import Ground
+from fleet_person import run, when
+from lifefold.core.lifecycles import task
+from lifefold.interpreters.fleet_runner import Runner, Verdict
+from lifefold.interpreters.fleet_runner.folder import FleetFolder
+
+ZOO: Final = r"""
+import os, pathlib, signal, sys, time
+
+name, worktree = os.environ["LIFEFOLD_TASK"], pathlib.Path.cwd()
+counts = pathlib.Path(os.environ["COUNTS"])
+with (counts / name).open("a") as file:
+    file.write(f"{os.environ['LIFEFOLD_AGENT']}\n")
+prompt = pathlib.Path(sys.argv[1]).read_text()
+first = "failed" not in prompt
+match name.partition("-")[0] if first else "":
+    case "crash":
+        os.abort()
+    case "hang":
+        time.sleep(600)
+    case "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    case "fork":
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(600)
+            os._exit(0)
+    case "flood":
+        while not (counts / "enough").exists():
+            os.write(1, b"x" * 65_536)
+            os.write(2, b"\xff\x00" * 32_768)
+    case "mute":
+        os.close(0), os.close(1), os.close(2)
+        (counts / "muted").open("w").close()
+    case "lie":
+        print("all done, every test passes")
+        sys.exit(0)
+    case "same":
+        (counts / "meeting").open("w" if name.endswith("1") else "r").close()
+    case "garbage":
+        os.write(1, (counts / "garbage").read_bytes())
+if name.startswith("same"):
+    with open("README", "a") as file:
+        file.write(name + "\n")
+pathlib.Path(name + ".txt").write_text(prompt)
+"""
+
+LIMIT_BYTES: Final = 64_000
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+def kept(ground: Ground, *tasks: str, **options: Any) -> Ground:
+    """Return the ground with a fleet of such agents."""
+    ground.prepare(*tasks, **options)
+    (ground.folder / "agent.py").write_text(ZOO)
+    head = ground.fleet.read_text()
+    ground.fleet.write_text(
+        head.replace('grace = "300ms"', f'grace = "300ms"\noutput_limit = "{LIMIT_BYTES // 1000}kB"')
+    )
+    return ground
+
+
+def alone(_runner: Runner) -> None:
+    """Leave a fleet to itself."""
+
+
+def ends_well(ground: Ground, backend: str, arrange: Any = alone) -> None:
+    """Run the fleet, which must close all its tasks, merge each once, and leave no process."""
+    assert anyio.run(partial(run, ground, arrange), backend=backend) is Verdict.ALL_CLOSED
+    names = sorted(each["id"] for each in ground.json("tasks"))
+    assert sorted(subject.split()[1].rstrip(":") for subject in ground.merges()) == names
+    assert ground.processes() == []
+
+
+def told(ground: Ground, name: str) -> str:
+    """Return the prompt of the session whose work was merged."""
+    return ground.git("show", f"main:{name}.txt")
+
+
+@on_trio_first
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("crash-1", "Aborted (signal 6)"), ("hang-1", "time"), ("deaf-1", "time"), ("lie-1", "test -s lie-1.txt")],
+)
+def test_whatever_ends_a_session_the_next_one_is_told_why_and_does_the_work(
+    ground: Ground, backend: str, name: str, reason: str
+) -> None:
+    """A crash, a hang, one deaf to TERM, and one that says it is done and is not: one more session, one merge."""
+    timeout = "3s" if name in {"hang-1", "deaf-1"} else "60s"
+    ends_well(kept(ground, name, timeout=timeout), backend)
+    assert ground.sessions(name) == 2
+    assert reason.lower() in told(ground, name).lower()
+
+
+@on_asyncio_first
+def test_a_child_that_escapes_by_forking_twice_is_gone_when_the_session_is(ground: Ground, backend: str) -> None:
+    """The work is taken at its first session, and nothing of it goes on."""
+    ends_well(kept(ground, "fork-1"), backend)
+    assert ground.sessions("fork-1") == 1
+
+
+@on_trio_first
+def test_a_flood_of_output_is_bounded_on_disk_and_the_others_go_on_meanwhile(ground: Ground, backend: str) -> None:
+    """It floods until the other agent's task is merged: a runner that it kept from its work would never come there."""
+    kept(ground, "flood-1", "plain-2", agents=2)
+
+    def arrange(runner: Runner) -> None:
+        when(runner, "task:plain-2", task.State.CLOSED, lambda _: (ground.folder / "counts" / "enough").touch())
+
+    ends_well(ground, backend, arrange)
+    logs = list((FleetFolder(ground.log).root / "sessions").rglob("output.log"))
+    assert len(logs) == 2
+    assert LIMIT_BYTES <= max(each.stat().st_size for each in logs) < LIMIT_BYTES + 200
+    assert ground.sessions("flood-1") == 1
+
+
+@on_asyncio_first
+def test_an_agent_that_closes_its_output_and_goes_on_is_waited_for(ground: Ground, backend: str) -> None:
+    """That its output has ended is no end of it."""
+    os.mkfifo((kept(ground, "mute-1", "plain-2", agents=2).folder / "counts") / "muted")
+
+    def arrange(runner: Runner) -> None:
+        # Only who has closed all of it gets here, and it goes on only when somebody else's work is merged.
+        when(
+            runner, "task:plain-2", task.State.CLOSED, lambda _: _open_later(runner, ground.folder / "counts" / "muted")
+        )
+
+    ends_well(ground, backend, arrange)
+    assert ground.sessions("mute-1") == 1
+
+
+def _open_later(runner: Runner, fifo: Path) -> None:
+    async def opened() -> None:
+        async with await anyio.open_file(fifo):
+            pass
+
+    runner.engine.spawn(opened)
+
+
+@on_trio_first
+def test_an_agent_that_has_ended_before_it_can_be_said_to_have_started_is_an_error_like_any_other(
+    ground: Ground, backend: str
+) -> None:
+    """The shortest program there is; then the work is done."""
+    kept(ground, "quick-1")
+    shell = '[ -e "$COUNTS/tried" ] && exec "$0" "$@"; : > "$COUNTS/tried"; exit 3'
+    text = ground.fleet.read_text().replace("command = [", f'command = ["sh", "-c", {shell!r}, ', 1)
+    ground.fleet.write_text(text)
+    ends_well(ground, backend)
+    assert ground.sessions("quick-1") == 1
+    assert "exit status 3" in ground.call("log").stdout
+
+
+@on_asyncio_first
+def test_two_neighbours_that_change_the_same_line_are_merged_one_after_the_other_and_no_commit_is_lost(
+    ground: Ground, backend: str
+) -> None:
+    """The second to come is a conflict, a failure with a reason: it begins anew from what the first has merged."""
+    os.mkfifo((kept(ground, "same-1", "same-2", agents=2).folder / "counts") / "meeting")
+    ends_well(ground, backend)
+    assert ground.git("show", "main:README").splitlines()[0] == "hello"
+    assert sorted(ground.git("show", "main:README").splitlines()[1:]) == ["same-1", "same-2"]
+    assert ground.sessions("same-1") + ground.sessions("same-2") == 3
+    (again,) = [each for each in ("same-1", "same-2") if ground.sessions(each) == 2]
+    assert "README" in told(ground, again)
+    assert "conflict" in told(ground, again).lower()
+
+
+GARBAGE: Final = {
+    "bytes that are no text": b'\n{"lifefold": {"cost_usd": "\xff\xfe\x80"}}\n',
+    "an enormous line": b'\n{"lifefold": {"cost_usd": 1' + b"0" * 3_000_000 + b"}}\n",
+    "a line that never ends": b'\n{"lifefold": {"cost_usd": 0.1, "x": "' + b"y" * 100_000,
+    "depth": b'\n{"lifefold": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n",
+    "impossible numbers": b'\n{"lifefold": {"cost_usd": -1e999, "input_tokens": NaN, "output_tokens": -5}}\n',
+    "other things": b'\n{"lifefold": [null, {"cost_usd": {}}]}\n{"type": "result", "usage": 7, "modelUsage": []}\n',
+}
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE)
+@on_trio_first
+def test_nonsense_in_the_place_of_a_cost_costs_nothing_and_stops_nobody(
+    ground: Ground, backend: str, garbage: bytes
+) -> None:
+    """The task is done; what it has cost is not known, and everything that is shown can be shown."""
+    kept(ground, "garbage-1")
+    (ground.folder / "counts" / "garbage").write_bytes(garbage)
+    ends_well(ground, backend)
+    (found,) = ground.json("tasks")
+    assert (found["state"], found["cost_usd"]) == ("CLOSED", None)
+    assert "spent" not in ground.call("status").stdout

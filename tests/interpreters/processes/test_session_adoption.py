@@ -1,0 +1,194 @@
+"""Adopting: what a runner that was started anew finds out about sessions that it does not know."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from lifefold.interpreters.processes import (
+    ProcessIdentity,
+    SessionExit,
+    SessionFileError,
+    SessionProcess,
+    SessionStart,
+    adopt,
+    identify,
+    is_alive,
+    launch,
+    read_exit,
+    read_start,
+    signal_if_ours,
+)
+from lifefold.interpreters.processes.session_files import write_spec
+from lifefold.interpreters.processes.shim import program as shim_program
+from session_ground import PATIENCE_S, Bell, death, program, run_shim, script
+
+pytestmark = pytest.mark.anyio
+
+RUNNER = """
+import anyio, sys
+from pathlib import Path
+from session_ground import script
+from lifefold.interpreters.processes import launch
+
+async def main(directory, text, lease_ms):
+    await launch(Path(directory), script(text, grace_ms=50), lease_ms=int(lease_ms) or None)
+    print("launched", flush=True)
+    await anyio.sleep_forever()
+
+anyio.run(main, *sys.argv[1:])
+"""
+
+
+async def launch_and_kill_the_runner(directory: Path, text: str, *, lease_ms: int = 0) -> SessionStart:
+    """Launch from a process of its own, which is then killed."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, "-c", RUNNER, str(directory), text, str(lease_ms)]
+    runner = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE)  # noqa: ASYNC220 - a program of ours
+    assert runner.stdout is not None
+    with runner, anyio.fail_after(PATIENCE_S):
+        await anyio.wait_readable(runner.stdout)
+        assert runner.stdout.readline() == b"launched\n"
+        runner.kill()
+    start = read_start(directory)
+    assert start is not None
+    return start
+
+
+async def test_a_session_whose_runner_was_killed_is_adopted(tmp_path: Path) -> None:
+    """The session goes on as if nothing had happened; the new runner waits for it and ends it as its own."""
+    bell = Bell(tmp_path / "bell")
+    text = f"trap 'exit 8' TERM; echo > {bell}; while :; do sleep 0.01; done"
+    start = await launch_and_kill_the_runner(tmp_path / "run", text)
+    await bell.heard()
+    session = await adopt(tmp_path / "run")
+    assert isinstance(session, SessionProcess)
+    assert session.identity == start.agent
+    await session.end(60_000)
+    ended = await session.wait()
+    assert (ended.outcome, ended.code) == ("ended", 8)
+    assert not is_alive(start.shim)
+
+
+async def test_an_exit_while_no_runner_lives_is_known_afterwards(tmp_path: Path) -> None:
+    """The exit code does not get lost with the parent."""
+    go = Bell(tmp_path / "go")
+    start = await launch_and_kill_the_runner(tmp_path / "run", f"read line < {go}; exit 3")
+    go.ring()
+    await death(start.shim)
+    ended = await adopt(tmp_path / "run")
+    assert isinstance(ended, SessionExit)
+    assert (ended.outcome, ended.code) == ("exited", 3)
+
+
+async def test_a_lease_ends_while_no_runner_lives(tmp_path: Path) -> None:
+    """Nobody is needed for a deadline to be kept."""
+    start = await launch_and_kill_the_runner(tmp_path / "run", "sleep 1000", lease_ms=1000)
+    await death(start.shim)
+    ended = await adopt(tmp_path / "run")
+    assert isinstance(ended, SessionExit)
+    assert ended.outcome == "lease-expired"
+
+
+async def test_a_session_whose_shim_was_killed_is_lost_and_its_processes_dead(tmp_path: Path) -> None:
+    """Runner and shim both gone: whoever adopts leaves no process of the session behind, and says what is not known."""
+    bell = Bell(tmp_path / "bell")
+    daemon = f"(setsid sh -c 'echo $$ > {bell}; exec sleep 1000' &)"
+    start = await launch_and_kill_the_runner(tmp_path / "run", f"{daemon}; echo written; sleep 1000")
+    left = await bell.pid()
+    assert signal_if_ours(start.shim, signal.SIGKILL)
+    await death(start.shim)
+    ended = await adopt(tmp_path / "run")
+    assert isinstance(ended, SessionExit)
+    assert (ended.outcome, ended.escaped) == ("lost", (left.pid,))
+    assert not is_alive(left)
+    assert not is_alive(start.agent)
+    assert await adopt(tmp_path / "run") == ended == read_exit(tmp_path / "run")
+
+
+async def test_a_directory_that_never_started_is_known_to_never_start(tmp_path: Path) -> None:
+    """After None, a shim that was on its way refuses; but who decides to launch anew may."""
+    write_spec(tmp_path / "run", script("exit 1"), lease_until_boot_ms=None)
+    assert await adopt(tmp_path / "run") is None
+    assert run_shim(tmp_path / "run") == shim_program.CANCELLED
+    assert read_start(tmp_path / "run") is None
+    assert await adopt(tmp_path / "run") is None
+    assert await adopt(tmp_path / "not even a directory") is None
+    assert (await (await launch(tmp_path / "run", script("exit 2"))).wait()).code == 2
+
+
+async def test_whoever_has_a_recycled_pid_is_left_alone(tmp_path: Path) -> None:
+    """A record that names a pid which somebody else has now costs nobody his life."""
+    other = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)  # noqa: ASYNC220 - returns at once
+    try:
+        innocent = identify(other.pid)
+        assert innocent is not None
+        forge_start(tmp_path, ProcessIdentity(other.pid, innocent.start_time - 1, innocent.boot_id))
+        ended = await adopt(tmp_path)
+        assert isinstance(ended, SessionExit)
+        assert ended.outcome == "lost"
+        assert is_alive(innocent)
+    finally:
+        other.kill()
+        other.wait()
+
+
+async def test_a_session_of_an_earlier_boot_is_lost_without_a_signal(tmp_path: Path) -> None:
+    """After the machine was started anew, pid and start time may well fit: they mean nobody of ours."""
+    me = identify(os.getpid())
+    assert me is not None
+    forge_start(tmp_path, ProcessIdentity(me.pid, me.start_time, "an earlier boot"))
+    ended = await adopt(tmp_path)
+    assert isinstance(ended, SessionExit)
+    assert (ended.outcome, ended.escaped) == ("lost", ())
+    assert "started anew" in ended.message
+
+
+def forge_start(directory: Path, agent: ProcessIdentity) -> None:
+    """Leave the record of a start whose shim is dead."""
+    start = SessionStart(
+        pid=agent.pid,
+        pgid=agent.pid,
+        start_time=agent.start_time,
+        boot_id=agent.boot_id,
+        shim_pid=agent.pid,
+        shim_start_time=agent.start_time,
+        at_ms=0,
+        generation=1,
+    )
+    (directory / "started.json").write_bytes(msgspec.json.encode(start))
+
+
+async def test_a_record_that_was_tampered_with_is_named(tmp_path: Path) -> None:
+    """What cannot be read is not guessed at: the error says which file it is."""
+    (tmp_path / "exit.json").write_text('{"outcome": "fine"}')
+    with pytest.raises(SessionFileError, match=r"exit\.json"):
+        await adopt(tmp_path)
+
+
+async def test_a_record_of_the_end_that_the_agent_has_written_is_replaced(tmp_path: Path) -> None:
+    """Whoever waits does not fail over it: what is left of the session is killed, and the session lost."""
+    bell, spoilt = Bell(tmp_path / "bell"), Bell(tmp_path / "spoilt")
+    daemon = f"(setsid sh -c 'echo $$ > {bell}; exec sleep 1000' &)"
+    text = f"{daemon}; echo garbage > {tmp_path}/run/exit.json; echo > {spoilt}; sleep 1000"
+    session = await launch(tmp_path / "run", script(text))
+    left, start = await bell.pid(), read_start(tmp_path / "run")
+    await spoilt.heard()
+    assert start is not None
+    assert signal_if_ours(start.shim, signal.SIGKILL)
+    ended = await session.wait()
+    assert ended.outcome == "lost"
+    assert "damaged" in ended.message
+    assert not is_alive(left)
+    assert read_exit(tmp_path / "run") == ended
+
+
+async def test_a_session_that_is_over_can_be_launched_for_its_exit(tmp_path: Path) -> None:
+    """A runner that does not remember whether it had launched may simply launch."""
+    ended = await (await launch(tmp_path / "run", program("false"))).wait()
+    assert await (await launch(tmp_path / "run", program("true"))).wait() == ended

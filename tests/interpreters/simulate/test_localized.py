@@ -1,0 +1,90 @@
+"""In a large system a mistake is found at the step at which it would be if all of it were asked at every step."""
+
+from typing import Any
+
+import pytest
+
+from lifefold.core import fleet
+from lifefold.core.fleet.system import fleet_properties
+from lifefold.core.kernel import AggregateType, Property, System
+from lifefold.interpreters.simulate import Found, property_monitor, simulate
+from lifefold.interpreters.simulate.simulation_targets import fleet_of
+from lost_rules import BOARD, WORKER, without
+
+TARGET = fleet_of(3, 9)
+SEEDS = range(12)
+
+
+NEAR = tuple(each for each in fleet_properties.PROMISES if each.near is not None)
+"""What is promised of the system, and is asked near steps."""
+
+
+def found(name: str, seed: int) -> Found | None:
+    """Return what is found in a fleet without the rules of this name."""
+    system = without(name) if name else fleet.system
+    return simulate(system, opening=TARGET.opening, environment=TARGET.environment, seed=seed).found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=pytest.mark.campaign if place % 8 else (), id=each or "nothing is lost")
+        for place, each in enumerate(("", *BOARD, *WORKER))
+    ],
+)
+def test_what_a_step_has_touched_is_where_something_is_broken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of every rule that can be lost: what is asked near a step is broken when the whole is, and never else."""
+    small = [found(name, seed) for seed in SEEDS]
+    monkeypatch.setattr(property_monitor, "WHOLE", 5)
+    assert [found(name, seed) for seed in SEEDS] == small
+
+
+def alone(name: str, promise: Property[Any]) -> System:
+    """Return a fleet without the rules of this name that promises nothing else."""
+    system = without(name)
+    types = [
+        AggregateType(of.kind, machines=of.machines.values(), rules=of.rules, views=of.views, commands=of.commands)
+        for of in system.aggregates.values()
+    ]
+    return System("fleet", *types, properties=(promise,))
+
+
+def entries(system: System, promise: Property[Any], seed: int) -> int | None:
+    """Return after how many inputs a promise is broken; None if it is not."""
+    run = simulate(system, opening=TARGET.opening, environment=TARGET.environment, seed=seed)
+    return len(run.entries) if run.found is not None and run.found.promise == promise.name else None
+
+
+BROKEN = {
+    "hand_over": "when every message has arrived, all have in hand what they own, or a merge that had begun",
+    "look_again": "nobody waits for a task that is lost",
+    "work_begins": "when every message has arrived, what a session has run at is in progress, and nothing else",
+}
+"""Rules without which something that is asked near steps is broken, and what that is: each something else."""
+
+BREAKING = (0, 1, 6, 13)
+"""Seeds of which some break what each of these rules is for, and some do not."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*BROKEN, *(pytest.param(each, marks=pytest.mark.campaign) for each in (*BOARD, *WORKER) if each not in BROKEN)],
+)
+def test_each_promise_is_found_broken_near_the_step_that_breaks_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the whole is never asked: also what is promised only for when no message is under way."""
+    broken = set[str]()
+    for promise in NEAR:
+        system = alone(name, promise)
+        monkeypatch.undo()
+        whole = [entries(system, promise, seed) for seed in BREAKING]
+        monkeypatch.setattr(property_monitor, "WHOLE", 5)
+        monkeypatch.setattr(property_monitor, "PART", 1e-9)
+        assert [entries(system, promise, seed) for seed in BREAKING] == whole
+        broken |= {promise.name} if any(whole) else set()
+    assert name not in BROKEN or broken == {BROKEN[name]}
+
+
+def test_the_tests_have_something_to_find() -> None:
+    """Of some rules that are lost: not only nothing is nothing."""
+    assert any(found("hand_over", seed) for seed in SEEDS)
+    assert len(set(BROKEN.values())) == len(BROKEN)

@@ -1,0 +1,154 @@
+"""Rules that are lost are found by seeds, and made small: few deviations, few events, in a small fleet."""
+
+import msgspec
+import pytest
+
+from lifefold.core import fleet
+from lifefold.interpreters.simulate import Faults, Limits, Run, simulate
+from lifefold.interpreters.simulate.emitted import emitted
+from lifefold.interpreters.simulate.findings import Finding, small
+from lifefold.interpreters.simulate.simulation import Found
+from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, named
+from lost_rules import BOARD, WORKER, without
+
+SEEDS = 1_000
+"""Within how many seeds a lost rule is found."""
+
+LIMITS = Limits(inputs=3_000)
+"""How long a run is at most: a fleet without one of its rules may go round for ever."""
+
+NOT_SEEN = {
+    "interrupt": "what an urgent letter changes is when it is read, of which nothing is promised",
+    "decide_late": "in a simulation nobody adds a task, so none comes to a plan that is decided",
+    "dismiss": "an agent is down for moments, and hardly ever stopped in one; the check of fleet-restarts finds it",
+    "give_back": "the same",
+    "enforce": "in a simulation no operator changes the plan; the check of fleet-changing finds it",
+    "look_anew": "the same",
+    "gain_role": "the same, and in a check no change adds an agent; tests/core/fleet/test_changing.py finds it",
+}
+"""Rules without which the fleet keeps what it promises."""
+
+OF_PEOPLE = frozenset({"retry_granted", "divide", "gather", "lose_role", "cancel_parts", "decide"})
+"""Rules of what only a fleet has whose plan a person approves, whose tasks take roles and may be split."""
+
+OF_BUDGETS = frozenset({"reserve", "settle", "go_without", "go_on_with_more", "measure", "told", "step_back"})
+"""Rules of what only a fleet has whose sessions are limited."""
+
+RENEWED = frozenset({"reopen"})
+"""Rules of what only a fleet has whose budgets are filled anew."""
+
+OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
+"""Rules of what only a fleet has that gates anything."""
+
+OF_SILENCE = frozenset({"keep_watch", "give_up"})
+"""Rules of what only a fleet has whose sessions are watched."""
+OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
+"""Rules of a fleet whose agents are begun anew."""
+
+OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
+"""Rules of a fleet in which tasks make room for what comes first."""
+
+OF_ABORTS = frozenset({"spread", "catch_up"})
+"""Rules of a fleet in which something may be aborted."""
+
+OF_SERVICES = frozenset({"close_down"})
+"""Rules of a fleet that has services."""
+
+OF_ORPHANS = frozenset({"bury"})
+"""Rules of what only a fleet has that verifies what dead sessions have left."""
+
+TAKES_LONG = frozenset(
+    {
+        *("recall", "release", "abandon", "retry_granted", "divide", "gather", "look_again", "lose_role"),
+        *("block_waiting", "free_waiting", "cancel_parts", "leave_to_others", "go_on_with_more"),
+        *("trust_again", "withdraw", "catch_up", "close_down", "leave_room", "make_room"),
+    }
+)
+"""Rules that many seeds do without."""
+
+HARD_TO_MAKE_SMALL = frozenset({"take_away", "use_room", "give_up"})
+"""Rules without which a fleet goes round for long whatever is left out."""
+
+
+def concerned(name: str) -> Target:
+    """Return a fleet that has what a rule is about."""
+    kinds = {**dict.fromkeys(OF_PEOPLE, "governed-"), **dict.fromkeys(OF_BUDGETS, "limited-")}
+    kinds |= {**dict.fromkeys(RENEWED, "renewed-"), **dict.fromkeys(OF_TRUST, "trusted-")}
+    kinds |= {**dict.fromkeys(OF_SILENCE, "stalling-"), **dict.fromkeys(OF_RESTARTS, "restarts-")}
+    kinds |= dict.fromkeys(OF_PREEMPTION, "preempting-")
+    kinds |= dict.fromkeys(OF_ABORTS, "aborts-")
+    kinds |= dict.fromkeys(OF_SERVICES, "serving-")
+    kinds |= dict.fromkeys(OF_ORPHANS, "orphans-")
+    return named(f"fleet-{kinds.get(name, '')}2x3")
+
+
+def first(target: Target) -> tuple[int, Run]:
+    """Return the first seed that finds something, and its run."""
+    runs = (
+        (seed, simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS))
+        for seed in range(SEEDS)
+    )
+    return next((seed, run) for seed, run in runs if run.found is not None)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(each, marks=pytest.mark.campaign if each in TAKES_LONG | HARD_TO_MAKE_SMALL else ())
+        for each in (*BOARD, *WORKER)
+        if each not in NOT_SEEN
+    ],
+)
+def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a thousand seeds; what shows it is short, and fails as a test as long as it is lost."""
+    monkeypatch.setattr(fleet, "system", without(name))
+    target = concerned(name)
+    seed, run = first(target)
+    assert run.found is not None
+    finding = small(target, seed, run, Faults(), LIMITS)
+    assert finding.run.found is not None
+    assert finding.run.found.promise == run.found.promise
+    assert len(finding.run.deviations) <= len(run.deviations)
+    there: dict[str, object] = {}
+    exec(emitted([finding]), there)  # noqa: S102 - it is a test file
+    (test,) = (each for each_name, each in there.items() if each_name.startswith("test_"))
+    assert callable(test)
+    with pytest.raises(AssertionError, match=": broken: not so of "):
+        test()
+    monkeypatch.undo()
+    test()
+
+
+@pytest.mark.parametrize("name", sorted(HARD_TO_MAKE_SMALL))
+def test_a_rule_that_is_lost_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a seed, also where it is a campaign's to make it small; with the rule nothing is found there."""
+    monkeypatch.setattr(fleet, "system", without(name))
+    seed, _ = first(concerned(name))
+    monkeypatch.undo()
+    target = concerned(name)
+    run = simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS)
+    assert run.found is None
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("size", ["fleet-2x3", "fleet-governed-2x3"])
+@pytest.mark.parametrize("name", NOT_SEEN)
+def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as something is promised of them, they are to be found like the others."""
+    monkeypatch.setattr(fleet, "system", without(name))
+    target = named(size)
+    for seed in range(SEEDS // 10):
+        run = simulate(target.subject, opening=target.opening, seed=seed, environment=FLEET, limits=LIMITS)
+        assert run.found is None, (seed, run.found)
+
+
+@pytest.mark.parametrize("promise", ['it says """no"""', 'it says "no"', "C:\\new\\u0", "two\nlines", "\\"], ids=repr)
+def test_a_promise_of_any_text_is_a_test(promise: str) -> None:
+    """Quotes and backslashes in it do not break the file that it is written to."""
+    target = named("fleet-1x1")
+    run = simulate(target.subject, opening=target.opening, limits=Limits(until_ms=1))
+    broken = msgspec.structs.replace(run, found=Found("fleet", promise, "worker/a", 1))
+    there: dict[str, object] = {}
+    exec(emitted([Finding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
+    (test,) = (each for name, each in there.items() if name.startswith("test_"))
+    assert test.__doc__ == f"fleet promises: {promise}."
