@@ -24,7 +24,7 @@ from lifefold.effects import (
     RunSession,
     StorePrompt,
 )
-from lifefold.interpreters.engine import Engine, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Engine, Interpreter
 from lifefold.interpreters.store import EventStore
 
 REF = "session"
@@ -79,24 +79,24 @@ class Agents:
             },
         )
 
-    def _arrived(self, occasion: Occasion, cause: type[Event]) -> None:
+    def _arrived(self, occasion: EffectContext, cause: type[Event]) -> None:
         self.latencies_s.append(perf_counter() - self._offered_s[occasion.within.name, cause])
 
-    async def _report(self, ongoing: Ongoing, event: Event) -> None:
+    async def _report(self, context: ActivityContext, event: Event) -> None:
         if self._pause_s is not None:
             await anyio.sleep(self._pause_s())
-        self._offered_s[ongoing.occasion.within.name, type(event)] = perf_counter()
-        await ongoing.report(event)
+        self._offered_s[context.occasion.within.name, type(event)] = perf_counter()
+        await context.report(event)
 
-    async def store_prompt(self, _effect: StorePrompt, occasion: Occasion) -> None:
+    async def store_prompt(self, _effect: StorePrompt, occasion: EffectContext) -> None:
         """Take the time."""
         self._arrived(occasion, session.PromptReady)
 
-    async def increment_session(self, _effect: IncrementSession, occasion: Occasion) -> None:
+    async def increment_session(self, _effect: IncrementSession, occasion: EffectContext) -> None:
         """Take the time."""
         self._arrived(occasion, session.WorktreeReady)
 
-    async def log_fatal(self, _effect: LogFatal, occasion: Occasion) -> None:
+    async def log_fatal(self, _effect: LogFatal, occasion: EffectContext) -> None:
         """Take the time; this agent has done all its sessions."""
         self._arrived(occasion, session.FatalError)
         self._finish()
@@ -106,32 +106,32 @@ class Agents:
         if self._left == 0 and self._engine is not None:
             self._engine.wake()
 
-    async def never(self, effect: CancelSession | ForceStopSession, _occasion: Occasion) -> None:
+    async def never(self, effect: CancelSession | ForceStopSession, _occasion: EffectContext) -> None:
         """Fail: nobody interrupts these agents."""
         raise AssertionError(effect)
 
-    async def prepare_worktree(self, _activity: PrepareWorktree, ongoing: Ongoing) -> None:
+    async def prepare_worktree(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
         """Report that the worktree is ready. The opening of all agents at once is not what the times are about."""
-        await self._report(ongoing, session.WorktreeReady())
+        await self._report(context, session.WorktreeReady())
 
-    async def build_prompt(self, activity: BuildPrompt, ongoing: Ongoing) -> None:
+    async def build_prompt(self, activity: BuildPrompt, context: ActivityContext) -> None:
         """Take the time; the prompt is ready, if there is a session left to do."""
-        self._arrived(ongoing.occasion, session.WorktreeReady)
+        self._arrived(context.occasion, session.WorktreeReady)
         if activity.session_seq < self._sessions:
-            await self._report(ongoing, session.PromptReady(PROMPT))
+            await self._report(context, session.PromptReady(PROMPT))
         else:
-            await self._report(ongoing, session.FatalError("all sessions are done"))
+            await self._report(context, session.FatalError("all sessions are done"))
 
-    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Take the time; the session starts, and succeeds."""
-        self._arrived(ongoing.occasion, session.PromptReady)
-        await self._report(ongoing, session.SessionStarted(activity.session_seq))
-        await self._report(ongoing, session.SessionExited(session.Success()))
+        self._arrived(context.occasion, session.PromptReady)
+        await self._report(context, session.SessionStarted(activity.session_seq))
+        await self._report(context, session.SessionExited(session.Success()))
 
-    async def refresh_worktree(self, _activity: RefreshWorktree, ongoing: Ongoing) -> None:
+    async def refresh_worktree(self, _activity: RefreshWorktree, context: ActivityContext) -> None:
         """Take the time; the worktree is ready again."""
-        self._arrived(ongoing.occasion, session.SessionExited)
-        await self._report(ongoing, session.WorktreeReady())
+        self._arrived(context.occasion, session.SessionExited)
+        await self._report(context, session.WorktreeReady())
 
 
 class Sitting(Agents):
@@ -142,9 +142,9 @@ class Sitting(Agents):
         super().__init__(count, sessions=1)
         self.bytes_each = 0.0
 
-    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Start the session, and sit in it."""
-        await self._report(ongoing, session.SessionStarted(activity.session_seq))
+        await self._report(context, session.SessionStarted(activity.session_seq))
         self._finish()
         await anyio.sleep_forever()
 

@@ -29,7 +29,7 @@ from lifefold.core.kernel import AggregateType, Created, Envelope, System
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.search.bitset_search import search
 from lifefold.interpreters.search.configuration import Bounds, Judge
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -52,7 +52,7 @@ class Product:
     within: Mapping[str, Callable[[Any], bool]]
     postponed: int = 0
 
-    def house(self, states: int = 100_000_000_000, memory_mib: int | None = None) -> House:
+    def product_system(self, states: int = 100_000_000_000, memory_mib: int | None = None) -> ProductSystem:
         """Return it as a search begins with it: with no table made yet."""
         machine = session.machine.starting(session.Session(limits=self.limits))
         system = System("sessions", AggregateType("session", machines=(machine,)))
@@ -60,7 +60,7 @@ class Product:
             (f"session/{number}", Envelope("session", Created(machine.initial), 0)) for number in range(self.sessions)
         ]
         bounds = Bounds(within=self.within, postponed=self.postponed, states=states, memory_mib=memory_mib)
-        return House(system, opening, Judge(system), bounds)
+        return ProductSystem(system, opening, Judge(system), bounds)
 
 
 def first_session(record: session.Session) -> bool:
@@ -115,7 +115,7 @@ class Size:
 
     states: int
     steps: int
-    parts: tuple[int, ...]
+    components: tuple[int, ...]
 
     @property
     def hash_bits(self) -> str:
@@ -123,21 +123,21 @@ class Size:
         return f"-w{self.states.bit_length() + 2}"
 
 
-def searched(product: Product) -> tuple[House, Size]:
+def searched(product: Product) -> tuple[ProductSystem, Size]:
     """Search a product once, to know its size and to have its tables."""
-    house = product.house()
-    graph = search(house)
+    product_system = product.product_system()
+    graph = search(product_system)
     assert not graph.truncated, graph.truncated
-    return house, Size(graph.count, graph.steps, tuple(len(part.states) for part in house.parts))
+    return product_system, Size(graph.count, graph.steps, tuple(len(part.states) for part in product_system.components))
 
 
 def ours(product: Product) -> Turn:
     """Search it; return nanoseconds per state."""
 
     def turn() -> tuple[float, object]:
-        house = product.house()
+        product_system = product.product_system()
         begin = process_time()
-        graph = search(house)
+        graph = search(product_system)
         return 1e9 * (process_time() - begin) / graph.count, graph.count
 
     return turn
@@ -170,7 +170,7 @@ class Compared:
     @property
     def title(self) -> str:
         """Which product."""
-        return f"{self.product.sessions} sessions of {self.size.parts[0]} states"
+        return f"{self.product.sessions} sessions of {self.size.components[0]} states"
 
     def factors(self) -> list[float]:
         """Return, round by round, how many times the search's cost that of SPIN's best setting is."""
@@ -199,45 +199,45 @@ class Compared:
 
 def compare(product: Product) -> Compared:
     """Let the search and SPIN take turns; they must meet equally many states."""
-    house, size = searched(product)
+    product_system, size = searched(product)
     contenders: dict[str, Turn] = {OURS: ours(product)}
     with ExitStack() as stack:
         for setting in BEST:
-            verifier = compiled(model(house, distinct=setting.distinct), setting, stack)
+            verifier = compiled(model(product_system, distinct=setting.distinct), setting, stack)
             contenders[setting.name] = spin(verifier, size)
-        del house
+        del product_system
         return Compared(product, size, take_turns(contenders, ROUNDS))
 
 
 def settings(product: Product) -> Table:
     """Run every setting of SPIN once."""
-    house, size = searched(product)
+    product_system, size = searched(product)
     rows: list[tuple[str, ...]] = []
     with ExitStack() as stack:
         for setting in (*BEST, *OTHERS):
-            verifier = compiled(model(house, distinct=setting.distinct), setting, stack)
+            verifier = compiled(model(product_system, distinct=setting.distinct), setting, stack)
             found = verifier.run(size.hash_bits, *([] if "-DBFS" in setting.directives else ["-m1000000"]))
             assert found.states == size.states, f"{setting.name} has stored {found.states} of {size.states} states"
             rate = found.states / found.processor_s
             rows.append(
                 (setting.name, f"{found.states:,}", f"{found.steps:,}", f"{rate:,.0f}", f"{found.memory_mib:,.0f}")
             )
-    title = f"SPIN's settings on {product.sessions} sessions of {size.parts[0]} states, once each"
+    title = f"SPIN's settings on {product.sessions} sessions of {size.components[0]} states, once each"
     return Table(title, ("", "states", "steps", "states per s", "MiB"), tuple(rows))
 
 
 def within(product: Product, memory_mib: int, of_spin: Sequence[Setting]) -> Table:
     """See how far everybody gets with the same memory, each in a process of its own."""
-    house = _tabulated(product)
-    states = prod(len(part.states) for part in house.parts)
+    product_system = _tabulated(product)
+    states = prod(len(part.states) for part in product_system.components)
     rows = [_ours_within(product, memory_mib)]
     with ExitStack() as stack:
-        text = model(house, distinct=True)
+        text = model(product_system, distinct=True)
         for setting in of_spin:
             verifier = compiled(text, setting, stack, f"-DMEMLIM={memory_mib}")
             rows.append(_spin_within(setting, verifier, min(states.bit_length() - 1, _places_bits(memory_mib))))
     title = (
-        f"{product.sessions} sessions of {len(house.parts[0].states)} states, {states:,} in all, "
+        f"{product.sessions} sessions of {len(product_system.components[0].states)} states, {states:,} in all, "
         f"within {memory_mib:,} MiB"
     )
     return Table(title, ("", "ended", "states met", "seconds", "MiB"), tuple(rows))
@@ -257,16 +257,16 @@ def _spin_within(setting: Setting, verifier: Verifier, hash_bits: int) -> tuple[
     return setting.name, "complete", f"{found.states:,}", f"{found.processor_s:,.0f}", f"{found.memory_mib:,.0f}"
 
 
-def _tabulated(product: Product) -> House:
+def _tabulated(product: Product) -> ProductSystem:
     """Return a product's tables without a search of the whole: every part goes its own way."""
-    house = product.house()
-    house.initial()
-    for part in house.parts:
+    product_system = product.product_system()
+    product_system.initial()
+    for part in product_system.components:
         local = 0
         while local < len(part.states):
             part.steps(local)
             local += 1
-    return house
+    return product_system
 
 
 def _ours_within(product: Product, memory_mib: int) -> tuple[str, ...]:
@@ -280,9 +280,9 @@ def _ours_within(product: Product, memory_mib: int) -> tuple[str, ...]:
 
 def alone_within(name: str, memory_mib: int) -> None:
     """Search a product within the memory, and print what came of it, for ``within``."""
-    house = {"large": LARGE, "huge": HUGE}[name].house(memory_mib=memory_mib)
+    product_system = {"large": LARGE, "huge": HUGE}[name].product_system(memory_mib=memory_mib)
     begin = process_time()
-    found = search(house)
+    found = search(product_system)
     seconds, mib = process_time() - begin, getrusage(RUSAGE_SELF).ru_maxrss // 1024
     print(json.dumps({"states": found.count, "truncated": found.truncated, "seconds": seconds, "mib": mib}))
 

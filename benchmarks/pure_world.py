@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Asked, Ended, Envelope, Event
+from lifefold.core.kernel import ActivityEnded, Envelope, Event, RequestedEffect
 from lifefold.core.lifecycles import session
 from lifefold.effects import (
     Activity,
@@ -47,7 +47,7 @@ class World:
         self.at_ms = 1_700_000_000_000
         self.inputs: deque[Input] = deque(opening(fleet, self.at_ms))
 
-    def perform(self, aggregate: str, asked: Asked) -> None:
+    def perform(self, aggregate: str, asked: RequestedEffect) -> None:
         """Let an effect have its consequences, at once."""
         self.at_ms += 1
         match asked.effect:
@@ -57,7 +57,7 @@ class World:
                 for event in outcome(activity):
                     self._offer(aggregate, asked.entity, event, slot=slot, generation=generation)
             case End(slot=slot, generation=generation):
-                self._offer(aggregate, asked.entity, Ended(slot, generation))
+                self._offer(aggregate, asked.entity, ActivityEnded(slot, generation))
             case _:
                 pass
 

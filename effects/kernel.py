@@ -20,7 +20,7 @@ class Begin(Effect, frozen=True):
 
 
 class End(Effect, frozen=True):
-    """End the activity of this slot and generation, and confirm with ``Ended`` once nothing of it is left."""
+    """End the activity of this slot and generation, and confirm with ``ActivityEnded`` once nothing of it is left."""
 
     idempotent = True
 
@@ -29,7 +29,7 @@ class End(Effect, frozen=True):
 
 
 class StartTimer(Effect, frozen=True):
-    """Report ``Elapsed`` at ``deadline_ms`` (Unix epoch). A reducer without a clock knows only ``delay_ms``."""
+    """Report ``TimerFired`` at ``deadline_ms`` (Unix epoch). A reducer without a clock knows only ``delay_ms``."""
 
     idempotent = True
 

@@ -46,7 +46,7 @@ agent: Final[Machine[Any]] = (
         during={Rest.RESTING: after(REST_MS, Rested)},
     )
     .without_properties("a completed session counts once", "every event leads where the document says")
-    .promising(
+    .with_properties(
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )
 )

@@ -21,9 +21,9 @@ import anyio
 from anyio import to_thread
 
 from lifefold.effects import LogFatal
-from lifefold.interpreters.engine import Occasion, handles
+from lifefold.interpreters.engine import EffectContext, handles
 from lifefold.interpreters.fleet_file import parse_duration_ms
-from lifefold.interpreters.fleet_runner import Surroundings
+from lifefold.interpreters.fleet_runner import RunContext
 
 TRIES: Final = 3
 """How often it is tried. With the time-out and the pauses this bounds how long the agent's next effect waits."""
@@ -38,7 +38,7 @@ WORTH_ANOTHER_TRY: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 class Pager:
     """Calls a webhook for every ``LogFatal``, and then lets the fleet's own handler tell people as ever."""
 
-    def __init__(self, surroundings: Surroundings, url: str, timeout: str = "5s") -> None:
+    def __init__(self, surroundings: RunContext, url: str, timeout: str = "5s") -> None:
         """Take the options of the fleet file. What is wrong with them is raised here, before anything has begun."""
         parts = urlsplit(url)
         self._receiver: Final = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"  # the rest may be secret
@@ -49,7 +49,7 @@ class Pager:
         self._surroundings: Final = surroundings
 
     @handles(LogFatal)
-    async def page(self, effect: LogFatal, occasion: Occasion) -> None:
+    async def page(self, effect: LogFatal, occasion: EffectContext) -> None:
         """Tell people on the screen, then whoever is on duty; if that cannot be, say so on the screen."""
         await self._surroundings.below.effects[LogFatal](effect, occasion)
         agent = occasion.within.key

@@ -39,14 +39,14 @@ from lifefold.effects import (
     VerifyWork,
     WarnOfSilence,
 )
-from lifefold.interpreters.engine import Occasion, Ongoing, handles
-from lifefold.interpreters.fleet_runner import Surroundings
+from lifefold.interpreters.engine import ActivityContext, EffectContext, handles
+from lifefold.interpreters.fleet_runner import RunContext
 
 
 class Recorder:
     """Takes down what it is asked for, once each, and says of every activity that it went well."""
 
-    def __init__(self, surroundings: Surroundings, file: str = "asked.jsonl") -> None:
+    def __init__(self, surroundings: RunContext, file: str = "asked.jsonl") -> None:
         """Read what an earlier runner of the same log was asked for; cut off a last line that a power cut has torn."""
         self.file: Final = surroundings.folder.root / file
         *lines, torn = self.file.read_bytes().split(b"\n") if self.file.exists() else [b""]
@@ -58,21 +58,21 @@ class Recorder:
         *(StorePrompt, CancelSession, InterruptSession, ForceStopSession, LogFatal, WarnOfSilence, IncrementSession),
         *(NotifyProcess, PauseTriggers, ResumeTriggers),
     )
-    async def note(self, effect: Effect, occasion: Occasion) -> None:
+    async def note(self, effect: Effect, occasion: EffectContext) -> None:
         """Take an effect down."""
         self._write("/".join(str(part) for part in occasion.identity), occasion.within.key, effect)
 
     @handles(PrepareWorktree, CheckOutWork, RunSession, VerifyWork, MergeWork)
-    async def pretend(self, activity: Activity, ongoing: Ongoing) -> None:
+    async def pretend(self, activity: Activity, context: ActivityContext) -> None:
         """Take an activity down, and report that it went well. There is never anything of it to be ended."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        occasion = ongoing.occasion
-        begun = f"{occasion.within.name}/{occasion.ref}/{ongoing.begin.slot}/{ongoing.generation}"
+        occasion = context.occasion
+        begun = f"{occasion.within.name}/{occasion.ref}/{context.begin.slot}/{context.generation}"
         self._write(begun, occasion.within.key, activity)
         if isinstance(activity, RunSession) and occasion.entity.state is session.State.SPAWNING:
-            await ongoing.report(session.SessionStarted(activity.session_seq))
-        await ongoing.report(success_of(activity))
+            await context.report(session.SessionStarted(activity.session_seq))
+        await context.report(success_of(activity))
 
     def _write(self, known_as: str, agent: str, asked: Effect | Activity) -> None:
         if known_as not in self._known:

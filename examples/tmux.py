@@ -33,8 +33,8 @@ from anyio import to_thread
 
 from lifefold.core.lifecycles import session
 from lifefold.effects import CancelSession, ForceStopSession, RunSession
-from lifefold.interpreters.engine import Occasion, Ongoing, handles
-from lifefold.interpreters.fleet_runner import Surroundings
+from lifefold.interpreters.engine import ActivityContext, EffectContext, handles
+from lifefold.interpreters.fleet_runner import RunContext
 from lifefold.interpreters.processes import (
     ProcessIdentity,
     SessionSpec,
@@ -107,7 +107,7 @@ class Window(msgspec.Struct, frozen=True):
 class Tmux:
     """Runs the fleet's sessions in sessions of tmux, on a server of tmux of their own."""
 
-    def __init__(self, surroundings: Surroundings, server: str = "lifefold") -> None:
+    def __init__(self, surroundings: RunContext, server: str = "lifefold") -> None:
         """Take the options of the fleet file; ``server`` is what tmux is told with ``-L``."""
         if shutil.which("tmux") is None:
             raise FileNotFoundError("there is no program tmux on PATH")
@@ -115,46 +115,48 @@ class Tmux:
         self._surroundings: Final = surroundings
 
     @handles(RunSession)
-    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Start the session or find it again, say that it runs, wait, say how it ended; or see to it that it does."""
-        window = self.window(ongoing.occasion, activity.attempt, begins=not ongoing.resumed and not ongoing.leftover)
+        window = self.window(
+            context.occasion, activity.attempt, begins=not context.resumed and not context.cleanup_only
+        )
         try:
-            if ongoing.leftover:
+            if context.cleanup_only:
                 await self._end(window, activity.grace_ms)
                 return
-            outcome = await self._attended(window, activity, ongoing)
+            outcome = await self._attended(window, activity, context)
         except anyio.get_cancelled_exc_class():
-            if ongoing.ending:
+            if context.ending:
                 with anyio.CancelScope(shield=True):
                     await self._end(window, activity.grace_ms)
             raise
-        await ongoing.report(session.SessionExited(outcome))
+        await context.report(session.SessionExited(outcome))
 
     @handles(CancelSession)
-    async def cancel_session(self, _effect: CancelSession, occasion: Occasion) -> None:
+    async def cancel_session(self, _effect: CancelSession, occasion: EffectContext) -> None:
         """Ask a session to end. Once more, after a crash, asks the same one, or nobody if that is over."""
         leader = await self._leader(self.window(occasion, occasion.within.record("session").attempt))
         if leader is not None:
             signal_group_if_ours(leader, signal.SIGTERM)
 
     @handles(ForceStopSession)
-    async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
+    async def force_stop_session(self, _effect: ForceStopSession, occasion: EffectContext) -> None:
         """Kill a session; who attends to it sees its end."""
         await self._kill(self.window(occasion, occasion.within.record("session").attempt))
 
-    def window(self, occasion: Occasion, attempt: int, *, begins: bool = False) -> Window:
+    def window(self, occasion: EffectContext, attempt: int, *, begins: bool = False) -> Window:
         """Return the place of an agent's n-th session: no other session has it, in this log or in any other."""
         agent, around = occasion.within.key, self._surroundings
         folder = around.folder.next_start(agent, attempt) if begins else around.folder.last_start(agent, attempt)
         return Window(f"{around.fleet.name}-{around.run}-{agent}-{attempt}", folder)
 
-    async def _attended(self, window: Window, activity: RunSession, ongoing: Ongoing) -> Outcome:
+    async def _attended(self, window: Window, activity: RunSession, context: ActivityContext) -> Outcome:
         try:
             if not window.order.exists():
                 with anyio.CancelScope(shield=True):  # half a start would have to be found out about
-                    await self._start(window, self._surroundings.session(activity, ongoing.occasion))
-            if ongoing.occasion.entity.state is session.State.SPAWNING:
-                await ongoing.report(session.SessionStarted(activity.session_seq))
+                    await self._start(window, self._surroundings.session(activity, context.occasion))
+            if context.occasion.entity.state is session.State.SPAWNING:
+                await context.report(session.SessionStarted(activity.session_seq))
             with anyio.move_on_after(seconds_left(window, activity.timeout_ms)) as in_time:
                 await death(await self._leader(window))
             if in_time.cancelled_caught:

@@ -33,10 +33,10 @@ PYTHON = [
 def test_every_python_block_runs_and_prints_what_it_says(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A trailing comment after a print is its output, word for word."""
     exec(compile(block, "<documentation>", "exec"), {"__name__": "__main__"})  # noqa: S102 - that is the test
-    assert capsys.readouterr().out.splitlines() == promised(block)
+    assert capsys.readouterr().out.splitlines() == declared(block)
 
 
-def promised(block: str) -> list[str]:
+def declared(block: str) -> list[str]:
     """Return what a block says that it prints."""
     return [line.removeprefix("# ") for line in block.splitlines() if line.startswith("# ")]
 
@@ -53,12 +53,12 @@ def test_a_strangers_machine_gets_every_world(tmp_path: Path) -> None:
     def said(*argv: str) -> str:
         return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
-    assert said(sys.executable, "lobby.py").splitlines() == promised(lobby)
+    assert said(sys.executable, "lobby.py").splitlines() == declared(lobby)
     drawn, checked, simulated = (said(str(Path(sys.executable).with_name(each[0])), *each[1:]) for each in commands)
     assert "Opened" in drawn
     assert "lobby: all 8 promises hold" in checked
     assert "lobby:machine: no promise is broken in 100 seeds" in simulated
-    assert said(sys.executable, "live.py").splitlines() == promised(live)
+    assert said(sys.executable, "live.py").splitlines() == declared(live)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

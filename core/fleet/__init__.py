@@ -15,7 +15,7 @@ from lifefold.core.fleet.system.plan import (
 from lifefold.core.kernel import System
 from lifefold.core.lifecycles.budget.amounts import Caps
 
-system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=fleet_properties.PROMISES)
+system = System("fleet", board.aggregate, worker.aggregate, service.aggregate, properties=fleet_properties.PROPERTIES)
 
 __all__ = [
     "AgentPlan", "Budget", "Caps", "GatePlan", "Plan", "Preemption", "ServicePlan", "TaskPlan", "opening", "system",

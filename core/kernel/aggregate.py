@@ -15,10 +15,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 from pyrsistent import PMap, pmap
 
-from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Opened, Recovered, Transition
+from lifefold.core.kernel.entity import ActivityEnded, Created, Entity, Opened, RunnerRecovered, TimerFired, Transition
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
-from lifefold.core.kernel.property import Property, Scene, promises_of, unseeing
+from lifefold.core.kernel.property import Property, SystemState, properties_of, unprojected
 from lifefold.core.kernel.record import Event, Record
 from lifefold.effects import Tell
 
@@ -68,7 +68,7 @@ class Aggregate(msgspec.Struct, frozen=True, gc=False):
         return self.entities[ref].record
 
 
-Wish = Dispatch | Create | Tell
+RuleAction = Dispatch | Create | Tell
 
 
 class Rule(msgspec.Struct, frozen=True, gc=False):
@@ -76,10 +76,10 @@ class Rule(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     on: str
-    follow: Callable[[Aggregate, Transition], Iterable[Wish]]
+    follow: Callable[[Aggregate, Transition], Iterable[RuleAction]]
 
 
-def rule(on: Machine[Any]) -> Callable[[Callable[[Aggregate, Transition], Iterable[Wish]]], Rule]:
+def rule(on: Machine[Any]) -> Callable[[Callable[[Aggregate, Transition], Iterable[RuleAction]]], Rule]:
     """Make a rule of a function ``(aggregate, transition) -> wishes``; it sees the transitions of one machine."""
     return lambda follow: Rule(follow.__name__, on.name, follow)
 
@@ -121,7 +121,7 @@ class AggregateType:
         self.rules: Final = tuple(rules)
         self.views: Final = dict(views or {})
         self.commands: Final = dict(commands or {})
-        self.properties: Final = unseeing(kind, properties)
+        self.properties: Final = unprojected(kind, properties)
         for each in self.rules:
             if each.on not in self.machines:
                 message = f"{kind}: rule {each.name} is on {each.on!r}; the machines are {', '.join(self.machines)}"
@@ -195,7 +195,7 @@ class AggregateType:
     def reads(self, ref: str, event: Event) -> bool:
         """Tell whether a log of this type can have an event for an entity of this reference, known or not."""
         match event:
-            case Recovered():
+            case RunnerRecovered():
                 return not ref
             case Opened(records=records):
                 return not ref and all(self.holds(each, record) for each, record in records.items())
@@ -218,7 +218,7 @@ class AggregateType:
         return peer is not None and peer.reads(tell.entity, tell.event)
 
 
-_OF_ALL_MACHINES: Final = (Elapsed, Ended, HandlerFailed, EntityQuarantined, EntityReleased)
+_OF_ALL_MACHINES: Final = (TimerFired, ActivityEnded, HandlerFailed, EntityQuarantined, EntityReleased)
 
 
 def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
@@ -232,19 +232,19 @@ def _by_name(what: str, named: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 
 class System:
-    """A set of aggregate types whose aggregates tell each other things. ``properties`` hold of its every ``Scene``."""
+    """A set of aggregate types whose aggregates tell each other things. ``properties`` hold of its every ``SystemState``."""
 
     __slots__ = ("aggregates", "name", "properties")
 
-    def __init__(self, name: str, *aggregates: AggregateType, properties: Iterable[Property[Scene]] = ()) -> None:
+    def __init__(self, name: str, *aggregates: AggregateType, properties: Iterable[Property[SystemState]] = ()) -> None:
         """Put the types together, each known by its kind. Raises ``ValueError`` for two of one kind."""
         self.name: Final = name
-        self.properties: Final = promises_of(name, properties)
+        self.properties: Final = properties_of(name, properties)
         self.aggregates: Final[dict[str, AggregateType]] = {}
         kinds = _by_name(f"{name}: kind", ((each.kind, each) for each in aggregates))
         self.aggregates.update((kind, each.among(self.aggregates)) for kind, each in kinds.items())
 
-    def promising(self, *properties: Property[Scene]) -> "System":
+    def with_properties(self, *properties: Property[SystemState]) -> "System":
         """Return this system with these properties, too."""
         return System(self.name, *self.aggregates.values(), properties=(*self.properties, *properties))
 

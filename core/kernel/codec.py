@@ -19,7 +19,7 @@ import msgspec
 from pyrsistent import PMap, PVector, pmap, pvector
 
 from lifefold.core.kernel.aggregate import System
-from lifefold.core.kernel.entity import Created, Elapsed, Ended, Envelope, Opened, Recovered
+from lifefold.core.kernel.entity import ActivityEnded, Created, Envelope, Opened, RunnerRecovered, TimerFired
 from lifefold.core.kernel.failure import EntityQuarantined, EntityReleased, HandlerFailed
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
@@ -104,7 +104,7 @@ class Codec:
             kind: {name: _record_decoder(machine) for name, machine in aggregate.machines.items()}
             for kind, aggregate in system.aggregates.items()
         }
-        self._whole = msgspec.json.Decoder(Recovered | _OpenedWire)
+        self._whole = msgspec.json.Decoder(RunnerRecovered | _OpenedWire)
 
     def decode(self, aggregate: str, data: bytes) -> Envelope:
         """Return the envelope that was encoded for this aggregate. Raises ``UnreadableEntry``."""
@@ -121,7 +121,7 @@ class Codec:
     def _event(self, kind: str, wire: _Wire) -> Event:
         if not wire.entity:
             whole = self._whole.decode(wire.event)
-            if isinstance(whole, Recovered):
+            if isinstance(whole, RunnerRecovered):
                 return whole
             return Opened({ref: self._record(kind, ref).decode(raw) for ref, raw in whole.records.items()})
         machine = wire.entity.partition(":")[0]
@@ -172,7 +172,7 @@ def _record_decoder(machine: Machine[Any]) -> _RecordDecoder:
 
 
 def _event_decoder(machine: Machine[Any]) -> "msgspec.json.Decoder[Any]":
-    types = (*machine.events, _CreatedWire, Elapsed, Ended, HandlerFailed, EntityQuarantined, EntityReleased)
+    types = (*machine.events, _CreatedWire, TimerFired, ActivityEnded, HandlerFailed, EntityQuarantined, EntityReleased)
     return _decoder(Union[types])  # noqa: UP007 - the types are known at run time only
 
 

@@ -13,7 +13,7 @@
   delay.
 - Postponed events are tried again, in order, after the next change of state (D14).
 
-Inputs of the kernel's own (``Created``, ``Opened``, ``Elapsed``, ``Ended``, ``Recovered``) stand beside the lifecycle's
+Inputs of the kernel's own (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) stand beside the lifecycle's
 events in the log.
 """
 
@@ -46,21 +46,21 @@ class Opened(Event, frozen=True):
     records: dict[str, Any]
 
 
-class Elapsed(Event, frozen=True):
+class TimerFired(Event, frozen=True):
     """The timer of this slot and generation has reached its deadline."""
 
     slot: str
     generation: int
 
 
-class Ended(Event, frozen=True):
+class ActivityEnded(Event, frozen=True):
     """Nothing is left of the activity of this slot and generation: the answer to ``End``."""
 
     slot: str
     generation: int
 
 
-class Recovered(Event, frozen=True):
+class RunnerRecovered(Event, frozen=True):
     """The runner is back after ``down_ms`` without one; everything that should be going on is asked for again."""
 
     down_ms: int
@@ -158,7 +158,7 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Advance(msgspec.Struct, frozen=True, gc=False):
+class EntityStep(msgspec.Struct, frozen=True, gc=False):
     """What an accepted input came to: the entity now, its steps and effects, and postponed events it then refused."""
 
     entity: Entity[Any]
@@ -167,23 +167,23 @@ class Advance(msgspec.Struct, frozen=True, gc=False):
     refusals: tuple[Refusal, ...] = ()
 
 
-def create(machine: Machine[Any], ref: str, record: Record, at_ms: int, actor: str) -> Advance:
+def create(machine: Machine[Any], ref: str, record: Record, at_ms: int, actor: str) -> EntityStep:
     """Begin an entity's life."""
     born = Entity(ref, replace(record, at_ms=at_ms) if machine.clocked else record, 1, at_ms)
     running, effects = _derive(machine, born, machine.entering(record), 1, at_ms)
     entity = replace(born, running=running)
     event = Created(born.record)
-    return Advance(entity, (Transition(machine.name, None, entity, event, at_ms, actor, effects),), effects)
+    return EntityStep(entity, (Transition(machine.name, None, entity, event, at_ms, actor, effects),), effects)
 
 
-def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Advance | Refusal:
+def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     """Let an entity take an event, and then whatever waited for the state it comes to."""
     event = envelope.event
-    if isinstance(event, Ended):
+    if isinstance(event, ActivityEnded):
         return _confirm(machine, entity, envelope, event)
-    if isinstance(event, Recovered):
+    if isinstance(event, RunnerRecovered):
         return _recover(machine, entity, envelope, event)
-    admitted = _elapse(machine, entity, envelope, event) if isinstance(event, Elapsed) else envelope
+    admitted = _elapse(machine, entity, envelope, event) if isinstance(event, TimerFired) else envelope
     if isinstance(admitted, Refusal):
         return admitted
     if admitted.slot and not _is_live(entity, admitted):
@@ -194,12 +194,12 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> A
 
 
 def _may_say(machine: Machine[Any], envelope: Envelope) -> bool:
-    """Tell whether an activity yields this event. A timer says only that its time has come: ``Elapsed``."""
+    """Tell whether an activity yields this event. A timer says only that its time has come: ``TimerFired``."""
     during = machine.spans[envelope.slot].during
     return isinstance(during, Does) and type(envelope.event) in during.yields
 
 
-def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: Elapsed) -> Envelope | Refusal:
+def _elapse(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: TimerFired) -> Envelope | Refusal:
     """Return the event that a timer stands for, if its time has come."""
     timer, span = entity.find(event.slot), machine.spans.get(event.slot)
     if timer is None or span is None or not isinstance(span.during, After):
@@ -219,7 +219,7 @@ def _stale(entity: Entity[Any], envelope: Envelope, slot: str, generation: int) 
     return Refusal(envelope, "stale", f"{slot} of generation {generation} is not live in {entity.state}")
 
 
-def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Advance | Refusal:
+def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     first = _take(machine, entity, envelope)
     if isinstance(first, Refusal) or first.entity.record.state is entity.record.state or not entity.postponed:
         return first
@@ -229,7 +229,7 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> A
     while waiting:
         taken = replace(waiting.pop(0), at_ms=envelope.at_ms)
         if taken.slot and not _is_live(now.entity, taken):
-            then: Advance | Refusal = _stale(now.entity, taken, taken.slot, taken.generation)
+            then: EntityStep | Refusal = _stale(now.entity, taken, taken.slot, taken.generation)
         else:
             then = _take(machine, now.entity, taken)
         if isinstance(then, Refusal):
@@ -238,13 +238,13 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> A
         if then.entity.record.state is not now.entity.record.state:
             waiting = [*then.entity.postponed, *waiting]
             then = replace(then, entity=replace(then.entity, postponed=()))
-        now = Advance(
+        now = EntityStep(
             then.entity, now.transitions + then.transitions, now.effects + then.effects, now.refusals + then.refusals
         )
     return now
 
 
-def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Advance | Refusal:
+def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     at_ms, event = envelope.at_ms, envelope.event
     record = replace(entity.record, at_ms=at_ms) if machine.clocked else entity.record
     step = machine.step(record, event)
@@ -254,7 +254,7 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Adv
     if asked and type(asked[0]) is Postpone:
         if len(entity.postponed) >= POSTPONED_LIMIT:
             return Refusal(envelope, "overflow", f"{POSTPONED_LIMIT} events are waiting in {entity.state} already")
-        return Advance(replace(entity, postponed=(*entity.postponed, envelope)))
+        return EntityStep(replace(entity, postponed=(*entity.postponed, envelope)))
     version = entity.version + 1
     running, effects = entity.running, asked
     if running and type(event) in machine.yielded:
@@ -265,7 +265,7 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Adv
         running, effects = _derive(machine, replace(entity, record=became, running=running), asked, version, at_ms)
     entered_ms = at_ms if moved else entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
-    return Advance(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
+    return EntityStep(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
 
 
 _OF_TIMERS: Final = frozenset({CancelTimer, StartTimer})
@@ -327,7 +327,9 @@ def _end(machine: Machine[Any], running: list[Running], slot: str) -> list[Effec
     return []
 
 
-def _confirm(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: Ended) -> Advance | Refusal:
+def _confirm(
+    machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: ActivityEnded
+) -> EntityStep | Refusal:
     ended = entity.find(event.slot, Phase.ENDING)
     if ended is None or ended.generation != event.generation:
         return _stale(entity, envelope, event.slot, event.generation)
@@ -341,10 +343,10 @@ def _confirm(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
             effects = (Begin(part.slot, activity, part.generation),)
     now = replace(entity, version=entity.version + 1, running=tuple(running))
     step = Transition(machine.name, entity, now, event, envelope.at_ms, envelope.actor, effects)
-    return Advance(now, (step,), effects)
+    return EntityStep(now, (step,), effects)
 
 
-def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: Recovered) -> Advance:
+def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, event: RunnerRecovered) -> EntityStep:
     """Ask again for everything that should be going on: the runner that was asked first is gone."""
     running: list[Running] = []
     effects: list[Effect] = []
@@ -369,19 +371,19 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
                 pass
         running.append(restored)
     now = replace(entity, running=tuple(running))
-    return Advance(now, (), tuple(effects))
+    return EntityStep(now, (), tuple(effects))
 
 
-def quarantine(machine: Machine[Any], entity: Entity[Any]) -> Advance:
+def quarantine(machine: Machine[Any], entity: Entity[Any]) -> EntityStep:
     """Have all ended that goes on for an entity."""
     running = list(entity.running)
     slots = dict.fromkeys(part.slot for part in entity.running)
     effects = [effect for slot in slots for effect in _end(machine, running, slot)]
-    return Advance(replace(entity, running=tuple(running)), (), tuple(effects))
+    return EntityStep(replace(entity, running=tuple(running)), (), tuple(effects))
 
 
-def release(machine: Machine[Any], entity: Entity[Any], at_ms: int) -> Advance:
+def release(machine: Machine[Any], entity: Entity[Any], at_ms: int) -> EntityStep:
     """Let all go on that belongs to the state of an entity for which nothing goes on."""
     version = entity.version + 1
     running, effects = _derive(machine, entity, machine.entering(entity.record), version, at_ms)
-    return Advance(replace(entity, version=version, running=running), (), effects)
+    return EntityStep(replace(entity, version=version, running=running), (), effects)

@@ -12,7 +12,16 @@ from typing import Any
 import msgspec
 
 from lifefold.core.kernel.aggregate import Aggregate, AggregateType, System
-from lifefold.core.kernel.entity import Created, Elapsed, Ended, Entity, Envelope, Phase, Recovered, Running
+from lifefold.core.kernel.entity import (
+    ActivityEnded,
+    Created,
+    Entity,
+    Envelope,
+    Phase,
+    RunnerRecovered,
+    Running,
+    TimerFired,
+)
 from lifefold.core.kernel.machine import Machine
 from lifefold.core.kernel.reaction import Reaction
 from lifefold.core.kernel.record import Event
@@ -43,7 +52,7 @@ def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[P
         machine = of.machines[ref.partition(":")[0]]
         yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
     if any(entity.running for entity in aggregate.entities.values()):
-        yield Possible(Cause.RECOVERY, Envelope("", Recovered(0), now_ms, "engine"))
+        yield Possible(Cause.RECOVERY, Envelope("", RunnerRecovered(0), now_ms, "engine"))
 
 
 def possible_of(
@@ -74,9 +83,9 @@ def _at(
 def _of_part(machine: Machine[Any], entity: Entity[Any], part: Running, at_ms: int) -> Iterator[Possible]:
     ref, slot, generation = entity.ref, part.slot, part.generation
     if part.phase is Phase.ENDING:
-        yield Possible(Cause.CONFIRMATION, Envelope(ref, Ended(slot, generation), at_ms, "engine"))
+        yield Possible(Cause.CONFIRMATION, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
     elif part.activity is None:
-        yield Possible(Cause.TIMER, Envelope(ref, Elapsed(slot, generation), max(at_ms, part.deadline_ms), "timer"))
+        yield Possible(Cause.TIMER, Envelope(ref, TimerFired(slot, generation), max(at_ms, part.deadline_ms), "timer"))
     elif part.phase is Phase.LIVE:
         for event in _reports(machine, slot, entity.record):
             yield Possible(Cause.REPORT, Envelope(ref, event, at_ms, slot, slot=slot, generation=generation))
@@ -98,12 +107,12 @@ def restarted(before: Aggregate, reaction: Reaction) -> Iterator[tuple[str, str]
 def late(machine: Machine[Any], entity: Entity[Any], now_ms: int) -> Iterator[Envelope]:
     """Yield what an earlier generation of everything that can go on might still say: all of it is to be refused."""
     for slot, span in machine.spans.items():
-        yield Envelope(entity.ref, Ended(slot, -1), now_ms, "engine")
+        yield Envelope(entity.ref, ActivityEnded(slot, -1), now_ms, "engine")
         if isinstance(span.during, Does):
             for event in _reports(machine, slot, entity.record):
                 yield Envelope(entity.ref, event, now_ms, slot, slot=slot, generation=-1)
         else:
-            yield Envelope(entity.ref, Elapsed(slot, -1), now_ms, "timer")
+            yield Envelope(entity.ref, TimerFired(slot, -1), now_ms, "timer")
 
 
 def _reports(machine: Machine[Any], slot: str, record: Any) -> Iterator[Event]:

@@ -19,7 +19,7 @@ import msgspec
 from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_timer
-from lifefold.core.kernel.property import Property, invariants_of, unseeing
+from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
 from lifefold.core.kernel.step import IllegalTransition, Step
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Record)
 Invariant = Callable[[R], bool]
 
 
-class Span(msgspec.Struct, Generic[R], frozen=True):
+class ActivityScope(msgspec.Struct, Generic[R], frozen=True):
     """An activity or a timer together with the states that it lasts for."""
 
     during: During[R]
@@ -95,7 +95,7 @@ class Machine(Generic[R]):
         self.during: Final[Mapping[frozenset[State], tuple[During[R], ...]]] = self._grouped("during")
         self.postpone: Final[Mapping[frozenset[State], tuple[type[Event], ...]]] = self._grouped("postpone")
         self.invariants: Final = invariants_of(name, invariants)
-        self.properties: Final[tuple[Property[Any], ...]] = tuple(p.about(self) for p in unseeing(name, properties))
+        self.properties: Final[tuple[Property[Any], ...]] = tuple(p.about(self) for p in unprojected(name, properties))
         self.rests: Final = rests
         self.served: Final = frozenset(served)
         self.clocked: Final = "at_ms" in self.record.__struct_fields__
@@ -235,7 +235,7 @@ class Machine(Generic[R]):
             raise InvalidMachine(self.name, wrong)
         return self._but(properties=[each for each in self.properties if each.name not in names])
 
-    def promising(self, *properties: "Property[Entity[Any]]") -> "Machine[R]":
+    def with_properties(self, *properties: "Property[Entity[Any]]") -> "Machine[R]":
         """Return this machine with these properties, too."""
         return self._but(properties=(*self.properties, *properties))
 
@@ -339,17 +339,19 @@ def _declared(parts: Mapping[Any, Any]) -> _Declared:
     return declared
 
 
-def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, Span[R]]:
+def _spans(during: Mapping[frozenset[State], tuple[During[R], ...]]) -> Mapping[str, ActivityScope[R]]:
     """Return what goes on in each slot, with the states that it lasts for."""
-    return MappingProxyType({part.slot: Span(part, where) for where, parts in during.items() for part in parts})
+    return MappingProxyType(
+        {part.slot: ActivityScope(part, where) for where, parts in during.items() for part in parts}
+    )
 
 
-def _again(span: Span[Any], by: Row[Any]) -> bool:
+def _again(span: ActivityScope[Any], by: Row[Any]) -> bool:
     """Tell whether what goes on beyond a row begins again with it."""
     return by.restart and isinstance(span.during, After)
 
 
-def _yielded(spans: Iterable[Span[Any]], kind: type | tuple[type, ...]) -> frozenset[type[Event]]:
+def _yielded(spans: Iterable[ActivityScope[Any]], kind: type | tuple[type, ...]) -> frozenset[type[Event]]:
     return frozenset(event for span in spans if isinstance(span.during, kind) for event in span.during.yields)
 
 

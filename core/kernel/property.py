@@ -1,10 +1,10 @@
 """What a lifecycle promises: properties that the worlds check, named for what they promise.
 
 A property looks at a *subject*: the entity, for properties of a machine; the aggregate, for those of an aggregate's
-type; the ``Scene`` with all aggregates and the messages between them, for those of a system. It says that something
+type; the ``SystemState`` with all aggregates and the messages between them, for those of a system. It says that something
 holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or that
 something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning.
-A machine may also promise what it ``takes``: what it refuses is no step, so that no other promise can speak of it.
+A machine may also promise what it ``accepts``: what it refuses is no step, so that no other promise can speak of it.
 
 Nothing would ever follow if whoever has to act never did. That timers elapse, that ends are confirmed and that messages
 arrive is the engine's part and taken for granted. What else a promise relies on it says itself, with ``given``:
@@ -12,8 +12,8 @@ arrive is the engine's part and taken for granted. What else a promise relies on
 does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
 
 A system has many more states than its aggregates have together. A promise of it that looks at little says at what
-(``seeing``) and is then asked about an ``Overview``, once for all states that look alike. A promise that speaks of
-everybody says what a transition can have touched (``near``), and need not be asked of all of them at every step.
+(``projected``) and is then asked about an ``Projection``, once for all states that look alike. A promise that speaks of
+everybody says what a transition can have touched (``localized``), and need not be asked of all of them at every step.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=Callable[..., object])
 S = TypeVar("S")
 
 
-class Temper(StrEnum):
+class PropertyKind(StrEnum):
     """The kinds of properties."""
 
     ALWAYS = "always"
@@ -73,19 +73,19 @@ def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness
 class Property(msgspec.Struct, Generic[S], frozen=True):
     """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
 
-    With ``sees`` a promise of a system is asked about an ``Overview`` (see ``seeing``); with ``near`` it need not be
+    With ``projection`` a promise of a system is asked about an ``Projection`` (see ``projected``); with ``localized`` it need not be
     asked of all of its subject at every step.
     """
 
     name: str
-    temper: Temper
+    property_kind: PropertyKind
     holds: Callable[[S], bool]
     when: Callable[[S], bool] | None = None
     given: tuple[Fairness, ...] = ()
-    sees: Callable[[Any], Hashable] | None = None
+    projection: Callable[[Any], Hashable] | None = None
     of: Callable[[Any], Callable[[S], bool]] | None = None
     """How to make ``holds`` for a machine, of a promise that asks its table."""
-    near: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
+    localized: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
 
     def __post_init__(self) -> None:
         """Check its parts. Raises ``TypeError`` with what is accepted."""
@@ -102,9 +102,13 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
             f"not {given!r}",
         )
         _see_to(
-            self.sees is None or callable(self.sees), f"{name!r}: seeing() takes a function first, not {self.sees!r}"
+            self.projection is None or callable(self.projection),
+            f"{name!r}: seeing() takes a function first, not {self.projection!r}",
         )
-        _see_to(self.near is None or callable(self.near), f"{name!r}: near() takes a function first, not {self.near!r}")
+        _see_to(
+            self.localized is None or callable(self.localized),
+            f"{name!r}: near() takes a function first, not {self.localized!r}",
+        )
 
     def about(self, machine: Any) -> "Property[S]":
         """Return it as a promise of this machine."""
@@ -113,32 +117,32 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
 
 def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
     """Promise that this holds of the subject at all times."""
-    return Property(name, Temper.ALWAYS, holds)
+    return Property(name, PropertyKind.ALWAYS, holds)
 
 
 def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
     """Promise that this holds of every ``Transition`` of the subject's entities, whatever the subject is."""
-    return Property(name, Temper.ALWAYS_STEP, holds)
+    return Property(name, PropertyKind.ALWAYS_STEP, holds)
 
 
 def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
     """Promise that this can come to be."""
-    return Property(name, Temper.SOMETIMES, holds)
+    return Property(name, PropertyKind.SOMETIMES, holds)
 
 
 def eventually(name: str, holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()) -> Property[S]:
     """Promise that this comes to be, whatever happens."""
-    return Property(name, Temper.LEADS_TO, holds, None, given)
+    return Property(name, PropertyKind.LEADS_TO, holds, None, given)
 
 
 def leads_to(
     name: str, when: Callable[[S], bool], holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()
 ) -> Property[S]:
     """Promise that whenever ``when`` is so, ``holds`` is so then or later."""
-    return Property(name, Temper.LEADS_TO, holds, when, given)
+    return Property(name, PropertyKind.LEADS_TO, holds, when, given)
 
 
-def takes(
+def accepts(
     name: str,
     events: Mapping[Source, tuple[type[Event] | Pattern[Any], ...]],
     *,
@@ -165,7 +169,7 @@ def takes(
 
         return holds
 
-    return Property(name, Temper.ALWAYS, _unbound, of=of)
+    return Property(name, PropertyKind.ALWAYS, _unbound, of=of)
 
 
 def _unbound(_entity: Any) -> bool:
@@ -183,7 +187,7 @@ def _examples(kind: type[Event] | Pattern[Any], entity: Any) -> Iterator[Event]:
     return iter(kind.examples_for(entity.record))
 
 
-class Scene(msgspec.Struct, frozen=True):
+class SystemState(msgspec.Struct, frozen=True):
     """A whole system at one moment: its aggregates by name, and the messages that have not arrived.
 
     ``in_flight`` has ``(sender, receiver, entity, event)``, in order for each pair of aggregates.
@@ -193,37 +197,40 @@ class Scene(msgspec.Struct, frozen=True):
     in_flight: tuple[tuple[str, str, str, Event], ...] = ()
 
 
-class Overview(msgspec.Struct, frozen=True):
+class Projection(msgspec.Struct, frozen=True):
     """What a promise sees of a system that says what it looks at: of each aggregate, and how much is ``under_way``.
 
-    ``aggregates`` has by name what ``sees`` makes of them; ``under_way`` is how many messages have not arrived.
+    ``aggregates`` has by name what ``projection`` makes of them; ``under_way`` is how many messages have not arrived.
     """
 
     aggregates: Mapping[str, Any]
     under_way: int = 0
 
 
-def seeing(sees: Callable[[Any], Hashable], *promises: Property[Overview]) -> tuple[Property[Scene], ...]:
-    """Let promises of a system look at nothing of an aggregate but what ``sees`` makes of it."""
+def projected(
+    projection: Callable[[Any], Hashable], *properties: Property[Projection]
+) -> tuple[Property[SystemState], ...]:
+    """Let promises of a system look at nothing of an aggregate but what ``projection`` makes of it."""
     return tuple(
-        cast("Property[Scene]", msgspec.structs.replace(each, sees=sees)) for each in promises_of("seeing()", promises)
+        cast("Property[SystemState]", msgspec.structs.replace(each, projection=projection))
+        for each in properties_of("seeing()", properties)
     )
 
 
-def near(
-    touched: "Callable[[S, str, tuple[Transition, ...]], S | None]", *promises: Property[S]
+def localized(
+    touched: "Callable[[S, str, tuple[Transition, ...]], S | None]", *properties: Property[S]
 ) -> tuple[Property[S], ...]:
     """Let promises that speak of everybody be asked, after a step, of those alone that it can have touched.
 
-    ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``Scene``, as it
+    ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``SystemState``, as it
     is after these transitions in the aggregate of this name; None if they touch nothing. What a promise says of the
     whole it says of a part as well, and what held before the step is broken after it only if it is broken there. Worlds
     that visit many states of large systems rely on that, and ask of the whole now and then.
     """
-    return tuple(msgspec.structs.replace(each, near=touched) for each in promises_of("near()", promises))
+    return tuple(msgspec.structs.replace(each, localized=touched) for each in properties_of("near()", properties))
 
 
-def promises_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+def properties_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
     """Return what somebody is given as promises. Raises ``TypeError`` with what is accepted if it is something else."""
     _see_to(
         not isinstance(given, Property),
@@ -236,18 +243,18 @@ def promises_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], 
             f"{whose}: several promises where one is accepted; a star is missing: *seeing(...) or *near(...)",
         )
         _see_to(
-            _is_promise(each),
+            _is_property(each),
             f"{whose}: {each!r} is no promise; accepted: always(), always_step(), sometimes(), eventually(), "
             "leads_to(), takes(), *seeing(), *near()",
         )
     return found
 
 
-def unseeing(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+def unprojected(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
     """Return the promises of somebody who is no system. Raises ``TypeError`` for one that says what it looks at."""
-    found = promises_of(whose, given)
+    found = properties_of(whose, given)
     for each in found:
-        _see_to(each.sees is None, f"{whose}: {each.name!r}: seeing() is for promises of a System")
+        _see_to(each.projection is None, f"{whose}: {each.name!r}: seeing() is for promises of a System")
     return found
 
 
@@ -275,7 +282,7 @@ def _is_tuple(given: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(given, tuple)
 
 
-def _is_promise(given: object) -> bool:
+def _is_property(given: object) -> bool:
     return isinstance(given, Property)
 
 
@@ -288,9 +295,9 @@ def _see_to(is_so: object, otherwise: str) -> None:
         raise TypeError(otherwise)
 
 
-def subject_of(promised: Property[Any], scene: Scene) -> Scene | Overview:
+def subject_of(declared: Property[Any], scene: SystemState) -> SystemState | Projection:
     """Return what a promise of a system is asked about in this scene."""
-    if promised.sees is None:
+    if declared.projection is None:
         return scene
-    seen = {name: promised.sees(aggregate) for name, aggregate in scene.aggregates.items()}
-    return Overview(seen, len(scene.in_flight))
+    seen = {name: declared.projection(aggregate) for name, aggregate in scene.aggregates.items()}
+    return Projection(seen, len(scene.in_flight))

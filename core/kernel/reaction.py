@@ -3,7 +3,7 @@
 ``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
 fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
 and all of them see one and the same aggregate: as it is when the entity is through with the event, postponed events
-that it takes thereupon included (and all entities with ``Opened`` and ``Recovered``), before anything that rules ask
+that it takes thereupon included (and all entities with ``Opened`` and ``RunnerRecovered``), before anything that rules ask
 for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules are
 pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and changes
 nothing.
@@ -17,17 +17,17 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, Wish
+from lifefold.core.kernel.aggregate import Aggregate, AggregateType, Create, RuleAction
 from lifefold.core.kernel.entity import (
-    Advance,
+    ActivityEnded,
     Created,
-    Elapsed,
-    Ended,
     Entity,
+    EntityStep,
     Envelope,
     Opened,
-    Recovered,
     Refusal,
+    RunnerRecovered,
+    TimerFired,
     Transition,
     advance,
     create,
@@ -46,7 +46,7 @@ MACROSTEP_LIMIT: Final = 100_000
 """How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False):
+class RequestedEffect(msgspec.Struct, frozen=True, gc=False):
     """An effect and the entity that asks for it. What identifies it is (aggregate, version, place in the reaction)."""
 
     entity: str
@@ -57,7 +57,7 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
     """What one accepted input came to. ``changed`` names the entities that are not as they were, in order."""
 
     aggregate: Aggregate
-    effects: tuple[Asked, ...] = ()
+    effects: tuple[RequestedEffect, ...] = ()
     transitions: tuple[Transition, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     changed: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ def _macrostep(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> R
     return run.reaction()
 
 
-def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[Advance]:
+def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
     event = envelope.event
     if isinstance(event, _OF_ALL):
         if envelope.entity:
@@ -129,7 +129,7 @@ def _first(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refus
     return done if isinstance(done, Refusal) else [done]
 
 
-_OF_ALL = (Opened, Recovered)
+_OF_ALL = (Opened, RunnerRecovered)
 _OF_FAILURES = (HandlerFailed, EntityQuarantined, EntityReleased)
 
 
@@ -145,14 +145,14 @@ def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
             return aggregate
 
 
-def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[Advance]:
+def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
     """Take note of a failure, or isolate an entity, which need not have come to be, or let it go on."""
     ref, event = envelope.entity, envelope.event
     machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
     if machine is None:
         return Refusal(envelope, "unknown", f"{aggregate.name} has no machine for {ref!r}")
     if isinstance(event, HandlerFailed):
-        return [] if entity is None else [Advance(entity)]
+        return [] if entity is None else [EntityStep(entity)]
     is_quarantined = ref in aggregate.quarantined
     if is_quarantined is isinstance(event, EntityQuarantined):
         is_so = "is quarantined already" if is_quarantined else "is not quarantined"
@@ -164,7 +164,7 @@ def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusa
     return [quarantine(machine, entity)]
 
 
-def _advanced(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Advance | Refusal:
+def _advanced(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> EntityStep | Refusal:
     return _blaming(machine, entity, envelope, lambda: advance(machine, entity, envelope))
 
 
@@ -180,7 +180,7 @@ def _blaming(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, dec
 
 def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
     """Return the row that an entity takes an event by; empty if it is none's."""
-    if isinstance(event, Elapsed) and isinstance(after := machine.spans[event.slot].during, After):
+    if isinstance(event, TimerFired) and isinstance(after := machine.spans[event.slot].during, After):
         event = after.event()
     for row in machine.rows:
         is_of = row.event is type(event) and entity.state in machine.sources(row)
@@ -193,10 +193,10 @@ def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
     return ""
 
 
-def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Advance | Refusal:
+def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
     """Let an entity take an event, or begin its life."""
     ref, event = envelope.entity, envelope.event
-    if ref in aggregate.quarantined and not isinstance(event, Ended):
+    if ref in aggregate.quarantined and not isinstance(event, ActivityEnded):
         return Refusal(envelope, "quarantined", f"{aggregate.name}: {ref!r}: {aggregate.quarantined[ref]}")
     machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
     if machine is not None and entity is not None:
@@ -208,7 +208,7 @@ def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Adv
     return Refusal(envelope, "unknown", f"{aggregate.name}: {ref!r} does not exist")
 
 
-def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) -> Advance | Refusal:
+def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) -> EntityStep | Refusal:
     if type(record) is machine.record:
         try:
             return create(machine, ref, record, envelope.at_ms, envelope.actor)
@@ -218,20 +218,20 @@ def _begin(machine: Machine[Any], ref: str, record: Record, envelope: Envelope) 
     return Refusal(envelope, "illegal", reason)
 
 
-def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> list[Advance]:
-    done: list[Advance] = []
+def _recover(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> list[EntityStep]:
+    done: list[EntityStep] = []
     for ref, entity in sorted(aggregate.entities.items()):
         machine = of.machine_of(ref)
         if machine is not None and entity.running:
             taken = _advanced(machine, entity, envelope)
-            done += [taken] if isinstance(taken, Advance) else []
+            done += [taken] if isinstance(taken, EntityStep) else []
     return done
 
 
-def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Opened) -> Refusal | list[Advance]:
+def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Opened) -> Refusal | list[EntityStep]:
     if aggregate.entities:
         return Refusal(envelope, "duplicate", f"{aggregate.name} is open already")
-    born: list[Advance] = []
+    born: list[EntityStep] = []
     for ref, record in event.records.items():
         machine = of.machine_of(ref)
         if machine is None:
@@ -259,12 +259,12 @@ class _Run:
         self.aggregate = aggregate
         self.at_ms = at_ms
         self.changed: dict[str, None] = {}
-        self.effects: list[Asked] = []
+        self.effects: list[RequestedEffect] = []
         self.transitions: list[Transition] = []
         self.refusals: list[Refusal] = []
-        self.queue: list[tuple[str, Wish]] = []
+        self.queue: list[tuple[str, RuleAction]] = []
 
-    def accept(self, *advances: Advance) -> None:
+    def accept(self, *advances: EntityStep) -> None:
         """Make advances part of the aggregate, then queue what their transitions entail, first things on top."""
         entities, views = self.aggregate.entities, self.aggregate.views
         for done in advances:
@@ -281,27 +281,29 @@ class _Run:
             self.transitions += done.transitions
             self.refusals += done.refusals
         self.aggregate = replace(self.aggregate, entities=entities, views=views)
-        wishes = [wish for done in advances for transition in done.transitions for wish in self.wishes(transition)]
-        self.queue += reversed(wishes)
+        actions = [
+            action for done in advances for transition in done.transitions for action in self.actions(transition)
+        ]
+        self.queue += reversed(actions)
 
-    def wishes(self, transition: Transition) -> list[tuple[str, Wish]]:
+    def actions(self, transition: Transition) -> list[tuple[str, RuleAction]]:
         """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
-        wishes: list[tuple[str, Wish]] = []
+        actions: list[tuple[str, RuleAction]] = []
         for each in self.of.rules_on(transition.machine):
             try:
-                wishes += [(each.name, wish) for wish in each.follow(self.aggregate, transition)]
+                actions += [(each.name, action) for action in each.follow(self.aggregate, transition)]
             except Exception as error:
                 raise _following(transition, f"rule {each.name}", error) from error
-        return wishes
+        return actions
 
-    def follow(self, wished: tuple[str, Wish]) -> None:
+    def follow(self, requested: tuple[str, RuleAction]) -> None:
         """Do what one rule asked for."""
-        name, wish = wished
-        if isinstance(wish, Tell):
-            self.send(wish, f"rule:{name}")
+        name, action = requested
+        if isinstance(action, Tell):
+            self.send(action, f"rule:{name}")
             return
-        event = Created(wish.record) if isinstance(wish, Create) else wish.event
-        envelope = Envelope(wish.entity, event, self.at_ms, f"rule:{name}")
+        event = Created(action.record) if isinstance(action, Create) else action.event
+        envelope = Envelope(action.entity, event, self.at_ms, f"rule:{name}")
         done = _deliver(self.of, self.aggregate, envelope)
         if isinstance(done, Refusal):
             self.refusals.append(done)
@@ -313,7 +315,7 @@ class _Run:
         if isinstance(effect, Tell):
             self.send(effect, entity.ref)
         else:
-            self.effects.append(Asked(entity.ref, effect))
+            self.effects.append(RequestedEffect(entity.ref, effect))
 
     def send(self, tell: Tell, actor: str) -> None:
         """Give a message its number, if it is for somebody who can read it."""
@@ -323,7 +325,7 @@ class _Run:
             return
         ordinal = self.aggregate.sent.get(tell.aggregate, 0) + 1
         self.aggregate = replace(self.aggregate, sent=self.aggregate.sent.set(tell.aggregate, ordinal))
-        self.effects.append(Asked("", replace(tell, ordinal=ordinal)))
+        self.effects.append(RequestedEffect("", replace(tell, ordinal=ordinal)))
 
     def reaction(self) -> Reaction:
         """Return what it all came to."""

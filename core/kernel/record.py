@@ -46,14 +46,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     action looks at it. There is no other clock.
 
     What a record means does not depend on all of what is in it, which is what lets a world look at all of its states:
-    ``serials`` names numbers that only identify (they are counted on and compared for being equal; 0 is none), and
-    ``moments`` those that are points in time, of which only the distances matter. ``opaque`` names texts and numbers
+    ``identifiers`` names numbers that only identify (they are counted on and compared for being equal; 0 is none), and
+    ``timestamps`` those that are points in time, of which only the distances matter. ``opaque`` names texts and numbers
     that are handed on only: no rule looks at more of them than whether there is anything (see ``opaque`` of events and
     activities, too, and of any other struct that is part of these).
     """
 
-    serials: ClassVar[tuple[str, ...]] = ()
-    moments: ClassVar[tuple[str, ...]] = ()
+    identifiers: ClassVar[tuple[str, ...]] = ()
+    timestamps: ClassVar[tuple[str, ...]] = ()
     opaque: ClassVar[tuple[str, ...]] = ()
 
     state: Any

@@ -27,12 +27,12 @@ from lifefold.core.kernel import (
     Row,
     Step,
     Transition,
+    accepts,
     after,
     always_step,
     leads_to,
     row,
     sometimes,
-    takes,
 )
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.property_forms import lasts_only, leads_where
@@ -115,7 +115,7 @@ def says_why_it_was_refused(step: Transition) -> bool:
             return True
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("what waits for a person is done again by that person's word only", agreed_by_a_person),
     always_step("nobody agrees to what was not asked", agrees_to_what_was_asked),
     always_step("a person is asked about what is done only", waits_only_when_done),
@@ -127,7 +127,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             ApprovalExpired: (State.FAILED,),
         },
     ),
-    takes(
+    accepts(
         "a person who is asked can agree, and can refuse", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}
     ),
     always_step("work that is refused says why", says_why_it_was_refused),
@@ -150,7 +150,7 @@ machine = Machine(
     final={State.FAILED},
     detached=frozenset(State) - {State.DONE, State.PENDING_APPROVAL, State.FAILED},
     during={State.PENDING_APPROVAL: after(APPROVAL_TIMEOUT_MS, ApprovalExpired)},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )
 
 
@@ -168,7 +168,7 @@ def with_approval(tasks: Machine[Any], name: str) -> Machine[Any]:
         postpone=postpone,
         served=tasks.served,
         invariants=tasks.invariants,
-        properties=(*tasks.properties, *PROMISES),
+        properties=(*tasks.properties, *PROPERTIES),
         rests=tasks.rests,
         detached=tasks.detached - {State.PENDING_APPROVAL},
         about=f"{tasks.about}; and what a person's approval does to it",

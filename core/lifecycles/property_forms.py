@@ -58,7 +58,7 @@ def is_alone(activity: type[Activity]) -> tuple[Property[Any], ...]:
     )
 
 
-def passes(state: State, *given: Fairness) -> Property[Any]:
+def is_transient(state: State, *given: Fairness) -> Property[Any]:
     """Promise that nobody stays in a state for ever."""
     return leads_to(
         f"{state} does not last for ever", lambda e: e.state is state, lambda e: e.state is not state, given=given
@@ -85,7 +85,7 @@ def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> 
     return always_step(name, is_there)
 
 
-def is_over_with(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Property[Any], ...]:
+def exits_on(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Property[Any], ...]:
     """Promise that each of these events is taken in a state that only lasts until something is said, and ends it."""
     return tuple(
         leads_to(

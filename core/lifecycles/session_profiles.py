@@ -18,17 +18,17 @@ from lifefold.core.kernel import (
     Machine,
     Pattern,
     Property,
+    PropertyKind,
     Step,
-    Temper,
     Transition,
+    accepts,
     after,
     always_step,
     does,
     replace,
     row,
-    takes,
 )
-from lifefold.core.lifecycles.property_forms import is_over_with, lasts_only
+from lifefold.core.lifecycles.property_forms import exits_on, lasts_only
 from lifefold.core.lifecycles.session import (
     BackoffElapsed,
     Error,
@@ -49,7 +49,7 @@ from lifefold.core.lifecycles.session import (
     machine,
     threshold_reached,
 )
-from lifefold.core.lifecycles.session_yielding import INSTEAD, PROMISES, ROWS, YieldingSession, YieldWanted
+from lifefold.core.lifecycles.session_yielding import INSTEAD, PROPERTIES, ROWS, YieldingSession, YieldWanted
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 from lifefold.effects import End, LogFatal, RunSession
@@ -58,7 +58,7 @@ from lifefold.effects import End, LogFatal, RunSession
 class WindowedSession(Session, frozen=True):
     """A session whose ``total_errors`` are those of the last ``total_errors_window_ms`` only (D22)."""
 
-    moments: ClassVar[tuple[str, ...]] = ("at_ms", "errors_at_ms")
+    timestamps: ClassVar[tuple[str, ...]] = ("at_ms", "errors_at_ms")
 
     at_ms: int = 0
     errors_at_ms: tuple[int, ...] = ()
@@ -99,7 +99,7 @@ def remembers_the_window(t: Transition) -> bool:
     return (now.errors_at_ms, now.total_errors) == (recent, len(recent))
 
 
-windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").promising(
+windowed: Machine[Any] = machine.starting(WindowedSession(), "session-windowed").with_properties(
     always_step("the errors of the last window count, and no older ones", remembers_the_window)
 )
 """The profile in which errors of long ago are forgotten (D22)."""
@@ -134,9 +134,9 @@ prompt_failures = machine.with_rows(
     row(State.BUILDING_PROMPT, PromptFailed, State.COOLING_DOWN, count_error),
     during={State.BUILDING_PROMPT: does(build_prompt, yields=FatalError, last=(PromptReady, PromptFailed))},
     name="session-prompt-failures",
-).promising(
+).with_properties(
     always_step("a prompt that fails counts as an error", counts_prompt_failures),
-    *is_over_with(State.BUILDING_PROMPT, PromptFailed),
+    *exits_on(State.BUILDING_PROMPT, PromptFailed),
 )
 """The profile in which writing a prompt can fail and be tried again (D6)."""
 
@@ -325,15 +325,15 @@ in_fleet = prompt_failures.with_rows(
     row(State.RUNNING, SUSPENDED, State.COOLING_DOWN, count_error),
     during={State.COOLING_DOWN: after(pause, BackoffElapsed)},
     name="session-in-fleet",
-).promising(
+).with_properties(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
-    takes("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
-    *is_over_with(State.RUNNING, SUSPENDED),
+    accepts("whoever suspends himself too often is heard, too", {State.RUNNING: (UNASKED,)}),
+    *exits_on(State.RUNNING, SUSPENDED),
     always_step("a session may take as long as was said last", limits_what_was_said),
-    takes("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
-    takes("other limits are heard by whoever has not stopped", {_NOT_STOPPED: (LimitsChanged,)}),
+    accepts("how long a session may take can be said before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
+    accepts("other limits are heard by whoever has not stopped", {_NOT_STOPPED: (LimitsChanged,)}),
     always_step("a session that has stalled counts as an error, and is ended", counts_stalls),
-    *is_over_with(State.RUNNING, Stalled),
+    *exits_on(State.RUNNING, Stalled),
 )
 """The profile for a fleet: a prompt may fail, and a session may suspend itself (D28), or stall.
 
@@ -376,12 +376,12 @@ def begins_anew(t: Transition) -> bool:
     return t.before.state is State.STOPPED and t.before.record.supervised and t.after.record == fresh
 
 
-def _but_for_restarts(promises: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
+def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
     """Yield the promises that are left: of steps, those that are no restarts; and none that an end is for good."""
-    for each in promises:
-        if each.temper is Temper.ALWAYS_STEP:
+    for each in properties:
+        if each.property_kind is PropertyKind.ALWAYS_STEP:
             yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
-        elif each.temper is not Temper.LEADS_TO or each.when is not None:
+        elif each.property_kind is not PropertyKind.LEADS_TO or each.when is not None:
             yield each
 
 
@@ -403,12 +403,12 @@ supervised: Machine[Any] = Machine(
     invariants=in_fleet.invariants,
     properties=(
         *_but_for_restarts(in_fleet.properties),
-        *PROMISES,
+        *PROPERTIES,
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
         always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
-        takes(
+        accepts(
             "whoever has stopped can be begun anew",
             {State.STOPPED: (Restarted,)},
             when=lambda e: e.record.supervised,

@@ -6,7 +6,7 @@ asked, has that time to come to a point where it can leave off, and is killed wh
 
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.kernel import Event, Property, Row, Step, Transition, always_step, replace, row, takes
+from lifefold.core.kernel import Event, Property, Row, Step, Transition, accepts, always_step, replace, row
 from lifefold.core.lifecycles.property_forms import leads_where
 from lifefold.core.lifecycles.session import Session, SessionStarted, State, UrgentMessage, is_expected
 from lifefold.core.lifecycles.session.rules import begin, cancel
@@ -70,10 +70,10 @@ INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
 
 ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTERRUPTING, yield_),)
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("whoever is to yield has the time that is said with it", has_the_time_it_is_told),
     always_step("whoever is to yield is asked to end", is_asked_to_yield),
     leads_where("whoever is to yield is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
-    takes("a session that runs can be told to yield", {State.RUNNING: (YieldWanted,)}),
-    takes("what interrupts a session that starts waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
+    accepts("a session that runs can be told to yield", {State.RUNNING: (YieldWanted,)}),
+    accepts("what interrupts a session that starts waits for it", {State.SPAWNING: (UrgentMessage, YieldWanted)}),
 )

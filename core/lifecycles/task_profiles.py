@@ -27,15 +27,15 @@ from lifefold.core.kernel import (
     Row,
     Step,
     Transition,
+    accepts,
     after,
     always_step,
     replace,
     row,
     sometimes,
-    takes,
 )
 from lifefold.core.lifecycles import task
-from lifefold.core.lifecycles.property_forms import keeps_time, passes
+from lifefold.core.lifecycles.property_forms import is_transient, keeps_time
 from lifefold.core.lifecycles.task import (
     Blocked,
     Cancelled,
@@ -83,13 +83,13 @@ bernstein_1_9 = (
         row(State.WAITING_FOR_SUBTASKS, GivenUp, State.FAILED, give_up),
         name="task-bernstein-1.9",
     )
-    .promising(
-        takes(
+    .with_properties(
+        accepts(
             "what has not been begun can be given up",
             {(State.PLANNED, State.OPEN, State.BLOCKED, State.WAITING_FOR_SUBTASKS): (GivenUp,)},
         )
     )
-    .promising(always_step("a task that is given up has failed, and says why", given_up_has_failed))
+    .with_properties(always_step("a task that is given up has failed, and says why", given_up_has_failed))
 )
 """The profile with thirty-four edges (E1)."""
 
@@ -97,7 +97,7 @@ bernstein_1_9 = (
 class GovernedTask(Task, frozen=True):
     """A task that may be claimed from ``not_before_ms`` on; its limits in milliseconds."""
 
-    moments: ClassVar[tuple[str, ...]] = ("at_ms", "not_before_ms")
+    timestamps: ClassVar[tuple[str, ...]] = ("at_ms", "not_before_ms")
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "commit", "kept")
 
     at_ms: int = 0
@@ -255,13 +255,13 @@ def of_no_claim(kind: type[Event]) -> Pattern[Any]:
     return Pattern(kind, "nobody", lambda e: e.epoch == 0)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
-    takes(
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
+    accepts(
         "what is reported of a claim that is over is taken, to be kept",
         {ANY: tuple(of_a_claim(kind) for kind in _REPORTS)},
         when=claim_is_over,
     ),
-    takes("a lost subtask can block whoever waits for it", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
+    accepts("a lost subtask can block whoever waits for it", {State.WAITING_FOR_SUBTASKS: (of_no_claim(Blocked),)}),
     always_step("nobody claims a task that has to rest", claims_wait),
     always_step("the session of who works at a cancelled task is ended", cancelled_is_ended),
     always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
@@ -276,8 +276,8 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         }
     ),
     always_step("a failure that cannot pass is not tried again", hopeless_is_not_retried),
-    passes(State.CLAIMED),
-    passes(State.WAITING_FOR_SUBTASKS),
+    is_transient(State.CLAIMED),
+    is_transient(State.WAITING_FOR_SUBTASKS),
     sometimes("a task has to rest", lambda e: e.record.not_before_ms > e.record.at_ms),
 )
 
@@ -307,7 +307,7 @@ governed: Machine[Any] = Machine(
         row(ANY, Blocked, STAY, keep_letter, when=is_late),
     ),
     final=task.machine.final,
-    properties=(*task.PROMISES, *PROMISES),
+    properties=(*task.PROPERTIES, *PROPERTIES),
     rests=task.rests,
     detached=task.machine.detached,
     during={

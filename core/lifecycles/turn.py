@@ -24,16 +24,16 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     leads_to,
     replace,
     row,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with
+from lifefold.core.lifecycles.property_forms import exits_on
 from lifefold.core.policy.reasons import AbortReason, TransitionReason
 
 SEEN_LIMIT: Final = 256
@@ -124,7 +124,7 @@ EVENTS: Final = (
 class Turn(Record, frozen=True):
     """A turn. ``seen`` has the ids of its reports, the oldest first."""
 
-    serials: ClassVar[tuple[str, ...]] = ("tool_calls", "compactions")
+    identifiers: ClassVar[tuple[str, ...]] = ("tool_calls", "compactions")
 
     state: State = State.IDLE
     agent: str = ""
@@ -272,7 +272,7 @@ def _came_from(step: Transition, *states: State) -> bool:
     return step.before is not None and step.before.state in states
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a report that comes again, or of another turn, changes nothing", repetitions_change_nothing),
     always_step("every report that can come again is remembered", reports_are_remembered),
     always_step("every report that is news leads where the document says", leads_where_it_says),
@@ -286,10 +286,10 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         lambda e: e.state is State.REAPED,
         given=weakly(TaskFailed, AgentReaped),
     ),
-    *is_over_with(State.RUNNING, ToolStarted, CompactNeeded),
-    *is_over_with(State.TOOL_USE, ToolCompleted),
-    *is_over_with(State.COMPACTING, VerifyRequested),
-    *is_over_with(State.VERIFYING, CompactNeeded),
+    *exits_on(State.RUNNING, ToolStarted, CompactNeeded),
+    *exits_on(State.TOOL_USE, ToolCompleted),
+    *exits_on(State.COMPACTING, VerifyRequested),
+    *exits_on(State.VERIFYING, CompactNeeded),
     sometimes("a turn completes", lambda e: e.state is State.COMPLETING),
     sometimes("a turn fails", lambda e: e.state is State.FAILED),
     sometimes("a turn is reaped", lambda e: e.state is State.REAPED),
@@ -323,11 +323,11 @@ machine = Machine(
     ),
     final={State.REAPED},
     invariants=(failed_only_with_a_reason, remembers_within_bounds),
-    properties=PROMISES,
+    properties=PROPERTIES,
 )
 
 completing_fails = machine.with_rows(
     row(State.COMPLETING, TaskFailed, State.FAILED, fail, when=is_news),
     name="turn-completing-fails",
-).promising(takes("a crash while COMPLETING is heard", {State.COMPLETING: (TaskFailed,)}))
+).with_properties(accepts("a crash while COMPLETING is heard", {State.COMPLETING: (TaskFailed,)}))
 """The profile in which a crash while COMPLETING fails the turn instead of leaving it where it is (E24)."""

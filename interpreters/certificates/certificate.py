@@ -90,7 +90,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    moments: int
+    timestamps: int
     steps: int
     depth: int
     performed_again: int
@@ -157,7 +157,13 @@ def certify(target: Target, report: Report) -> Certificate:
         truncated=report.truncated,
         verdicts=_verdicts(report),
         counts=Counts(
-            report.states, report.steps, report.depth, dict(report.parts), report.refused, report.cut, report.walked
+            report.states,
+            report.steps,
+            report.depth,
+            dict(report.components),
+            report.refused,
+            report.cut,
+            report.walked,
         ),
         crashes=None if report.crashes is None else _of_crashes(report.crashes),
         coverage=dict(report.coverage),
@@ -179,8 +185,10 @@ LIBRARIES: Final = ("lifefold", "msgspec", "numpy", "pyrsistent", "returns", "sc
 
 
 def _verdicts(report: Report) -> Verdicts:
-    open_ = tuple(Open(v.owner, v.name, v.temper, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS)
-    asked = _names((each.owner, each.temper, each.name) for each in report.verdicts)
+    open_ = tuple(
+        Open(v.owner, v.name, v.property_kind, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS
+    )
+    asked = _names((each.owner, each.property_kind, each.name) for each in report.verdicts)
     return Verdicts(len(report.verdicts) - len(open_), asked, open_)
 
 
@@ -201,7 +209,7 @@ def question(target: Target, bounds: Bounds) -> Question:
     within = {name: _digest_of(holds) for name, holds in bounds.within.items()}
     opening = tuple(names.expression(each) for each in begins)
     limits = {name: getattr(bounds, name) for name in bounds.__struct_fields__ if name not in _NO_LIMITS}
-    return Question(opening, _declared(target), target.promises, within, limits)
+    return Question(opening, _declared(target), target.properties, within, limits)
 
 
 def _declared(target: Target) -> str:
@@ -211,8 +219,8 @@ def _declared(target: Target) -> str:
         kinds = None
     else:
         system, kinds = target.subject, {name.partition("/")[0] for name, _ in target.opening}
-    declared = Judge(system, (), kinds).promises
-    return _names((each.owner, each.property.temper, each.property.name) for each in declared)
+    declared = Judge(system, (), kinds).properties
+    return _names((each.owner, each.property.property_kind, each.property.name) for each in declared)
 
 
 _NO_LIMITS: Final = {"within", "seconds", "memory_mib"}

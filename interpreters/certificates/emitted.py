@@ -9,7 +9,7 @@ from itertools import chain, count
 from typing import Any, Final
 from unittest import SkipTest
 
-from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Machine, possible
+from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Machine, TimerFired, possible
 from lifefold.interpreters.certificates.source import Names, Unwritable
 from lifefold.interpreters.check.checking import NEVER_STUCK
 from lifefold.interpreters.replay import Retrace
@@ -82,16 +82,16 @@ def _begun(target: Target, names: Names) -> tuple[str, Retrace]:
     name = names.of(*target.needs)
     spelled = target.spelled.replace(target.needs[1], name, 1)
     made = f"{names.of('lifefold.interpreters.replay', 'Retrace')}("
-    besides = ", ".join(f"*{names.of(*each)}" for each in target.promises)
-    promising = f".promising({besides})" if besides else ""
+    besides = ", ".join(f"*{names.of(*each)}" for each in target.properties)
+    with_properties = f".promising({besides})" if besides else ""
     if isinstance(target.subject, Machine):
         started = "" if target.record is None else f".starting({names.expression(target.record)})"
-        return f"{made}{spelled}{started}{promising}{more})", Retrace(target.subject, commands=commands)
+        return f"{made}{spelled}{started}{with_properties}{more})", Retrace(target.subject, commands=commands)
     retrace = Retrace(target.subject, target.opening, commands=commands)
     if target.opened_there:
         return f"{made}*{spelled}{more})", retrace
     opening = ",\n        ".join(names.expression(each) for each in target.opening)
-    return f"{made}{spelled}{promising}, [\n        {opening},\n    ]{more})", retrace
+    return f"{made}{spelled}{with_properties}, [\n        {opening},\n    ]{more})", retrace
 
 
 def _body(target: Target, run: Retrace, trace: Trace, names: Names) -> Iterator[str]:
@@ -133,9 +133,9 @@ def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
 
 def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
     """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no promise."""
-    if attempt.promise is not None:
-        owner, promise = attempt.promise
-        asked = f"keeps({names.expression(promise)}, of={names.expression(owner)})"
+    if attempt.prop is not None:
+        owner, prop = attempt.prop
+        asked = f"keeps({names.expression(prop)}, of={names.expression(owner)})"
     elif attempt.envelope is not None and not attempt.envelope.generation < 0:
         method, arguments, options = _call(target, run, attempt.aggregate, attempt.cause, attempt.envelope)
         asked = f"{method}({', '.join(_words(arguments, options, names))})"
@@ -180,9 +180,9 @@ def _call(target: Target, run: Retrace, aggregate: str, cause: Cause, envelope: 
             return "command", (event, *place), options
         case Cause.REPORT, event:
             return "report", (envelope.slot, event, *place), options
-        case Cause.TIMER, Elapsed(slot=slot):
+        case Cause.TIMER, TimerFired(slot=slot):
             return "timer", (slot, *place), {} if envelope.at_ms == _due_ms(run, aggregate, envelope, slot) else options
-        case Cause.CONFIRMATION, Ended(slot=slot):
+        case Cause.CONFIRMATION, ActivityEnded(slot=slot):
             return "confirmation", (slot, *place), options
         case Cause.MESSAGE, event:
             return "message", (event, envelope.sender, aggregate), {}

@@ -72,8 +72,8 @@ def _type(names: Names, kind: type) -> str:
 def _exporter(module: str, name: str) -> str:
     """Return the outermost package that has the same thing under the same name."""
     thing = getattr(sys.modules.get(module), name, None)
-    parts = module.split(".")
-    above = (".".join(parts[:length]) for length in range(1, len(parts)))
+    components = module.split(".")
+    above = (".".join(components[:length]) for length in range(1, len(components)))
     return next((each for each in above if thing is not None and _has(each, name, thing)), module)
 
 

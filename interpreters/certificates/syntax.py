@@ -23,24 +23,24 @@ def digest_of(text: str) -> str:
     return sha256("".join(_written(ast.parse(text))).encode()).hexdigest()[:DIGITS]
 
 
-def _written(part: Any) -> Iterator[str]:
-    match part:
+def _written(component: Any) -> Iterator[str]:
+    match component:
         case ast.AST():
-            yield f"{type(part).__name__}("
-            for name, value in ast.iter_fields(part):
+            yield f"{type(component).__name__}("
+            for name, value in ast.iter_fields(component):
                 if value is not None and value != []:
                     yield f"{name}="
                     yield from _written(value)
             yield ")"
         case list():
             yield "["
-            for each in cast("list[object]", part):
+            for each in cast("list[object]", component):
                 if not _is_prose(each):
                     yield from _written(each)
                     yield ","
             yield "]"
         case _:
-            yield repr(part)
+            yield repr(component)
 
 
 def _is_prose(node: Any) -> bool:

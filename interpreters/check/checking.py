@@ -7,13 +7,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from lifefold.core.kernel import Envelope, Machine, Property, System, Temper, alone
-from lifefold.core.kernel.property import promises_of
+from lifefold.core.kernel import Envelope, Machine, Property, PropertyKind, System, alone
+from lifefold.core.kernel.property import properties_of
 from lifefold.interpreters.check.clocks import see_to_clocks
 from lifefold.interpreters.crash.crash_search import crashed, with_crashes
 from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.component import Carried
-from lifefold.interpreters.search.configuration import Bounds, Judge, Promise, Subject
+from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
 from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.cross_check import Comparison, gate
 from lifefold.interpreters.search.determinism import REPEATABLE
@@ -23,11 +23,11 @@ from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.independence import Liveness as LivenessApart
 from lifefold.interpreters.search.liveness import Flags, Lasso, Steps, assumptions, never
 from lifefold.interpreters.search.opening import Opening, opened, unopened
-from lifefold.interpreters.search.product_system import House, Refused, World
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, World
 from lifefold.interpreters.search.report import Alike, Outcome, Report, Verdict
-from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Flaw, Place, raised
+from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED, INERT, Place, RuleError, raised
 from lifefold.interpreters.search.symmetry import NotAlike
-from lifefold.interpreters.search.system_properties import Scenes
+from lifefold.interpreters.search.system_properties import SystemProperties
 from lifefold.interpreters.search.trace import Trace
 from lifefold.interpreters.search.witness import Witness
 
@@ -49,7 +49,7 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     """Look at every state that the target can reach, and say which of its promises hold.
 
     A system needs its ``opening``: the input that each of its aggregates begins with. ``properties`` are promises
-    besides its own: of the entity for a machine, of the ``Scene`` for a system. With ``crashes``, runners die in the
+    besides its own: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners die in the
     states that it can reach (see ``nearest``), and what they promise is part of the report; if so many inputs would be
     more than the states that it is bounded to, there are fewer of them.
 
@@ -59,12 +59,12 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     """
     if isinstance(target, Machine):
         unopened(opening)
-        machine = target.promising(*properties)
+        machine = target.with_properties(*properties)
         system, openings = alone(machine)
         return _Check(system, tuple(openings.items()), (), bounds or Bounds(), tell).run(crashes)
     begins = opened(target, opening)
     see_to_clocks(target, begins)
-    return _Check(target, begins, promises_of(target.name, properties), bounds or Bounds(), tell).run(crashes)
+    return _Check(target, begins, properties_of(target.name, properties), bounds or Bounds(), tell).run(crashes)
 
 
 class _Check:
@@ -86,39 +86,39 @@ class _Check:
         kept: frozenset[str] = frozenset()
         while True:
             judge = Judge(self._system, self._properties, {name.partition("/")[0] for name, _ in self._opening})
-            house = House(self._system, self._opening, judge, self._bounds, kept)
+            product_system = ProductSystem(self._system, self._opening, judge, self._bounds, kept)
             try:
-                graph = self._found(house)
+                graph = self._found(product_system)
             except Carried as carried:
                 kept |= carried.names
                 continue
-            witness = Witness(house, graph)
-            report = self._judged(house, graph, witness)
+            witness = Witness(product_system, graph)
+            report = self._judged(product_system, graph, witness)
             if crashes is None or any(each.name in _NOT_GONE_ON for each in report.broken()):
                 return report
-            return with_crashes(report, crashed(house, graph, witness, crashes, self._tell))
+            return with_crashes(report, crashed(product_system, graph, witness, crashes, self._tell))
 
-    def _found(self, house: House) -> Graph | Product:
+    def _found(self, product_system: ProductSystem) -> Graph | Product:
         try:
-            return search(house, tell=self._tell)
-        except Flaw as flaw:  # nothing can begin
-            nothing = Graph(house)
-            nothing.end(flaw)
+            return search(product_system, tell=self._tell)
+        except RuleError as rule_error:  # nothing can begin
+            nothing = Graph(product_system)
+            nothing.end(rule_error)
             return nothing
 
-    def _judged(self, house: House, graph: Graph | Product, witness: Witness) -> Report:
-        parts = {part.name: len(part.states) for part in house.parts}
-        messages = tuple(map(witness.message, house.post.in_vain(is_complete=not graph.truncated)))
-        compared, exchanged, told = self._compared(house, graph)
-        verdicts = [self._inert(house, graph), self._never_stuck(house, graph, witness)]
-        liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(house, graph)
-        unasked = _unasked(house)
-        for number, promise in enumerate(house.judge.promises):
-            if promise not in unasked:
+    def _judged(self, product_system: ProductSystem, graph: Graph | Product, witness: Witness) -> Report:
+        components = {component.name: len(component.states) for component in product_system.components}
+        messages = tuple(map(witness.message, product_system.post.in_vain(is_complete=not graph.truncated)))
+        compared, exchanged, told = self._compared(product_system, graph)
+        verdicts = [self._inert(product_system, graph), self._never_stuck(product_system, graph, witness)]
+        liveness = graph.liveness() if isinstance(graph, Product) else _Liveness(product_system, graph)
+        unasked = _unasked(product_system)
+        for number, prop in enumerate(product_system.judge.properties):
+            if prop not in unasked:
                 trace = compared.properties.get(number)
-                verdicts.append(_verdict(number, promise, graph, witness, liveness, trace))
+                verdicts.append(_verdict(number, prop, graph, witness, liveness, trace))
         verdicts = [each for each in verdicts if told is None or each.name != told.name]
-        verdicts += [] if told is None else [witness.flaw(told)]
+        verdicts += [] if told is None else [witness.rule_error(told)]
         if compared.steps is not None:
             verdicts = self._of_no_proof(verdicts, compared.steps)
         return Report(
@@ -129,32 +129,36 @@ class _Check:
             depth=graph.depth,
             seconds=graph.seconds,
             truncated=graph.truncated,
-            parts=parts,
-            refused=house.refused,
-            cut=sum(part.cut for part in house.parts),
+            components=components,
+            refused=product_system.refused,
+            cut=sum(component.cut for component in product_system.components),
             walked=compared[:2],
             bounds=self._bounds,
-            renumbered=tuple(sorted(house.serials)),
-            coverage=house.coverage.counts(),
-            missing=tuple(house.coverage.missing()),
+            renumbered=tuple(sorted(product_system.identifiers)),
+            coverage=product_system.coverage.counts(),
+            missing=tuple(product_system.coverage.missing()),
             messages=messages,
             alike=_alike(graph, exchanged, unasked),
         )
 
-    def _compared(self, house: House, graph: Findings) -> tuple[Comparison, int, Flaw | None]:
+    def _compared(self, product_system: ProductSystem, graph: Findings) -> tuple[Comparison, int, RuleError | None]:
         """Compare the search with the unreduced rules; return that, how many names were exchanged, and a rule error."""
         nothing = Comparison(0, 0, {}, None)
         if graph.truncated:
-            return nothing, 0, graph.flaw
+            return nothing, 0, graph.rule_error
         try:
             symmetry = graph.symmetry if isinstance(graph, Graph) else None
             exchanged = 0 if symmetry is None else symmetry.hold(self._bounds.compared)
-            return gate(house, graph), exchanged, None
+            return gate(product_system, graph), exchanged, None
         except (MemoryError, NotAlike, Refused):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
-            flaw = raised(error, Place(state=0))
-            return nothing, 0, Flaw(flaw.name, Place(), f"in a state that was taken for another one, {flaw.said}")
+            rule_error = raised(error, Place(state=0))
+            return (
+                nothing,
+                0,
+                RuleError(rule_error.name, Place(), f"in a state that was taken for another one, {rule_error.said}"),
+            )
 
     def _of_no_proof(self, verdicts: Iterable[Verdict], trace: Trace) -> list[Verdict]:
         """Return the verdicts of a search that took other steps than the rules: nothing is known to hold."""
@@ -162,64 +166,68 @@ class _Check:
             msgspec.structs.replace(each, outcome=Outcome.UNDECIDED) if each.outcome is Outcome.HOLDS else each
             for each in verdicts
         ]
-        return [*weaker, Verdict(self._system.name, SAME_STEPS, Temper.ALWAYS, Outcome.UNSOUND, trace)]
+        return [*weaker, Verdict(self._system.name, SAME_STEPS, PropertyKind.ALWAYS, Outcome.UNSOUND, trace)]
 
-    def _inert(self, house: House, graph: Findings) -> Verdict:
+    def _inert(self, product_system: ProductSystem, graph: Findings) -> Verdict:
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
-        return Verdict(self._system.name, INERT, Temper.ALWAYS, outcome, note=f"{house.refused:,} refused")
+        return Verdict(
+            self._system.name, INERT, PropertyKind.ALWAYS, outcome, note=f"{product_system.refused:,} refused"
+        )
 
-    def _never_stuck(self, house: House, graph: Findings, witness: Witness) -> Verdict:
-        name, temper = NEVER_STUCK, Temper.ALWAYS
+    def _never_stuck(self, product_system: ProductSystem, graph: Findings, witness: Witness) -> Verdict:
+        name, property_kind = NEVER_STUCK, PropertyKind.ALWAYS
         for state in graph.stuck:
             try:
-                with house.flawless(partial(Place, state=state)):
+                with product_system.flawless(partial(Place, state=state)):
                     world = graph.world(state)
-                    is_left = not (house.is_at_the_bounds(world) or self._settled(house, world))
-            except Flaw as flaw:
-                return Verdict(self._system.name, name, temper, Outcome.BROKEN, witness.unanswered(flaw))
+                    is_left = not (product_system.is_at_the_bounds(world) or self._settled(product_system, world))
+            except RuleError as rule_error:
+                return Verdict(self._system.name, name, property_kind, Outcome.BROKEN, witness.unanswered(rule_error))
             if is_left:
-                return Verdict(self._system.name, name, temper, *_shown(lambda: witness.trace(graph.way(state))))  # noqa: B023 - called at once
+                return Verdict(self._system.name, name, property_kind, *_shown(lambda: witness.trace(graph.way(state))))  # noqa: B023 - called at once
         outcome = Outcome.UNDECIDED if graph.truncated else Outcome.HOLDS
-        return Verdict(self._system.name, name, temper, outcome)
+        return Verdict(self._system.name, name, property_kind, outcome)
 
-    def _settled(self, house: House, world: World) -> bool:
+    def _settled(self, product_system: ProductSystem, world: World) -> bool:
         return all(
             machine.settled(entity.record)
-            for part, number in zip(house.parts, world, strict=False)
-            for ref, entity in part.states[number].entities.items()
-            if (machine := part.of.machine_of(ref)) is not None
+            for component, number in zip(product_system.components, world, strict=False)
+            for ref, entity in component.states[number].entities.items()
+            if (machine := component.of.machine_of(ref)) is not None
         )
 
 
-def _unasked(house: House) -> list[Promise]:
+def _unasked(product_system: ProductSystem) -> list[NamedProperty]:
     """Return the promises that are not asked: with symmetry, what follows, which needs to know who goes on."""
-    of_what_follows = (each for each in house.judge.promises if each.property.temper is Temper.LEADS_TO)
-    return list(of_what_follows) if house.bounds.symmetry else []
+    of_what_follows = (
+        each for each in product_system.judge.properties if each.property.property_kind is PropertyKind.LEADS_TO
+    )
+    return list(of_what_follows) if product_system.bounds.symmetry else []
 
 
-def _alike(graph: Findings, exchanged: int, unasked: list[Promise]) -> Alike | None:
+def _alike(graph: Findings, exchanged: int, unasked: list[NamedProperty]) -> Alike | None:
     if not isinstance(graph, Graph) or graph.symmetry is None:
         return None
-    names = (promise.property.name for promise in unasked)
+    names = (prop.property.name for prop in unasked)
     return Alike(graph.symmetry.names, exchanged, tuple(dict.fromkeys(names)))
 
 
 class _Liveness:
     """Answers whether what should follow does follow."""
 
-    def __init__(self, house: House, graph: Graph) -> None:
-        self._house = house
+    def __init__(self, product_system: ProductSystem, graph: Graph) -> None:
+        self._house = product_system
         self._graph = graph
         self._steps: Steps | None = None
-        self._scenes = Scenes(house)
+        self._scenes = SystemProperties(product_system)
 
-    def lasso(self, number: int, promised: Property[Any]) -> tuple[bool, Lasso | None]:
+    def lasso(self, number: int, declared: Property[Any]) -> tuple[bool, Lasso | None]:
         """Return whether anything was ever due, and a run on which it does not follow."""
         if self._steps is None:
             self._steps = Steps(self._graph)
-        fair = assumptions(self._house, promised.given)
+        fair = assumptions(self._house, declared.given)
         ever = False
-        for due, holds in self._truths(number, promised):
+        for due, holds in self._truths(number, declared):
             ever = ever or bool(due.any())
             found = never(self._steps, due, holds, fair, self._left_out)
             if found is not None:
@@ -230,32 +238,32 @@ class _Liveness:
         """Tell of each state whether a step of these labels is possible there, and leads out of the bounds."""
         found = np.zeros(self._graph.count, dtype=np.bool_)
         commands = self._house.bounds.commands
-        for part in self._house.parts:
-            cut = [local for local, left in part.left_out.items() if left & labels]
+        for component in self._house.components:
+            cut = [local for local, left in component.left_out.items() if left & labels]
             if cut:
-                found |= np.isin(self._graph.seen.column(part.number), cut)
-            if commands is not None and (said := part.said_at(labels)):
+                found |= np.isin(self._graph.seen.column(component.number), cut)
+            if commands is not None and (said := component.said_at(labels)):
                 spent = self._graph.seen.column(self._house.width - 1) >= commands
-                found |= spent & np.isin(self._graph.seen.column(part.number), said)
+                found |= spent & np.isin(self._graph.seen.column(component.number), said)
         return found
 
-    def _truths(self, number: int, promised: Property[Any]) -> Iterable[tuple[Flags, Flags]]:
-        subjects = [subject for subject in self._house.judge.truths if subject.promise == number]
+    def _truths(self, number: int, declared: Property[Any]) -> Iterable[tuple[Flags, Flags]]:
+        subjects = [subject for subject in self._house.judge.truths if subject.prop == number]
         for subject in subjects:
-            yield self._of_part(subject, promised)
+            yield self._of_part(subject, declared)
         if number in self._house.judge.of_system:
             holds = [self._scenes.holds(number, columns, begin) for begin, columns in self._graph.chunks()]
             due = [self._scenes.is_due(number, columns, begin) for begin, columns in self._graph.chunks()]
-            yield self._beginning() if promised.when is None else np.concatenate(due), np.concatenate(holds)
+            yield self._beginning() if declared.when is None else np.concatenate(due), np.concatenate(holds)
 
-    def _of_part(self, subject: Subject, promised: Property[Any]) -> tuple[Flags, Flags]:
+    def _of_part(self, subject: Subject, declared: Property[Any]) -> tuple[Flags, Flags]:
         truths = self._house.judge.truths[subject]
-        count = len(self._house.parts[subject.part].states)
+        count = len(self._house.components[subject.component].states)
         due, holds = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         for local, (is_due, does_hold) in truths.items():
             due[local], holds[local] = is_due, does_hold
-        column = self._graph.seen.column(subject.part)
-        return (self._beginning() if promised.when is None else due[column]), holds[column]
+        column = self._graph.seen.column(subject.component)
+        return (self._beginning() if declared.when is None else due[column]), holds[column]
 
     def _beginning(self) -> Flags:
         beginning = np.zeros(self._graph.count, dtype=np.bool_)
@@ -267,22 +275,22 @@ _AnyLiveness = _Liveness | LivenessApart
 
 
 def _verdict(  # noqa: PLR0913, PLR0917 - the property, and all that is known of it
-    number: int, promise: Promise, graph: Findings, witness: Witness, liveness: _AnyLiveness, unsound: Trace | None
+    number: int, prop: NamedProperty, graph: Findings, witness: Witness, liveness: _AnyLiveness, unsound: Trace | None
 ) -> Verdict:
     """Return the verdict on a property; ``unsound`` leads to where the comparison found that its truth differs."""
-    outcome, trace = _outcome(number, promise.property, graph, witness, liveness)
+    outcome, trace = _outcome(number, prop.property, graph, witness, liveness)
     if unsound is not None:
         outcome, trace = Outcome.UNSOUND, unsound
-    return Verdict(promise.owner, promise.property.name, promise.property.temper, outcome, trace)
+    return Verdict(prop.owner, prop.property.name, prop.property.property_kind, outcome, trace)
 
 
 def _outcome(
-    number: int, promised: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
+    number: int, declared: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
 ) -> tuple[Outcome, Trace | None]:
     try:
-        return _decided(number, promised, graph, witness, liveness)
-    except Flaw as flaw:
-        return Outcome.BROKEN, witness.unanswered(flaw)
+        return _decided(number, declared, graph, witness, liveness)
+    except RuleError as rule_error:
+        return Outcome.BROKEN, witness.unanswered(rule_error)
     except Unsound as unsound:
         return Outcome.UNSOUND, unsound.trace
 
@@ -296,7 +304,7 @@ def _shown(broken: Callable[[], Trace]) -> tuple[Outcome, Trace]:
 
 
 def _decided(
-    number: int, promised: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
+    number: int, declared: Property[Any], graph: Findings, witness: Witness, liveness: _AnyLiveness
 ) -> tuple[Outcome, Trace | None]:
     found, seen = graph.broken.get(number), graph.witnesses.get(number)
     if found is not None:
@@ -305,9 +313,9 @@ def _decided(
         return Outcome.HOLDS, witness.seen(seen, number)
     if graph.truncated:
         return Outcome.UNDECIDED, None
-    if promised.temper is not Temper.LEADS_TO:
-        return Outcome.NEVER_SEEN if promised.temper is Temper.SOMETIMES else Outcome.HOLDS, None
-    ever, lasso = liveness.lasso(number, promised)
+    if declared.property_kind is not PropertyKind.LEADS_TO:
+        return Outcome.NEVER_SEEN if declared.property_kind is PropertyKind.SOMETIMES else Outcome.HOLDS, None
+    ever, lasso = liveness.lasso(number, declared)
     if lasso is not None:
         return Outcome.BROKEN, witness.lasso(lasso)
     return Outcome.HOLDS if ever else Outcome.VACUOUS, None

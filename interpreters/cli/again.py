@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from lifefold.core.fleet.system import board
-from lifefold.core.fleet.system.rerun import Ended, ended, is_over, left_out, remainder
+from lifefold.core.fleet.system.rerun import FinishedFleet, ended, is_over, left_out, remainder
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.cli import logs
 from lifefold.interpreters.cli.errors import BadInput
@@ -62,7 +62,7 @@ def _board_of_what_is_over(store: SqliteStore) -> Aggregate:
     return aggregates[board.NAME]
 
 
-def _tell_what_is_left_out(fleet: Fleet, desk: Aggregate, so_far: Ended) -> None:
+def _tell_what_is_left_out(fleet: Fleet, desk: Aggregate, so_far: FinishedFleet) -> None:
     planned = {each.id for each in fleet.plan.tasks}
     for name in left_out(fleet.plan, desk, so_far):
         why = "it needs what was cancelled" if name in planned else "it is not in the fleet file"

@@ -32,4 +32,6 @@ def send(runner: Runner) -> None:
 
 async def _later(runner: Runner, worker: str) -> None:
     await anyio.sleep(DELAY_S)
-    runner.engine.offer(worker, Envelope("mailbox", mailbox.LetterArrived(TEXT), runner.engine.clock.now_ms(), "demo"))
+    runner.engine.offer(
+        worker, Envelope("mailbox", mailbox.OperatorMessageArrived(TEXT), runner.engine.clock.now_ms(), "demo")
+    )

@@ -21,7 +21,7 @@ def facts(target: Target, report: Report) -> dict[str, Any]:
         "steps": report.steps,
         "depth": report.depth,
         "seconds": round(report.seconds, 3),
-        "local_states": dict(report.parts),
+        "local_states": dict(report.components),
         "said": dict(report.said()),
         "bounds": _of_bounds(report.bounds),
         "led_out": report.cut,
@@ -35,7 +35,7 @@ def facts(target: Target, report: Report) -> dict[str, Any]:
             {
                 "owner": verdict.owner,
                 "name": verdict.name,
-                "kind": verdict.temper,
+                "kind": verdict.property_kind,
                 "outcome": verdict.outcome,
                 "note": verdict.note,
                 "trace": None if verdict.trace is None else list(verdict.trace.lines(_WIDE)),

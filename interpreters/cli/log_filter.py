@@ -31,7 +31,7 @@ class Chosen(msgspec.Struct, frozen=True):
     agents: Collection[str] = ()
     since_ms: int = 0
 
-    def takes(self, aggregate: str, reaction: Reaction, step: Transition) -> bool:
+    def accepts(self, aggregate: str, reaction: Reaction, step: Transition) -> bool:
         """Tell whether a step of an aggregate is wanted."""
         if step.at_ms < self.since_ms:
             return False

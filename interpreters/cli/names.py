@@ -26,9 +26,9 @@ def missing(what: str, wanted: Iterable[str], names: Collection[str]) -> Iterato
 
 def known(name: str, names: Collection[str]) -> str:
     """Say which name may have been meant, whatever its case; or which there are, if none is like it."""
-    near = like(name, names)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
+    localized = like(name, names)
+    if localized:
+        return f"did you mean {' or '.join(localized)}?"
     some = ", ".join(list(names)[:MOST_NAMES])
     match len(names):
         case 0:
@@ -41,5 +41,5 @@ def known(name: str, names: Collection[str]) -> str:
 
 def like(name: str, names: Collection[str]) -> list[str]:
     """Return the names that are most like this one, the nearest first; case makes no difference."""
-    near = get_close_matches(name.casefold(), {each.casefold() for each in names}, n=MOST_LIKE)
-    return [each for word in near for each in names if each.casefold() == word]
+    localized = get_close_matches(name.casefold(), {each.casefold() for each in names}, n=MOST_LIKE)
+    return [each for word in localized for each in names if each.casefold() == word]

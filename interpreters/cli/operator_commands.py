@@ -193,7 +193,7 @@ def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Even
 
     One that lives on, or of which nothing is known, is interrupted by the next run.
     """
-    if not isinstance(event, mailbox.LetterArrived) or of is None or of.kind != worker.KIND:
+    if not isinstance(event, mailbox.OperatorMessageArrived) or of is None or of.kind != worker.KIND:
         return event
     found = look(folder, status.agent_status(of))
     return event if found is None or found.alive else replace(event, urgent=False)

@@ -41,7 +41,7 @@ def _what(transition: Transition, *, deaf: bool) -> str:
             return "hung, and was deaf to being told to end: it was killed, and the task tried again"
         case session.SessionExited(outcome=session.Timeout()):
             return "hung until its time was up; then it was tried again"
-        case mailbox.LetterArrived():
+        case mailbox.OperatorMessageArrived():
             return "interrupted by an urgent message; the next session had it, and went on where the first had been"
         case _:
             return ""

@@ -73,7 +73,7 @@ def _wish(event: Event, among: Aggregate) -> str:
     """Return what was asked of an agent, if that is why its session ends or its task is given back; else nothing."""
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
-    wanted: desired_state.Intent = among.record("intent")
+    wanted: desired_state.DesiredState = among.record("intent")
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason
@@ -87,7 +87,7 @@ def _cause(event: Event, told: LifecycleEvent) -> str:
             says = f"claim {epoch}, into {len(tasks)} {'part' if len(tasks) == 1 else 'parts'}"
         case session.SessionExited(usage=used) if used != session.Usage():
             says = f"{describe(replace(event, usage=session.Usage()))}, {spent(used)}"
-        case mailbox.LetterArrived(text=text, urgent=urgent):
+        case mailbox.OperatorMessageArrived(text=text, urgent=urgent):
             says = f"{'urgent' if urgent else 'for the next prompt'}, {text}"
         case task.Completed(took_ms=0) | assignment.WorkFinished(took_ms=0):
             says = _without("took_ms 0", told.reason)

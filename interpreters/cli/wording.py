@@ -175,13 +175,13 @@ def _waits(agent: AgentStatus) -> str:
     if agent.kind == "service":
         return f"{agent.waiting} waiting" if agent.waiting else ""
     if agent.undelivered:
-        return f"{letters_counted(agent.undelivered)} undelivered"
-    return f"{letters_counted(agent.letters)} waiting" if agent.letters else ""
+        return f"{messages_counted(agent.undelivered)} undelivered"
+    return f"{messages_counted(agent.messages)} waiting" if agent.messages else ""
 
 
-def letters_counted(count: int) -> str:
+def messages_counted(count: int) -> str:
     """Return how many letters there are, in words."""
-    return f"{count} {'letter' if count == 1 else 'letters'}"
+    return f"{count} {'letter' if count == 1 else 'messages'}"
 
 
 _BRIEF_CHARACTERS: Final = 24

@@ -16,8 +16,8 @@ def shown(aggregate: Aggregate) -> Iterator[Shown]:
     """Yield what an aggregate shows."""
     for ref, entity in aggregate.entities.items():
         yield ref, entity.state
-        for part in entity.running:
-            yield ref, entity.state, part.slot, part.phase
+        for component in entity.running:
+            yield ref, entity.state, component.slot, component.phase
         for waiting in entity.postponed:
             yield ref, entity.state, type(waiting.event).__name__
 
@@ -25,7 +25,9 @@ def shown(aggregate: Aggregate) -> Iterator[Shown]:
 def nearest(found: Findings) -> list[int]:
     """Return states, as near as may be, that together show whatever any state of each aggregate shows."""
     chosen = {
-        found.nearest(part.number, locals_) for part in found.house.parts for locals_ in _showing(part.states).values()
+        found.nearest(component.number, locals_)
+        for component in found.product_system.components
+        for locals_ in _showing(component.states).values()
     }
     return sorted(chosen - {-1})
 

@@ -8,16 +8,16 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from lifefold.core.kernel import Envelope, Machine, Reaction, System, Temper, alone
+from lifefold.core.kernel import Envelope, Machine, PropertyKind, Reaction, System, alone
 from lifefold.effects import Effect, Tell
 from lifefold.interpreters.crash.configurations import nearest
 from lifefold.interpreters.crash.runner_model import Runner
 from lifefold.interpreters.search.configuration import Bounds
-from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline, Fault, Ground, Stage, Step
+from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, CrashModel, Discipline, Fault, Stage, Step
 from lifefold.interpreters.search.findings import Findings, Progress
-from lifefold.interpreters.search.product_system import House, Refused, Unaddressed
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
 from lifefold.interpreters.search.report import CrashReport, Outcome, Report, Verdict
-from lifefold.interpreters.search.rule_error import UNANSWERED, Flaw, Place, raised
+from lifefold.interpreters.search.rule_error import UNANSWERED, Place, RuleError, raised
 from lifefold.interpreters.search.trace import Attempt, CrashTrace, Incident, Trace
 from lifefold.interpreters.search.unreduced import Happening, PlainWorld
 from lifefold.interpreters.search.witness import Witness
@@ -34,7 +34,7 @@ Opening = Sequence[tuple[str, Envelope]]
 class Beginning(NamedTuple):
     """Where a runner is let die: a moment, and the way to it."""
 
-    ground: Ground
+    model: CrashModel
     way: tuple[Happening, ...] = ()
 
 
@@ -71,25 +71,33 @@ def searched(
 
 
 def crashed(
-    house: House, found: Findings, witness: Witness, limits: CrashBounds, tell: Callable[[Progress], None] | None
+    product_system: ProductSystem,
+    found: Findings,
+    witness: Witness,
+    limits: CrashBounds,
+    tell: Callable[[Progress], None] | None,
 ) -> CrashReport:
     """Let runners die in states that a search has found, which show whatever any of them shows."""
     beginnings: list[tuple[PlainWorld, tuple[Happening, ...]]] = []
     for state in nearest(found):
-        world, happened = witness.plain.walk(found.way(state))
+        world, happened = witness.unreduced.walk(found.way(state))
         beginnings.append((world, tuple(happened)))
-    runner = Runner(house.system, house.opening, SHIPPED, limits)
-    begun = [Beginning(runner.standing(world.aggregates, _tells(house, world)), way) for world, way in beginnings]
-    report = searched(house.system.name, runner, begun, tell)
+    runner = Runner(product_system.system, product_system.opening, SHIPPED, limits)
+    begun = [
+        Beginning(runner.standing(world.aggregates, _tells(product_system, world)), way) for world, way in beginnings
+    ]
+    report = searched(product_system.system.name, runner, begun, tell)
     if limits.inputs > 1 and report.truncated.endswith("states"):
         fewer = msgspec.structs.replace(limits, inputs=limits.inputs - 1)
-        return crashed(house, found, witness, fewer, tell)
+        return crashed(product_system, found, witness, fewer, tell)
     return report
 
 
-def _tells(house: House, world: PlainWorld) -> list[tuple[int, Tell]]:
+def _tells(product_system: ProductSystem, world: PlainWorld) -> list[tuple[int, Tell]]:
     return [
-        (sender, tell) for (sender, _), tells in zip(house.channels, world.under_way, strict=True) for tell in tells
+        (sender, tell)
+        for (sender, _), tells in zip(product_system.channels, world.under_way, strict=True)
+        for tell in tells
     ]
 
 
@@ -118,8 +126,8 @@ class _Search:
         self._runner = runner
         self._beginnings = beginnings
         self._tell = tell
-        self._grounds: list[Ground] = []
-        self._index: dict[Ground, int] = {}
+        self._grounds: list[CrashModel] = []
+        self._index: dict[CrashModel, int] = {}
         self._parents: list[int] = []
         self._broken: dict[Fault, tuple[int, Step | None]] = {}
         self._again: set[int] = set()
@@ -127,7 +135,7 @@ class _Search:
         self._steps = 0
         self._depth = 0
         self._truncated = ""
-        self._flaw: tuple[int, Flaw] | None = None
+        self._flaw: tuple[int, RuleError] | None = None
         self._began = time.perf_counter()
 
     def report(self) -> CrashReport:
@@ -144,7 +152,7 @@ class _Search:
             depth=self._depth,
             seconds=time.perf_counter() - self._began,
             truncated=self._truncated,
-            parts={name: len(states) for name, states in zip(runner.names, runner.states, strict=True)},
+            components={name: len(states) for name, states in zip(runner.names, runner.states, strict=True)},
             refused=0,
             cut=0,
             walked=(0, 0),
@@ -160,8 +168,8 @@ class _Search:
 
     def _explore(self) -> None:
         for each in self._beginnings:
-            if each.ground not in self._index:
-                self._meet(each.ground, -1)
+            if each.model not in self._index:
+                self._meet(each.model, -1)
         state, level_ends = 0, len(self._grounds)
         while state < len(self._grounds):
             if state == level_ends:
@@ -183,12 +191,12 @@ class _Search:
             state += 1
 
     def _look(self, state: int) -> None:
-        ground, quiet = self._grounds[state], True
-        for step, after, faults in self._runner.successors(ground):
+        model, quiet = self._grounds[state], True
+        for step, after, faults in self._runner.successors(model):
             self._steps += 1
             quiet = quiet and step.stage is Stage.CRASH
             self._persisted = self._persisted or step.stage is Stage.PERSIST
-            if step.stage is Stage.PERFORM and step.deed in ground.outside.performed:
+            if step.stage is Stage.PERFORM and step.deed in model.outside.performed:
                 self._again.add(step.deed)
             for fault in faults:
                 self._broken.setdefault(fault, (state, step))
@@ -196,12 +204,12 @@ class _Search:
                 self._meet(after, state)
                 if self._runner.strands(after):
                     self._broken.setdefault(Fault.STRANDED, (state, step))
-        if quiet and self._runner.loses(ground):
+        if quiet and self._runner.loses(model):
             self._broken.setdefault(Fault.LOST, (state, None))
 
-    def _meet(self, ground: Ground, parent: int) -> None:
-        self._index[ground] = len(self._grounds)
-        self._grounds.append(ground)
+    def _meet(self, model: CrashModel, parent: int) -> None:
+        self._index[model] = len(self._grounds)
+        self._grounds.append(model)
         self._parents.append(parent)
 
     def _notice(self, state: int) -> None:
@@ -213,17 +221,17 @@ class _Search:
             self._tell(Progress(len(self._grounds), waiting, self._steps, self._depth, seconds))
 
     def _verdict(self, fault: Fault) -> Verdict:
-        temper = Temper.LEADS_TO if fault is Fault.LOST else Temper.ALWAYS
+        property_kind = PropertyKind.LEADS_TO if fault is Fault.LOST else PropertyKind.ALWAYS
         note = ""
         if fault is Fault.TWICE and self._again:
             note = f"{len(self._again):,} performed again{self._recognised()}"
         found = self._broken.get(fault)
         if found is not None:
             return Verdict(
-                OWNER, fault, temper, Outcome.BROKEN, self._trace(*found), note + self._remedy(fault, found[1])
+                OWNER, fault, property_kind, Outcome.BROKEN, self._trace(*found), note + self._remedy(fault, found[1])
             )
         outcome = Outcome.UNDECIDED if self._truncated else Outcome.HOLDS if self._persisted else Outcome.VACUOUS
-        return Verdict(OWNER, fault, temper, outcome, None, note)
+        return Verdict(OWNER, fault, property_kind, outcome, None, note)
 
     def _remedy(self, fault: Fault, step: Step | None) -> str:
         """Return in words what may help."""
@@ -234,9 +242,9 @@ class _Search:
 
     def _unanswered(self) -> Iterator[Verdict]:
         if self._flaw is not None:
-            state, flaw = self._flaw
-            trace = msgspec.structs.replace(self._trace(state, None), cycle=None, attempt=Attempt(flaw.said))
-            yield Verdict(OWNER, flaw.name, Temper.ALWAYS, Outcome.BROKEN, trace)
+            state, rule_error = self._flaw
+            trace = msgspec.structs.replace(self._trace(state, None), cycle=None, attempt=Attempt(rule_error.said))
+            yield Verdict(OWNER, rule_error.name, PropertyKind.ALWAYS, Outcome.BROKEN, trace)
 
     def _recognised(self) -> str:
         """Return which effects it is relied on that whoever performs them knows them again."""
@@ -251,53 +259,53 @@ class _Search:
         way.reverse()
         incidents: list[Incident] = []
         for before, to in itertools.pairwise(way):
-            ground = self._grounds[before]
-            steps = self._runner.successors(ground)
-            incidents.append(self._incident(ground, next(s for s, after, _ in steps if self._index[after] == to)))
+            model = self._grounds[before]
+            steps = self._runner.successors(model)
+            incidents.append(self._incident(model, next(s for s, after, _ in steps if self._index[after] == to)))
         if last is not None:
             incidents.append(self._incident(self._grounds[state], last))
-        begun = next(each.way for each in self._beginnings if each.ground == self._grounds[way[0]])
+        begun = next(each.way for each in self._beginnings if each.model == self._grounds[way[0]])
         return CrashTrace(begun, None if last is not None else (), incidents=tuple(incidents))
 
-    def _incident(self, ground: Ground, step: Step) -> Incident:
+    def _incident(self, model: CrashModel, step: Step) -> Incident:
         match step.stage:
             case Stage.DECIDE:
-                return self._decision(ground, step)
+                return self._decision(model, step)
             case Stage.PERFORM if step.handler is not None:
-                name = f"{self._runner.names[step.part]}, {step.handler.of.slot}"
+                name = f"{self._runner.names[step.component]}, {step.handler.of.slot}"
                 return Incident(step.stage, f"{name}: {'begins' if step.handler.kind == 'begin' else 'is resumed'}")
             case Stage.PERFORM:
-                part, version, index, effect = self._runner.effects[step.deed]
-                again = ", again" if step.deed in ground.outside.performed else ""
-                return Incident(step.stage, f"{self._runner.names[part]} {version}.{index}: {effect!r}{again}")
+                component, version, index, effect = self._runner.effects[step.deed]
+                again = ", again" if step.deed in model.outside.performed else ""
+                return Incident(step.stage, f"{self._runner.names[component]} {version}.{index}: {effect!r}{again}")
             case Stage.CRASH:
                 return Incident(step.stage, "the runner dies; another one reads the log")
             case _:
-                return Incident(step.stage, self._written(ground, step))
+                return Incident(step.stage, self._written(model, step))
 
-    def _decision(self, ground: Ground, step: Step) -> Incident:
-        runner, number = self._runner, ground.volatile.now[step.part]
-        cause, envelope = runner.envelope(ground, step)
-        name, entity = runner.names[step.part], envelope.entity
-        reaction = cast("Reaction", runner.decisions.react(step.part, number, envelope))
+    def _decision(self, model: CrashModel, step: Step) -> Incident:
+        runner, number = self._runner, model.volatile.now[step.component]
+        cause, envelope = runner.envelope(model, step)
+        name, entity = runner.names[step.component], envelope.entity
+        reaction = cast("Reaction", runner.decisions.react(step.component, number, envelope))
         happening = Happening(name, cause, envelope, reaction)
-        if not runner.states[step.part][number].version:
+        if not runner.states[step.component][number].version:
             return Incident(step.stage, f"{name} 1: begins", happening)
         line = " ".join(Trace((happening,)).lines(sys.maxsize)).partition(". ")[2].removeprefix(f"{name} {entity}: ")
         place = f"{name} {reaction.aggregate.version}" + ("" if entity in {"", name} else f", {entity}")
         return Incident(step.stage, f"{place}: {line}", happening)
 
-    def _written(self, ground: Ground, step: Step) -> str:
+    def _written(self, model: CrashModel, step: Step) -> str:
         runner = self._runner
-        after = next(after for each, after, _ in runner.successors(ground) if each == step)
+        after = next(after for each, after, _ in runner.successors(model) if each == step)
         entries = [
-            f"{name} {runner.states[part][after.durable.log[part]].version}"
-            for part, name in enumerate(runner.names)
-            if ground.durable.log[part] != after.durable.log[part]
+            f"{name} {runner.states[component][after.durable.log[component]].version}"
+            for component, name in enumerate(runner.names)
+            if model.durable.log[component] != after.durable.log[component]
         ]
         recorded = [
-            f"{name} {after.durable.recorded[part]} as performed"
-            for part, name in enumerate(runner.names)
-            if ground.durable.recorded[part] != after.durable.recorded[part]
+            f"{name} {after.durable.recorded[component]} as performed"
+            for component, name in enumerate(runner.names)
+            if model.durable.recorded[component] != after.durable.recorded[component]
         ]
         return ", ".join(entries + recorded)

@@ -13,8 +13,8 @@ from lifefold.core.kernel import (
     Envelope,
     Phase,
     Reaction,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     System,
     encode,
     possible,
@@ -46,7 +46,7 @@ class Decisions:
         self.effects: Final[list[tuple[int, int, int, Effect]]] = []
         """Every effect that was met: by whom, in which entry, at which place in it."""
         self.outcomes: Final[list[Outcome]] = []
-        self.letters: Final[list[tuple[int, Tell]]] = []
+        self.messages: Final[list[tuple[int, Tell]]] = []
         """Every message that was met, and who tells it."""
         self.states: Final[list[list[Aggregate]]] = [[] for _ in opening]
         self._opening: Final = tuple(envelope for _, envelope in opening)
@@ -64,150 +64,156 @@ class Decisions:
 
     def empty(self) -> tuple[int, ...]:
         """Return the numbers of the aggregates before anything has happened to them."""
-        return tuple(self.number(part, of.start(self.names[part])) for part, of in enumerate(self._types))
+        return tuple(
+            self.number(component, of.start(self.names[component])) for component, of in enumerate(self._types)
+        )
 
-    def number(self, part: int, aggregate: Aggregate) -> int:
+    def number(self, component: int, aggregate: Aggregate) -> int:
         """Return the number of a state."""
-        number = self._numbers[part].setdefault(aggregate, len(self.states[part]))
-        if number == len(self.states[part]):
-            self.states[part].append(aggregate)
+        number = self._numbers[component].setdefault(aggregate, len(self.states[component]))
+        if number == len(self.states[component]):
+            self.states[component].append(aggregate)
         return number
 
-    def react(self, part: int, number: int, envelope: Envelope) -> Reaction | Refusal:
+    def react(self, component: int, number: int, envelope: Envelope) -> Reaction | Refusal:
         """Let an aggregate decide, as the shipped rules do."""
-        return react(self._types[part], self.states[part][number], envelope)
+        return react(self._types[component], self.states[component][number], envelope)
 
-    def greet(self, part: int, number: int) -> int:
+    def greet(self, component: int, number: int) -> int:
         """Return what an aggregate decides that is opened, or told that a runner is back."""
-        known = self._greeted.get((part, number))
+        known = self._greeted.get((component, number))
         if known is None:
-            given = self.greeting(part, number)
-            known = self._greeted[part, number] = self._taken(part, number, given)
-            if isinstance(given.event, Recovered):
+            given = self.greeting(component, number)
+            known = self._greeted[component, number] = self._taken(component, number, given)
+            if isinstance(given.event, RunnerRecovered):
                 self.recoveries.add(known)
         return known
 
-    def greeting(self, part: int, number: int) -> Envelope:
+    def greeting(self, component: int, number: int) -> Envelope:
         """Return what opens an aggregate, or tells it that a runner is back."""
-        aggregate = self.states[part][number]
+        aggregate = self.states[component][number]
         if not aggregate.version:
-            return replace(self._opening[part], at_ms=NOW_MS)
-        return Envelope("", Recovered(0), _now_ms(aggregate), "engine")
+            return replace(self._opening[component], at_ms=NOW_MS)
+        return Envelope("", RunnerRecovered(0), _now_ms(aggregate), "engine")
 
-    def accepted(self, part: int, number: int) -> tuple[Choice, ...]:
+    def accepted(self, component: int, number: int) -> tuple[Choice, ...]:
         """Return the inputs that an aggregate accepts, messages aside."""
-        known = self._choices.get((part, number))
+        known = self._choices.get((component, number))
         if known is None:
-            known = self._choices[part, number] = tuple(self._acceptable(part, number))
+            known = self._choices[component, number] = tuple(self._acceptable(component, number))
         return known
 
-    def _acceptable(self, part: int, number: int) -> Iterator[Choice]:
-        aggregate = self.states[part][number]
-        for choice, each in enumerate(possible(self._types[part], aggregate, _now_ms(aggregate))):
+    def _acceptable(self, component: int, number: int) -> Iterator[Choice]:
+        aggregate = self.states[component][number]
+        for choice, each in enumerate(possible(self._types[component], aggregate, _now_ms(aggregate))):
             if each.cause is Cause.RECOVERY:
                 continue
-            came = self.react(part, number, each.envelope)
+            came = self.react(component, number, each.envelope)
             if isinstance(came, Reaction):
-                source = self._source(part, number, each.cause, each.envelope)
-                yield Choice(choice, each.envelope, each.cause, source, self._outcome(part, came))
+                source = self._source(component, number, each.cause, each.envelope)
+                yield Choice(choice, each.envelope, each.cause, source, self._outcome(component, came))
 
-    def receive(self, part: int, number: int, letter: int) -> int:
+    def receive(self, component: int, number: int, sent_message: int) -> int:
         """Return what an aggregate decides on a message."""
-        known = self._received.get((part, number, letter))
+        known = self._received.get((component, number, sent_message))
         if known is None:
-            envelope = self.letter(part, number, letter)
-            known = self._received[part, number, letter] = self._taken(part, number, envelope, letter)
+            envelope = self.sent_message(component, number, sent_message)
+            known = self._received[component, number, sent_message] = self._taken(
+                component, number, envelope, sent_message
+            )
         return known
 
-    def letter(self, part: int, number: int, letter: int) -> Envelope:
+    def sent_message(self, component: int, number: int, sent_message: int) -> Envelope:
         """Return a message as an aggregate gets it."""
-        sender, tell = self.letters[letter]
-        name, at_ms = self.names[sender], _now_ms(self.states[part][number])
+        sender, tell = self.messages[sent_message]
+        name, at_ms = self.names[sender], _now_ms(self.states[component][number])
         return Envelope(tell.entity, tell.event, at_ms, name, sender=name, ordinal=tell.ordinal)
 
-    def _taken(self, part: int, number: int, envelope: Envelope, letter: int = -1) -> int:
+    def _taken(self, component: int, number: int, envelope: Envelope, sent_message: int = -1) -> int:
         """Return the number of what comes of an input that must not be refused."""
-        came = self.react(part, number, envelope)
+        came = self.react(component, number, envelope)
         if isinstance(came, Reaction):
-            return self._outcome(part, came, letter)
-        raise Refused(self.names[part], came)
+            return self._outcome(component, came, sent_message)
+        raise Refused(self.names[component], came)
 
-    def _outcome(self, part: int, came: Reaction, took: int = -1) -> int:
+    def _outcome(self, component: int, came: Reaction, took: int = -1) -> int:
         """Return the number of a decision."""
         version = came.aggregate.version
         deeds: list[int] = []
         derived: list[tuple[str, Derived]] = []
-        letters: list[int] = []
+        messages: list[int] = []
         for index, asked in enumerate(came.effects):
             match asked.effect:
                 case Tell() as tell:
-                    letters.append(self.post(part, tell))
+                    messages.append(self.post(component, tell))
                 case Begin() | End() | StartTimer() | CancelTimer() as effect:
                     derived.append((asked.entity, effect))
                 case effect:
-                    deeds.append(self._deed(part, version, index, effect))
-        to = self.number(part, came.aggregate)
-        self.outcomes.append(Outcome(part, to, version, tuple(deeds), tuple(derived), tuple(letters), took))
+                    deeds.append(self._deed(component, version, index, effect))
+        to = self.number(component, came.aggregate)
+        self.outcomes.append(Outcome(component, to, version, tuple(deeds), tuple(derived), tuple(messages), took))
         return len(self.outcomes) - 1
 
-    def _deed(self, part: int, version: int, index: int, effect: Effect) -> int:
-        number = self._deeds.setdefault((part, version, index, encode(effect)), len(self.effects))
+    def _deed(self, component: int, version: int, index: int, effect: Effect) -> int:
+        number = self._deeds.setdefault((component, version, index, encode(effect)), len(self.effects))
         if number == len(self.effects):
-            self.effects.append((part, version, index, effect))
+            self.effects.append((component, version, index, effect))
         return number
 
     def post(self, sender: int, tell: Tell) -> int:
         """Return the number of a message. Raises ``Unaddressed`` if it is for nobody."""
         if tell.aggregate not in self.names:
             raise Unaddressed(self.names[sender], tell.aggregate, self.names)
-        number = self._letter_numbers.setdefault((sender, encode(tell)), len(self.letters))
-        if number == len(self.letters):
-            self.letters.append((sender, tell))
+        number = self._letter_numbers.setdefault((sender, encode(tell)), len(self.messages))
+        if number == len(self.messages):
+            self.messages.append((sender, tell))
         return number
 
-    def going_on(self, part: int, number: int) -> dict[Activity, Phase]:
+    def going_on(self, component: int, number: int) -> dict[Activity, Phase]:
         """Return what an interpreter is to see to, and how far it is; timers wait."""
-        known = self._afoot.get((part, number))
+        known = self._afoot.get((component, number))
         if known is None:
-            known = self._afoot[part, number] = {
-                Activity(part, ref, each.slot, each.generation): Phase.WAITING if each.activity is None else each.phase
-                for ref, entity in self.states[part][number].entities.items()
+            known = self._afoot[component, number] = {
+                Activity(component, ref, each.slot, each.generation): Phase.WAITING
+                if each.activity is None
+                else each.phase
+                for ref, entity in self.states[component][number].entities.items()
                 for each in entity.running
-                if (machine := self._types[part].machine_of(ref)) is not None and each.slot not in machine.served
+                if (machine := self._types[component].machine_of(ref)) is not None and each.slot not in machine.served
             }
         return known
 
-    def handlers(self, part: int, number: int) -> Iterator[Handler]:
+    def handlers(self, component: int, number: int) -> Iterator[Handler]:
         """Yield the handlers of a runner that has let go everything which goes on."""
-        for of, phase in self.going_on(part, number).items():
-            deadline_ms = self._deadline_ms(part, number, of)
+        for of, phase in self.going_on(component, number).items():
+            deadline_ms = self._deadline_ms(component, number, of)
             if deadline_ms is not None:
                 yield Handler("timer", of, deadline_ms)
             elif phase is not Phase.WAITING:
                 yield Handler("live" if phase is Phase.LIVE else "ended", of)
 
-    def timers(self, part: int, number: int) -> frozenset[Handler]:
+    def timers(self, component: int, number: int) -> frozenset[Handler]:
         """Return the timers that are to be set in a state."""
-        known = self._timers.get((part, number))
+        known = self._timers.get((component, number))
         if known is None:
-            timers = (each for each in self.handlers(part, number) if each.kind == "timer")
-            known = self._timers[part, number] = frozenset(timers)
+            timers = (each for each in self.handlers(component, number) if each.kind == "timer")
+            known = self._timers[component, number] = frozenset(timers)
         return known
 
-    def _deadline_ms(self, part: int, number: int, of: Activity) -> int | None:
+    def _deadline_ms(self, component: int, number: int, of: Activity) -> int | None:
         """Return when a timer elapses; None for what is no timer."""
-        running = self.states[part][number].entities[of.ref].running
+        running = self.states[component][number].entities[of.ref].running
         return next((each.deadline_ms for each in running if each.slot == of.slot and each.activity is None), None)
 
-    def _source(self, part: int, number: int, cause: Cause, given: Envelope) -> Handler | None:
+    def _source(self, component: int, number: int, cause: Cause, given: Envelope) -> Handler | None:
         """Return the handler that an input comes from, if it comes from one."""
         kind = _FROM.get(cause)
         if kind is None:
             return None
         slot = given.slot or getattr(given.event, "slot", "")
         generation = given.generation if given.slot else getattr(given.event, "generation", 0)
-        of = Activity(part, given.entity, slot, generation)
-        deadline_ms = self._deadline_ms(part, number, of) if kind == "timer" else None
+        of = Activity(component, given.entity, slot, generation)
+        deadline_ms = self._deadline_ms(component, number, of) if kind == "timer" else None
         return Handler(kind, of, deadline_ms or 0)
 
 

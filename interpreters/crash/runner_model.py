@@ -1,7 +1,7 @@
 """The runner, to be searched: decide, persist, perform, record, and a crash after every prefix of them.
 
 A crash takes away what is volatile and nothing else. The runner that comes back folds the log and tells every aggregate
-``Recovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and delivers the
+``RunnerRecovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and delivers the
 messages that were not taken, as the engine does.
 
 What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
@@ -18,19 +18,19 @@ from lifefold.interpreters.crash.decisions import Decisions
 from lifefold.interpreters.search.crash_model import (
     Activity,
     CrashBounds,
+    CrashModel,
     Discipline,
     Durable,
     Fault,
     Flight,
-    Ground,
     Handler,
-    Outside,
+    OutsideWorld,
     Stage,
     Step,
     Volatile,
 )
 
-Successor = tuple[Step, Ground, tuple[Fault, ...]]
+Successor = tuple[Step, CrashModel, tuple[Fault, ...]]
 
 
 class Runner:
@@ -54,106 +54,112 @@ class Runner:
         self.states: Final = self.decisions.states
         self._recognised: Final = recognised
 
-    def initial(self) -> Ground:
+    def initial(self) -> CrashModel:
         """Return the moment before anything is decided."""
         empty = self.decisions.empty()
         durable = Durable(empty, (), (0,) * len(empty), (), frozenset())
-        return Ground(durable, self._come_back(durable), Outside(frozenset(), frozenset()))
+        return CrashModel(durable, self._come_back(durable), OutsideWorld(frozenset(), frozenset()))
 
-    def standing(self, aggregates: Sequence[Aggregate], under_way: Sequence[tuple[int, Tell]]) -> Ground:
+    def standing(self, aggregates: Sequence[Aggregate], under_way: Sequence[tuple[int, Tell]]) -> CrashModel:
         """Return the moment at which the runner has nothing left to do but to wait, and to deliver what is under way.
 
         Messages that are under way have their sender's place with them.
         """
-        log = tuple(self.decisions.number(part, each) for part, each in enumerate(aggregates))
-        letters = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
-        durable = Durable(log, (), tuple(each.version for each in aggregates), letters, frozenset())
-        handlers = frozenset(each for part, number in enumerate(log) for each in self.decisions.handlers(part, number))
+        log = tuple(self.decisions.number(component, each) for component, each in enumerate(aggregates))
+        messages = tuple(self.decisions.post(sender, tell) for sender, tell in under_way)
+        durable = Durable(log, (), tuple(each.version for each in aggregates), messages, frozenset())
+        handlers = frozenset(
+            each for component, number in enumerate(log) for each in self.decisions.handlers(component, number)
+        )
         begun = frozenset(each.of for each in handlers if each.kind != "timer")
-        volatile = Volatile(log, (), (), letters, handlers, frozenset())
-        return Ground(durable, volatile, Outside(frozenset(), begun))
+        volatile = Volatile(log, (), (), messages, handlers, frozenset())
+        return CrashModel(durable, volatile, OutsideWorld(frozenset(), begun))
 
-    def successors(self, ground: Ground) -> Iterator[Successor]:
+    def successors(self, model: CrashModel) -> Iterator[Successor]:
         """Yield everything that can happen next, in a fixed order; a crash last."""
-        yield from self._decisions(ground)
-        yield from self._persisting(ground)
-        yield from self._performing(ground)
-        yield from self._beginning(ground)
-        yield from self._recording(ground)
-        if ground.crashes < self.bounds.crashes:
-            again = self._come_back(ground.durable)
-            if again != ground.volatile:
-                yield Step(Stage.CRASH), ground._replace(volatile=again, crashes=ground.crashes + 1), ()
+        yield from self._decisions(model)
+        yield from self._persisting(model)
+        yield from self._performing(model)
+        yield from self._beginning(model)
+        yield from self._recording(model)
+        if model.crashes < self.bounds.crashes:
+            again = self._come_back(model.durable)
+            if again != model.volatile:
+                yield Step(Stage.CRASH), model._replace(volatile=again, crashes=model.crashes + 1), ()
 
-    def loses(self, ground: Ground) -> bool:
+    def loses(self, model: CrashModel) -> bool:
         """Tell whether something that was persisted is not performed, where nothing happens any more."""
-        durable, outside = ground.durable, ground.outside
+        durable, outside = model.durable, model.outside
         intended = {deed for each in durable.entries for deed in self.outcomes[each].deeds}
         if durable.untaken or not intended <= outside.performed:
             return True
         return any(
             phase is Phase.ENDING or (phase is Phase.LIVE and activity not in outside.begun)
-            for part, number in enumerate(durable.log)
-            for activity, phase in self.decisions.going_on(part, number).items()
+            for component, number in enumerate(durable.log)
+            for activity, phase in self.decisions.going_on(component, number).items()
         )
 
-    def envelope(self, ground: Ground, step: Step) -> tuple[Cause, Envelope]:
+    def envelope(self, model: CrashModel, step: Step) -> tuple[Cause, Envelope]:
         """Return what is decided on in a step of ``DECIDE``."""
-        number = ground.volatile.now[step.part]
-        if step.letter >= 0:
-            return Cause.MESSAGE, self.decisions.letter(step.part, number, step.letter)
+        number = model.volatile.now[step.component]
+        if step.sent_message >= 0:
+            return Cause.MESSAGE, self.decisions.sent_message(step.component, number, step.sent_message)
         if step.number < 0:
-            return Cause.RECOVERY, self.decisions.greeting(step.part, number)
-        chosen = next(each for each in self.decisions.accepted(step.part, number) if each.number == step.number)
+            return Cause.RECOVERY, self.decisions.greeting(step.component, number)
+        chosen = next(each for each in self.decisions.accepted(step.component, number) if each.number == step.number)
         return chosen.cause, chosen.given
 
     # Decide
 
-    def _decisions(self, ground: Ground) -> Iterator[Successor]:
-        volatile = ground.volatile
+    def _decisions(self, model: CrashModel) -> Iterator[Successor]:
+        volatile = model.volatile
         if volatile.pending:
-            part, *pending = volatile.pending
-            outcome = self.decisions.greet(part, volatile.now[part])
-            yield self._decided(ground, Step(Stage.DECIDE, part), outcome, volatile._replace(pending=tuple(pending)))
+            component, *pending = volatile.pending
+            outcome = self.decisions.greet(component, volatile.now[component])
+            yield self._decided(
+                model, Step(Stage.DECIDE, component), outcome, volatile._replace(pending=tuple(pending))
+            )
             return
         if sum(Stage.PERSIST in each.stages for each in volatile.flights) >= self.bounds.batch:
             return
-        for part, number in enumerate(volatile.now):
-            for each in self.decisions.accepted(part, number):
+        for component, number in enumerate(volatile.now):
+            for each in self.decisions.accepted(component, number):
                 counts = each.cause is not Cause.CONFIRMATION
-                if (counts and ground.inputs >= self.bounds.inputs) or (
+                if (counts and model.inputs >= self.bounds.inputs) or (
                     each.needs is not None and each.needs not in volatile.handlers
                 ):
                     continue
-                step = Step(Stage.DECIDE, part, each.number)
-                yield self._decided(ground._replace(inputs=ground.inputs + counts), step, each.outcome, ground.volatile)
+                step = Step(Stage.DECIDE, component, each.number)
+                yield self._decided(model._replace(inputs=model.inputs + counts), step, each.outcome, model.volatile)
         heads: set[tuple[int, str]] = set()
-        for letter in volatile.mail:
-            sender, tell = self.decisions.letters[letter]
+        for sent_message in volatile.mail:
+            sender, tell = self.decisions.messages[sent_message]
             if (sender, tell.aggregate) not in heads:
                 heads.add((sender, tell.aggregate))
-                yield self._delivered(ground, letter, self.names.index(tell.aggregate))
+                yield self._delivered(model, sent_message, self.names.index(tell.aggregate))
 
-    def _delivered(self, ground: Ground, letter: int, part: int) -> Successor:
-        volatile = ground.volatile
-        rest = volatile._replace(mail=tuple(each for each in volatile.mail if each != letter))
-        outcome = self.decisions.receive(part, volatile.now[part], letter)
-        return self._decided(ground, Step(Stage.DECIDE, part, letter=letter), outcome, rest)
+    def _delivered(self, model: CrashModel, sent_message: int, component: int) -> Successor:
+        volatile = model.volatile
+        rest = volatile._replace(mail=tuple(each for each in volatile.mail if each != sent_message))
+        outcome = self.decisions.receive(component, volatile.now[component], sent_message)
+        return self._decided(model, Step(Stage.DECIDE, component, sent_message=sent_message), outcome, rest)
 
-    def _decided(self, ground: Ground, step: Step, outcome: int, volatile: Volatile) -> Successor:
-        part, to = self.outcomes[outcome].part, self.outcomes[outcome].to
-        going_on = self.decisions.going_on(part, to)
-        handlers = frozenset(each for each in volatile.handlers if each.of.part != part or each.of in going_on)
-        now = (*volatile.now[:part], to, *volatile.now[part + 1 :])
+    def _decided(self, model: CrashModel, step: Step, outcome: int, volatile: Volatile) -> Successor:
+        component, to = self.outcomes[outcome].component, self.outcomes[outcome].to
+        going_on = self.decisions.going_on(component, to)
+        handlers = frozenset(
+            each for each in volatile.handlers if each.of.component != component or each.of in going_on
+        )
+        now = (*volatile.now[:component], to, *volatile.now[component + 1 :])
         flight = Flight(outcome, self.discipline.order[1:], follows=volatile.known)
         after = self._fly(volatile._replace(now=now, handlers=handlers), (*volatile.flights, flight))
-        return step, ground._replace(volatile=after), ()
+        return step, model._replace(volatile=after), ()
 
     # Persist
 
-    def _persisting(self, ground: Ground) -> Iterator[Successor]:
-        volatile, durable = ground.volatile, ground.durable
-        if any(not self.states[part][volatile.now[part]].version for part in volatile.pending):
+    def _persisting(self, model: CrashModel) -> Iterator[Successor]:
+        volatile, durable = model.volatile, model.durable
+        if any(not self.states[component][volatile.now[component]].version for component in volatile.pending):
             return  # a system is opened in one transaction
         ready: list[Flight] = []
         for each in volatile.flights:
@@ -168,14 +174,14 @@ class Runner:
         for each in ready:
             durable = self._written(durable, each)
         flights = tuple(_onward(each) if each in ready else each for each in volatile.flights)
-        yield Step(Stage.PERSIST), ground._replace(durable=durable, volatile=self._fly(volatile, flights)), ()
+        yield Step(Stage.PERSIST), model._replace(durable=durable, volatile=self._fly(volatile, flights)), ()
 
     def _written(self, durable: Durable, flight: Flight) -> Durable:
-        outcome, part = self.outcomes[flight.outcome], self.outcomes[flight.outcome].part
+        outcome, component = self.outcomes[flight.outcome], self.outcomes[flight.outcome].component
         return durable._replace(
-            log=(*durable.log[:part], outcome.to, *durable.log[part + 1 :]),
+            log=(*durable.log[:component], outcome.to, *durable.log[component + 1 :]),
             entries=(*durable.entries, flight.outcome) if outcome.deeds else durable.entries,
-            untaken=tuple(each for each in (*durable.untaken, *outcome.letters) if each != outcome.took),
+            untaken=tuple(each for each in (*durable.untaken, *outcome.messages) if each != outcome.took),
             past=frozenset(
                 (by, version) for by, version in durable.past | flight.follows if version > durable.recorded[by]
             ),
@@ -207,7 +213,7 @@ class Runner:
         outcome, handlers = self.outcomes[number], set(volatile.handlers)
         sets_timers = self.discipline.restores_timers or number not in self.decisions.recoveries
         for ref, effect in outcome.derived:
-            of = Activity(outcome.part, ref, effect.slot, effect.generation)
+            of = Activity(outcome.component, ref, effect.slot, effect.generation)
             if isinstance(effect, Begin):
                 handlers.add(Handler("resume" if effect.resumed else "begin", of))
             elif isinstance(effect, StartTimer):
@@ -217,16 +223,16 @@ class Runner:
                 handlers = {each for each in handlers if each.of != of}
                 if isinstance(effect, End):
                     handlers.add(Handler("ended", of))
-        return volatile._replace(handlers=frozenset(handlers), mail=volatile.mail + outcome.letters)
+        return volatile._replace(handlers=frozenset(handlers), mail=volatile.mail + outcome.messages)
 
-    def _performing(self, ground: Ground) -> Iterator[Successor]:
-        volatile, durable, outside = ground.volatile, ground.durable, ground.outside
+    def _performing(self, model: CrashModel) -> Iterator[Successor]:
+        volatile, durable, outside = model.volatile, model.durable, model.outside
         busy: set[int] = set()
         for place, flight in enumerate(volatile.flights):
             outcome = self.outcomes[flight.outcome]
-            if flight.stages[0] is not Stage.PERFORM or outcome.part in busy:
+            if flight.stages[0] is not Stage.PERFORM or outcome.component in busy:
                 continue
-            busy.add(outcome.part)
+            busy.add(outcome.component)
             if flight.owed and self.discipline.recovers_first and not self._is_recovered(volatile):
                 continue
             deed = outcome.deeds[flight.done]
@@ -239,61 +245,65 @@ class Runner:
                 faults.append(Fault.TWICE)
             if outcome.entry in durable.past:
                 faults.append(Fault.PAST)
-            if flight.owed and not self._attends(ground, outcome.part):
+            if flight.owed and not self._attends(model, outcome.component):
                 faults.append(Fault.UNATTENDED)
             flights = list(volatile.flights)
             flights[place] = flight._replace(done=flight.done + 1)
-            after = ground._replace(
+            after = model._replace(
                 volatile=self._fly(volatile, flights), outside=outside._replace(performed=outside.performed | {deed})
             )
-            yield Step(Stage.PERFORM, outcome.part, deed=deed), after, tuple(faults)
+            yield Step(Stage.PERFORM, outcome.component, deed=deed), after, tuple(faults)
 
     def _is_recovered(self, volatile: Volatile) -> bool:
         """Tell whether all that goes on was asked for again."""
         recoveries = self.decisions.recoveries
         return not volatile.pending and not any(each.fresh and each.outcome in recoveries for each in volatile.flights)
 
-    def _attends(self, ground: Ground, part: int) -> bool:
+    def _attends(self, model: CrashModel, component: int) -> bool:
         """Tell whether the runner has handlers for all that goes on in an aggregate."""
-        has = {each.of for each in ground.volatile.handlers}
-        now, log = (self.decisions.going_on(part, each[part]) for each in (ground.volatile.now, ground.durable.log))
+        has = {each.of for each in model.volatile.handlers}
+        now, log = (
+            self.decisions.going_on(component, each[component]) for each in (model.volatile.now, model.durable.log)
+        )
         return all(of in has or now.get(of) is not Phase.LIVE for of, phase in log.items() if phase is Phase.LIVE)
 
-    def strands(self, ground: Ground) -> bool:
+    def strands(self, model: CrashModel) -> bool:
         """Tell whether a timer of the log is not set, or at another deadline, by a runner that has nothing to do."""
-        volatile, log = ground.volatile, ground.durable.log
+        volatile, log = model.volatile, model.durable.log
         if volatile.pending or volatile.flights or volatile.now != log:
             return False
-        return any(not self.decisions.timers(part, number) <= volatile.handlers for part, number in enumerate(log))
+        return any(
+            not self.decisions.timers(component, number) <= volatile.handlers for component, number in enumerate(log)
+        )
 
     def relies_on(self, effect: Effect) -> bool:
         """Tell whether it relies on somebody to know an effect again that is performed again."""
         return not effect.idempotent and (effect.recognised or isinstance(effect, self._recognised))
 
-    def _beginning(self, ground: Ground) -> Iterator[Successor]:
+    def _beginning(self, model: CrashModel) -> Iterator[Successor]:
         """Yield the steps in which handlers begin activities, or find what was begun before."""
-        volatile, outside = ground.volatile, ground.outside
+        volatile, outside = model.volatile, model.outside
         for handler in sorted(volatile.handlers):
             if handler.kind not in {"begin", "resume"}:
                 continue
             faults: list[Fault] = []
-            if handler.of not in self.decisions.going_on(handler.of.part, ground.durable.log[handler.of.part]):
+            if handler.of not in self.decisions.going_on(handler.of.component, model.durable.log[handler.of.component]):
                 faults.append(Fault.UNPERSISTED)
             if handler.kind == "begin" and handler.of in outside.begun:
                 faults.append(Fault.TWICE)
             handlers = volatile.handlers - {handler} | {Handler("live", handler.of)}
-            after = ground._replace(
+            after = model._replace(
                 volatile=volatile._replace(handlers=handlers),
                 outside=outside._replace(begun=outside.begun | {handler.of}),
             )
-            yield Step(Stage.PERFORM, handler.of.part, handler=handler), after, tuple(faults)
+            yield Step(Stage.PERFORM, handler.of.component, handler=handler), after, tuple(faults)
 
     # Record
 
-    def _recording(self, ground: Ground) -> Iterator[Successor]:
-        durable, volatile = self._recorded(ground.durable, ground.volatile)
-        if durable != ground.durable:
-            yield Step(Stage.RECORD), ground._replace(durable=durable, volatile=volatile), ()
+    def _recording(self, model: CrashModel) -> Iterator[Successor]:
+        durable, volatile = self._recorded(model.durable, model.volatile)
+        if durable != model.durable:
+            yield Step(Stage.RECORD), model._replace(durable=durable, volatile=volatile), ()
 
     def _recorded(self, durable: Durable, volatile: Volatile) -> tuple[Durable, Volatile]:
         """Write down everything that is to be recorded."""
@@ -303,11 +313,13 @@ class Runner:
         flights = list(volatile.flights)
         for place, flight in enumerate(flights):
             if flight.stages[0] is Stage.RECORD:
-                part, version = self.outcomes[flight.outcome].entry
-                recorded[part] = max(recorded[part], version)
+                component, version = self.outcomes[flight.outcome].entry
+                recorded[component] = max(recorded[component], version)
                 flights[place] = _onward(flight)
-        known = frozenset((part, version) for part, version in volatile.known if version > recorded[part])
-        past = frozenset((part, version) for part, version in durable.past if version > recorded[part])
+        known = frozenset(
+            (component, version) for component, version in volatile.known if version > recorded[component]
+        )
+        past = frozenset((component, version) for component, version in durable.past if version > recorded[component])
         return durable._replace(recorded=tuple(recorded), past=past), self._fly(volatile._replace(known=known), flights)
 
     # Crash
@@ -318,7 +330,7 @@ class Runner:
         flights = [
             Flight(each, again, fresh=False, owed=True)
             for each in durable.entries
-            if self.outcomes[each].version > durable.recorded[self.outcomes[each].part]
+            if self.outcomes[each].version > durable.recorded[self.outcomes[each].component]
         ]
         pending = tuple(range(len(self.names)))
         return self._fly(Volatile(durable.log, pending, (), durable.untaken, frozenset(), frozenset()), flights)

@@ -4,7 +4,7 @@ from lifefold.interpreters.engine.activities import UnfinishedActivityError
 from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.engine import Engine, Observer
 from lifefold.interpreters.engine.failures import SKIP, STOP, OnError, Then
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing, Unreached, handles
+from lifefold.interpreters.engine.interpreter import ActivityContext, EffectContext, Interpreter, Unreached, handles
 from lifefold.interpreters.engine.ledger import Decision, Ledger, LogMismatchError
 from lifefold.interpreters.engine.misuse import EngineMisuseError
 from lifefold.interpreters.missing import MissingHandlersError
@@ -12,8 +12,10 @@ from lifefold.interpreters.missing import MissingHandlersError
 __all__ = [
     "SKIP",
     "STOP",
+    "ActivityContext",
     "Clock",
     "Decision",
+    "EffectContext",
     "Engine",
     "EngineMisuseError",
     "Interpreter",
@@ -21,9 +23,7 @@ __all__ = [
     "LogMismatchError",
     "MissingHandlersError",
     "Observer",
-    "Occasion",
     "OnError",
-    "Ongoing",
     "Then",
     "UnfinishedActivityError",
     "Unreached",

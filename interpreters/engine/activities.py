@@ -5,11 +5,11 @@ from typing import Final, NamedTuple
 
 import anyio
 
-from lifefold.core.kernel import Ended, Envelope, Event, HandlerFailed, Phase, Reaction, replace
+from lifefold.core.kernel import ActivityEnded, Envelope, Event, HandlerFailed, Phase, Reaction, replace
 from lifefold.effects import Activity, Begin, End
 from lifefold.interpreters.engine.failures import Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine.interpreter import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.engine.retrying import Handled, take_note
 
 Notice = Callable[[], None]
@@ -41,27 +41,27 @@ class Activities:
         self._handled: Final[dict[Key, LiveActivity]] = {}
         self._returned: Final[set[Key]] = set()
 
-    def begin(self, begin: Begin, occasion: Occasion, *, leftover: bool = False) -> None:
-        """Call the handler of an activity; with ``leftover`` only for its end."""
+    def begin(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool = False) -> None:
+        """Call the handler of an activity; with ``cleanup_only`` only for its end."""
         key = Key(occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        ongoing = self._handled[key] = self._ongoing(begin, occasion, leftover=leftover)
-        self._host.beside(self._live, key, ongoing)
+        context = self._handled[key] = self._ongoing(begin, occasion, cleanup_only=cleanup_only)
+        self._host.beside(self._live, key, context)
 
-    def _ongoing(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> "LiveActivity":
-        return LiveActivity(self._host, begin, occasion, self.tell_change, leftover=leftover)
+    def _ongoing(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> "LiveActivity":
+        return LiveActivity(self._host, begin, occasion, self.tell_change, cleanup_only=cleanup_only)
 
-    def end(self, end: End, occasion: Occasion) -> None:
+    def end(self, end: End, occasion: EffectContext) -> None:
         """End an activity: cancel its handler, or, after a crash, have one end what may be left of it."""
         key = Key(occasion.within.name, occasion.ref, end.slot, end.generation)
-        ongoing, part = self._handled.get(key), occasion.entity.find(end.slot, Phase.ENDING)
-        if ongoing is not None:
-            ongoing.ending = True
-            ongoing.scope.cancel()
+        context, part = self._handled.get(key), occasion.entity.find(end.slot, Phase.ENDING)
+        if context is not None:
+            context.ending = True
+            context.scope.cancel()
         elif key in self._returned or part is None or part.activity is None:
             self._returned.discard(key)
             self._confirm(key)
         else:
-            self.begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, leftover=True)
+            self.begin(Begin(end.slot, part.activity, end.generation, resumed=True), occasion, cleanup_only=True)
 
     def may_come_to_attend(self, aggregate: str, kind: type[Activity]) -> bool:
         """Tell whether a handler of such an activity is called and does not attend to it yet."""
@@ -75,11 +75,11 @@ class Activities:
         self.changed.set()
         self.changed = anyio.Event()
 
-    async def _live(self, key: Key, ongoing: "LiveActivity") -> None:
+    async def _live(self, key: Key, context: "LiveActivity") -> None:
         """Run an activity until it is over or its end is asked for, and then confirm its end if it was asked for."""
-        error = await self._attempt(key, ongoing)
+        error = await self._attempt(key, context)
         while error is not None:
-            again = self._ongoing(replace(ongoing.begin, resumed=True), ongoing.occasion, leftover=ongoing.ending)
+            again = self._ongoing(replace(context.begin, resumed=True), context.occasion, cleanup_only=context.ending)
             self._handled[key] = again
             then: Then | None = None
             with again.scope:
@@ -88,29 +88,29 @@ class Activities:
                 self._give_up(key, again, then)
                 return
             # Its end may have been asked for in the pause; then all that is wanted of the handler is that.
-            ongoing = self._handled[key] = self._ongoing(again.begin, again.occasion, leftover=again.ending)
-            error = await self._attempt(key, ongoing)
+            context = self._handled[key] = self._ongoing(again.begin, again.occasion, cleanup_only=again.ending)
+            error = await self._attempt(key, context)
         del self._handled[key]
-        if ongoing.ending and ongoing.resumed and not ongoing.leftover:
+        if context.ending and context.resumed and not context.cleanup_only:
             # It may have been cancelled before it found what an earlier runner has left.
-            self.begin(ongoing.begin, ongoing.occasion, leftover=True)
-        elif ongoing.ending:
+            self.begin(context.begin, context.occasion, cleanup_only=True)
+        elif context.ending:
             self._confirm(key)
-        elif not ongoing.over:
+        elif not context.over:
             self._returned.add(key)
         self.tell_change()
 
-    async def _attempt(self, key: Key, ongoing: "LiveActivity") -> Exception | None:
+    async def _attempt(self, key: Key, context: "LiveActivity") -> Exception | None:
         """Call the handler; return what it raises, or that it has returned too early. A store's error is raised."""
-        handler = self._interpreter.activities[type(ongoing.begin.activity)]
+        handler = self._interpreter.activities[type(context.begin.activity)]
         try:
-            with ongoing.scope:
-                await handler(ongoing.begin.activity, ongoing)
+            with context.scope:
+                await handler(context.begin.activity, context)
         except Exception as error:
             if not is_failure(error):
                 raise
             return error
-        if ongoing.ending or ongoing.over or self._host.has_ended or not self._is_live(key):
+        if context.ending or context.over or self._host.has_ended or not self._is_live(key):
             return None
         where = f"{key.aggregate}, {key.ref}"
         message = f"{where}: the handler of {key.slot} returned, but none of what it reported ends it"
@@ -120,43 +120,45 @@ class Activities:
         part = self._host.ledger.aggregates[key.aggregate].entities[key.ref].find(key.slot)
         return part is not None and part.generation == key.generation
 
-    async def _fail(self, key: Key, ongoing: "LiveActivity", error: Exception) -> Then | None:
+    async def _fail(self, key: Key, context: "LiveActivity", error: Exception) -> Then | None:
         """See what is done about a handler that has raised; return None if it is tried again."""
-        kind = type(ongoing.begin.activity)
+        kind = type(context.begin.activity)
         policy = self._host.failures.policy(self._interpreter.on_error, kind)
         meant = HandlerFailed(kind.__name__, 0, "", "", slot=key.slot, generation=key.generation)
         then = await take_note(self._host, Handled(key.aggregate, key.ref, meant), error, policy)
         if then is Then.STOP:
             raise error
         if then is Then.REPORT and policy.report is not None:
-            await ongoing.report(policy.report(ongoing.begin.activity, error))
+            await context.report(policy.report(context.begin.activity, error))
         return then
 
-    def _give_up(self, key: Key, ongoing: "LiveActivity", then: Then) -> None:
+    def _give_up(self, key: Key, context: "LiveActivity", then: Then) -> None:
         """Leave an activity whose handler has failed for the last time.
 
         Something of it may be left, so that its end is not confirmed by that, unless this was declared to be skipped.
         """
         del self._handled[key]
-        if ongoing.ending and not ongoing.leftover:
-            self.begin(ongoing.begin, ongoing.occasion, leftover=True)
-        elif ongoing.ending and then is Then.SKIP:
+        if context.ending and not context.cleanup_only:
+            self.begin(context.begin, context.occasion, cleanup_only=True)
+        elif context.ending and then is Then.SKIP:
             self._confirm(key)
         self.tell_change()
 
     def _confirm(self, key: Key) -> None:
-        ended = Ended(key.slot, key.generation)
+        ended = ActivityEnded(key.slot, key.generation)
         self._host.report(key.aggregate, Envelope(key.ref, ended, self._host.clock.now_ms(), "engine"))
 
 
-class LiveActivity(Ongoing):
+class LiveActivity(ActivityContext):
     """An activity that a handler is busy with."""
 
     __slots__ = ("_attends", "_host", "over", "scope")
 
-    def __init__(self, host: Host, begin: Begin, occasion: Occasion, attends: Notice, *, leftover: bool) -> None:
+    def __init__(
+        self, host: Host, begin: Begin, occasion: EffectContext, attends: Notice, *, cleanup_only: bool
+    ) -> None:
         """Take what began; ``attends`` is called when its handler attends to it."""
-        super().__init__(begin, occasion, leftover=leftover)
+        super().__init__(begin, occasion, cleanup_only=cleanup_only)
         self._host = host
         self._attends = attends
         self.scope = anyio.CancelScope()

@@ -6,11 +6,11 @@ from functools import partial
 
 import anyio
 
-from lifefold.core.kernel import Asked, Envelope, HandlerFailed
+from lifefold.core.kernel import Envelope, HandlerFailed, RequestedEffect
 from lifefold.interpreters.engine.activities import Activities
 from lifefold.interpreters.engine.failures import OnError, Then, is_failure
 from lifefold.interpreters.engine.inputs import Host
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion, Unreached
+from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter, Unreached
 from lifefold.interpreters.engine.retrying import Handled, take_note
 
 
@@ -22,7 +22,7 @@ class EffectQueue:
         self._host = host
         self._interpreter = interpreter
         self._activities = activities
-        self._waiting: deque[tuple[Asked, Occasion]] = deque()
+        self._waiting: deque[tuple[RequestedEffect, EffectContext]] = deque()
         self._arrived = anyio.Event()
         self._idle = anyio.Event()
         self._idle.set()
@@ -31,7 +31,7 @@ class EffectQueue:
         self.performed = 0
         self.news = False
 
-    def put(self, asked: Asked, occasion: Occasion) -> None:
+    def put(self, asked: RequestedEffect, occasion: EffectContext) -> None:
         """Add an effect."""
         self._waiting.append((asked, occasion))
         self._idle = anyio.Event() if self._idle.is_set() else self._idle
@@ -60,7 +60,7 @@ class EffectQueue:
             self._arrived = anyio.Event()
             await self._arrived.wait()
 
-    async def _is_over(self, asked: Asked, occasion: Occasion) -> bool:
+    async def _is_over(self, asked: RequestedEffect, occasion: EffectContext) -> bool:
         """Perform an effect, when it can be; tell whether nothing is left of it to be done."""
         while not self._host.failures.is_given_up(_handled(asked, occasion)):
             changed = self._activities.changed
@@ -85,10 +85,10 @@ class EffectQueue:
                 return is_over
         return True
 
-    def _policy(self, asked: Asked) -> OnError:
+    def _policy(self, asked: RequestedEffect) -> OnError:
         return self._host.failures.policy(self._interpreter.on_error, type(asked.effect))
 
-    async def _fail(self, asked: Asked, occasion: Occasion, error: Exception) -> bool:
+    async def _fail(self, asked: RequestedEffect, occasion: EffectContext, error: Exception) -> bool:
         """See what is done about a handler that has raised; tell whether nothing is left to be done."""
         host, effect, handled = self._host, asked.effect, _handled(asked, occasion)
         policy = self._policy(asked)
@@ -101,7 +101,7 @@ class EffectQueue:
         return then is not None
 
 
-def _handled(asked: Asked, occasion: Occasion) -> Handled:
+def _handled(asked: RequestedEffect, occasion: EffectContext) -> Handled:
     """Return what a failure of the handler is known by."""
     name, version, index = occasion.identity
     return Handled(name, asked.entity, HandlerFailed(type(asked.effect).__name__, 0, "", "", version, index))

@@ -7,7 +7,7 @@ What comes of an activity is reported as its next input. While a batch is being 
 commit).
 
 The engine keeps no state of its own that matters: after a crash the log is folded, every aggregate is told
-``Recovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed are
+``RunnerRecovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed are
 performed again.
 """
 
@@ -20,13 +20,13 @@ from anyio.abc import TaskGroup
 
 from lifefold.core.kernel import (
     Aggregate,
-    Asked,
     DecisionError,
     EntityQuarantined,
     Envelope,
     Reaction,
-    Recovered,
     Refusal,
+    RequestedEffect,
+    RunnerRecovered,
     System,
     UnreadableEntry,
     replace,
@@ -37,7 +37,7 @@ from lifefold.interpreters.engine.clock import Clock, WallClock
 from lifefold.interpreters.engine.effect_queue import EffectQueue
 from lifefold.interpreters.engine.failures import OnError
 from lifefold.interpreters.engine.inputs import Input, abandoned
-from lifefold.interpreters.engine.interpreter import Interpreter, Occasion
+from lifefold.interpreters.engine.interpreter import EffectContext, Interpreter
 from lifefold.interpreters.engine.ledger import Decision, Ledger
 from lifefold.interpreters.engine.misuse import Stage, must_be
 from lifefold.interpreters.engine.retrying import Failures
@@ -93,7 +93,7 @@ class Engine:
         self._spawned: Final[list[Work]] = []
         self._timers: Final = Timers(self.clock, self.report)
         self._activities: Final = Activities(self, interpreter)
-        self._owed: Final[list[tuple[str, Asked, Occasion]]] = []
+        self._owed: Final[list[tuple[str, RequestedEffect, EffectContext]]] = []
         """What may not have been performed, in order: it is performed when what goes on has been begun again."""
         self._unrecovered: Final[set[str]] = set()
         self._queues: Final[dict[str, EffectQueue]] = {}
@@ -134,7 +134,7 @@ class Engine:
                 elif not isinstance(effect, Begin | End | StartTimer | CancelTimer) and version > performed.get(
                     stream, 0
                 ):
-                    occasion = Occasion(decision.reaction.aggregate, asked.entity, version, index)
+                    occasion = EffectContext(decision.reaction.aggregate, asked.entity, version, index)
                     self._owed.append((stream, asked, occasion))
             self.failures.note(stream, decision.envelope)
             if decision.envelope.sender:
@@ -151,12 +151,12 @@ class Engine:
             return
         self._stage = Stage.RESUMED
         offered = list(self._inputs)
-        self._inputs.clear()  # before what was offered: an input that is taken now begins what Recovered begins again
+        self._inputs.clear()  # before what was offered: an input that is taken now begins what RunnerRecovered begins again
         down_ms = max(0, self.clock.now_ms() - self.ledger.last_ms)
         self._unrecovered.update(self.aggregates)
         for name in self.aggregates:
-            self.report(name, Envelope("", Recovered(down_ms), self.clock.now_ms(), "engine"))
-        for (sender, _, _), tell in self._untold.items():  # after Recovered, or what they begin would begin twice
+            self.report(name, Envelope("", RunnerRecovered(down_ms), self.clock.now_ms(), "engine"))
+        for (sender, _, _), tell in self._untold.items():  # after RunnerRecovered, or what they begin would begin twice
             self._tell(sender, tell)
         self._untold.clear()
         self._inputs.extend(offered)
@@ -302,9 +302,9 @@ class Engine:
         if self._observer is not None:
             self._observer(given.aggregate, outcome)
 
-    def _perform(self, decision: Decision, index: int, asked: Asked) -> None:
+    def _perform(self, decision: Decision, index: int, asked: RequestedEffect) -> None:
         name, ref, version = decision.entry.stream, asked.entity, decision.entry.version
-        occasion = Occasion(decision.reaction.aggregate, ref, version, index)
+        occasion = EffectContext(decision.reaction.aggregate, ref, version, index)
         match asked.effect:
             case Tell() as tell:
                 self._tell(name, tell)
@@ -325,7 +325,7 @@ class Engine:
         Before that no handler is there for an activity that an earlier engine has begun, and an effect that concerns
         it would reach nothing.
         """
-        if self._unrecovered and isinstance(decision.envelope.event, Recovered):
+        if self._unrecovered and isinstance(decision.envelope.event, RunnerRecovered):
             self._unrecovered.discard(decision.entry.stream)
             if not self._unrecovered:
                 for name, asked, occasion in self._owed:

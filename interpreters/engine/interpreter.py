@@ -1,14 +1,14 @@
 """Who performs what: a handler for every type of effect and of activity.
 
 A handler of an *effect* is called once per committed transition that asks for it, and possibly again after a crash,
-with the same ``Asked.identity``; it must make that harmless. A handler of an *activity* runs for as long as the state
+with the same ``RequestedEffect.identity``; it must make that harmless. A handler of an *activity* runs for as long as the state
 holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the state is
 left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot. It is also
 cancelled when the whole engine goes down; ``activity.ending`` tells the two apart.
 
 After a crash the handler of an activity that goes on is called again, with ``activity.resumed`` set. If the end of the
 activity was asked for before the crash, or so soon after it that the handler may not have found what was left, it is
-called with ``activity.leftover`` set.
+called with ``activity.cleanup_only`` set.
 
 A system is served only by an interpreter that has a handler for everything the system can ask for.
 
@@ -41,7 +41,7 @@ _ON_ERROR: Final = "_lifefold_on_error"
 _TAKEN: Final = (Effect, Activity)
 
 
-class Occasion(msgspec.Struct, frozen=True, gc=False):
+class EffectContext(msgspec.Struct, frozen=True, gc=False):
     """Where an effect comes from: entry ``version`` of the aggregate, place ``index`` in it.
 
     ``within`` is the aggregate as it was right after, ``ref`` the entity that asked.
@@ -77,15 +77,15 @@ class Unreached(Exception):
         self.activity: Final = activity
 
 
-class Ongoing(ABC):
+class ActivityContext(ABC):
     """An activity as its handler sees it."""
 
-    __slots__ = ("attended", "begin", "ending", "leftover", "occasion")
+    __slots__ = ("attended", "begin", "cleanup_only", "ending", "occasion")
 
-    def __init__(self, begin: Begin, occasion: Occasion, *, leftover: bool) -> None:
+    def __init__(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> None:
         """Take what began.
 
-        ``occasion`` is where it comes from. ``leftover`` is whether all that is wanted is its end: end what a crash may
+        ``occasion`` is where it comes from. ``cleanup_only`` is whether all that is wanted is its end: end what a crash may
         have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
         cancelled while it has not may leave its work to whoever takes the activity up after the engine. ``attended`` is
         whether effects that concern the activity reach it.
@@ -93,8 +93,8 @@ class Ongoing(ABC):
         self.attended = False
         self.begin: Final = begin
         self.occasion: Final = occasion
-        self.leftover: Final = leftover
-        self.ending = leftover
+        self.cleanup_only: Final = cleanup_only
+        self.ending = cleanup_only
 
     @property
     def generation(self) -> int:
@@ -118,34 +118,36 @@ class Ongoing(ABC):
         """Let the entity take an event of this activity. True once it is durably taken, False if it was refused."""
 
 
-EffectHandler = Callable[[Any, Occasion], Awaitable[None]]
-ActivityHandler = Callable[[Any, Ongoing], Awaitable[None]]
+EffectHandler = Callable[[Any, EffectContext], Awaitable[None]]
+ActivityHandler = Callable[[Any, ActivityContext], Awaitable[None]]
 
 
 @overload
 def handles(
     first: type[E], second: type[E2], /, *, on_error: OnError | None = None
-) -> Callable[[Callable[[S, E | E2, Occasion], Work]], Callable[[S, E | E2, Occasion], Work]]: ...
+) -> Callable[[Callable[[S, E | E2, EffectContext], Work]], Callable[[S, E | E2, EffectContext], Work]]: ...
 @overload
 def handles(
     first: type[E], second: type[E2], third: type[E3], /, *, on_error: OnError | None = None
-) -> Callable[[Callable[[S, E | E2 | E3, Occasion], Work]], Callable[[S, E | E2 | E3, Occasion], Work]]: ...
+) -> Callable[[Callable[[S, E | E2 | E3, EffectContext], Work]], Callable[[S, E | E2 | E3, EffectContext], Work]]: ...
 @overload
 def handles(
     first: type[A], second: type[A2], /, *, on_error: OnError | None = None
-) -> Callable[[Callable[[S, A | A2, Ongoing], Work]], Callable[[S, A | A2, Ongoing], Work]]: ...
+) -> Callable[[Callable[[S, A | A2, ActivityContext], Work]], Callable[[S, A | A2, ActivityContext], Work]]: ...
 @overload
 def handles(
     first: type[A], second: type[A2], third: type[A3], /, *, on_error: OnError | None = None
-) -> Callable[[Callable[[S, A | A2 | A3, Ongoing], Work]], Callable[[S, A | A2 | A3, Ongoing], Work]]: ...
+) -> Callable[
+    [Callable[[S, A | A2 | A3, ActivityContext], Work]], Callable[[S, A | A2 | A3, ActivityContext], Work]
+]: ...
 @overload
 def handles(
     *kinds: type[E], on_error: OnError | None = None
-) -> Callable[[Callable[[S, E, Occasion], Work]], Callable[[S, E, Occasion], Work]]: ...
+) -> Callable[[Callable[[S, E, EffectContext], Work]], Callable[[S, E, EffectContext], Work]]: ...
 @overload
 def handles(
     *kinds: type[A], on_error: OnError | None = None
-) -> Callable[[Callable[[S, A, Ongoing], Work]], Callable[[S, A, Ongoing], Work]]: ...
+) -> Callable[[Callable[[S, A, ActivityContext], Work]], Callable[[S, A, ActivityContext], Work]]: ...
 def handles(*kinds: Any, on_error: OnError | None = None) -> Any:
     """Mark a method as the handler of a type of effects, or of activities; of several, if it takes each of them.
 

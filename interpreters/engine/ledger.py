@@ -10,16 +10,16 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
     Codec,
     DecisionError,
-    Elapsed,
-    Ended,
     Envelope,
     Reaction,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     System,
+    TimerFired,
     UnreadableEntry,
     decide,
     digest,
@@ -116,7 +116,11 @@ class Ledger:
         try:
             return decide(of, self.aggregates.get(name) or of.start(name), envelope)
         except DecisionError as failed:
-            if envelope.sender or envelope.slot or isinstance(envelope.event, Elapsed | Ended | Recovered):
+            if (
+                envelope.sender
+                or envelope.slot
+                or isinstance(envelope.event, TimerFired | ActivityEnded | RunnerRecovered)
+            ):
                 raise
             return Refusal(envelope, "failed", f"{name}: {failed}")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import anyio
 
-from lifefold.core.kernel import Elapsed, Envelope
+from lifefold.core.kernel import Envelope, TimerFired
 from lifefold.interpreters.engine.clock import Clock
 
 
@@ -21,7 +21,7 @@ class Timers:
         self._sooner = anyio.CancelScope()
 
     def start(self, aggregate: str, ref: str, slot: str, generation: int, deadline_ms: int) -> None:
-        """Have ``Elapsed`` reported at the deadline."""
+        """Have ``TimerFired`` reported at the deadline."""
         self._wanted.add((aggregate, ref, slot, generation))
         heapq.heappush(self._heap, (deadline_ms, aggregate, ref, slot, generation))
         if self._heap[0][0] == deadline_ms:
@@ -47,4 +47,4 @@ class Timers:
             _deadline_ms, aggregate, ref, slot, generation = heapq.heappop(self._heap)
             if (aggregate, ref, slot, generation) in self._wanted:
                 self._wanted.discard((aggregate, ref, slot, generation))
-                self._offer(aggregate, Envelope(ref, Elapsed(slot, generation), now_ms, "timer"))
+                self._offer(aggregate, Envelope(ref, TimerFired(slot, generation), now_ms, "timer"))

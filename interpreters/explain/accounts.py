@@ -42,11 +42,11 @@ def balances(aggregates: Mapping[str, Aggregate]) -> tuple[Balance, ...]:
         return ()
     entities = aggregates[board.NAME].entities
     others = sorted(ref for ref in entities if ref.startswith("purse:") and ref != budgets.FLEET)
-    purses = (entities[ref] for ref in (budgets.FLEET, *others) if ref in entities)
-    return tuple(each for entity in purses for each in _balances(entity))
+    all_budgets = (entities[ref] for ref in (budgets.FLEET, *others) if ref in entities)
+    return tuple(each for entity in all_budgets for each in _balances(entity))
 
 
-def _balances(entity: Entity[budget.Purse]) -> Iterator[Balance]:
+def _balances(entity: Entity[budget.Budget]) -> Iterator[Balance]:
     whose, _, name = entity.ref.removeprefix("purse:").partition("/")
     refilled = entity.find(budget.Refilled.__name__)
     for line in entity.record.lines:

@@ -15,7 +15,7 @@ import msgspec
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, intake, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of, work_of
 from lifefold.core.fleet.service import inbox, invocation, trigger
@@ -36,7 +36,7 @@ class Timer(msgspec.Struct, frozen=True):
 class AgentStatus(msgspec.Struct, frozen=True):
     """An agent. ``intent`` is what was asked of it, everything else what the log says; ``since_ms`` is Unix time.
 
-    ``doing`` is what happens to its task (the assignment's state), ``letters`` counts those that no session has
+    ``doing`` is what happens to its task (the assignment's state), ``messages`` counts those that no session has
     succeeded with yet, ``undelivered`` those that nobody will read: it has stopped for good. ``processes`` are sessions
     that run or are ending. ``level`` is how far it is trusted, with what it has come by that; empty in a fleet that
     gates nothing. ``pulse`` is whether its session moves, and ``silent_since_ms`` about when it last did, if it is on
@@ -45,7 +45,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     it was asked to let its own go, and is not free yet; empty if it was not.
 
     Of a service (``kind``) the state is that of its process, and ``reason`` says why it is down. ``doing`` is what its
-    run was told, empty if it runs nothing; ``letters`` counts the messages that wait, ``waiting`` everything that does.
+    run was told, empty if it runs nothing; ``messages`` counts the messages that wait, ``waiting`` everything that does.
     ``triggers`` says when each of them was due last, 0 if never. Errors in a row are failed runs, all errors the
     restarts since the last run that succeeded.
     """
@@ -60,7 +60,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     attempt: int
     consecutive_errors: int
     total_errors: int
-    letters: int
+    messages: int
     processes: int
     timer: Timer | None
     reason: str
@@ -123,7 +123,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
     entity = of.entities["session"]
     supervised = of.entities.get(supervisor.REF)
     box: mailbox.Mailbox = of.record("mailbox")
-    undelivered = len(box.letters) if box.state is mailbox.State.CLOSED else 0
+    undelivered = len(box.messages) if box.state is mailbox.State.CLOSED else 0
     return AgentStatus(
         name=of.key,
         intent=wanted.state,
@@ -135,7 +135,7 @@ def agent_status(of: Aggregate) -> AgentStatus:
         attempt=record.attempt,
         consecutive_errors=record.consecutive_errors,
         total_errors=record.total_errors,
-        letters=len(box.letters) - undelivered,
+        messages=len(box.messages) - undelivered,
         processes=_processes(entity),
         timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
@@ -156,7 +156,7 @@ def service_status(of: Aggregate) -> AgentStatus:
     runs, life = of.entities[invocation.REF], of.entities[service.PROCESS]
     of_process: process.Process = life.record
     waits: inbox.Inbox = of.record(inbox.REF)
-    wanted: desired_state.Intent = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("intent")
     down = service.reason_of(of_process) if service.is_down(of) and service.has_failed(of_process) else ""
     watched = [each.record for each in trigger.of_service(of.entities)]
     return AgentStatus(
@@ -170,7 +170,7 @@ def service_status(of: Aggregate) -> AgentStatus:
         attempt=runs.record.attempt,
         consecutive_errors=of_process.consecutive_failures,
         total_errors=of_process.restart_count,
-        letters=len(waits.messages),
+        messages=len(waits.messages),
         processes=_processes(runs),
         timer=_timer(life),
         reason=down or wanted.reason or of_process.failure,
@@ -185,7 +185,7 @@ def _processes(entity: Entity[Any]) -> int:
     return sum(part.slot == "RunSession" and part.phase is not Phase.WAITING for part in entity.running)
 
 
-def _silent_since_ms(entity: Entity[stall_detector.Pulse] | None) -> int:
+def _silent_since_ms(entity: Entity[stall_detector.StallDetector] | None) -> int:
     """Return when a session fell silent that is on the ladder, as far as the log knows; otherwise 0."""
     if entity is None or entity.state not in stall_detector.ON_LADDER:
         return 0
@@ -208,7 +208,7 @@ def _timer(entity: Entity[Any], *more: Timer) -> Timer | None:
     return min((*timers, *more), key=lambda timer: timer.deadline_ms, default=None)
 
 
-def task_status(entity: Entity[Job]) -> TaskStatus:
+def task_status(entity: Entity[FleetTask]) -> TaskStatus:
     """Return the status of a task."""
     record = entity.record
     return TaskStatus(
@@ -235,7 +235,7 @@ def task_status(entity: Entity[Job]) -> TaskStatus:
     )
 
 
-def _reason_of(of: Job) -> str:
+def _reason_of(of: FleetTask) -> str:
     """Return why a task is in its state. What an earlier attempt failed by is no reason of verified work."""
     is_given_back = of.state is task.State.DONE and not of.owner
     reason = of.reason if is_given_back or of.state in _REASONED else ""
@@ -258,7 +258,7 @@ def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
 
 def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
     """Return it with what the board knows of the agent."""
-    sits: worker_slot.Seat = desk.record(f"seat:{agent.name}")
+    sits: worker_slot.WorkerSlot = desk.record(f"seat:{agent.name}")
     if sits.state is worker_slot.State.WORKING:
         agent = replace(agent, makes_room_for=work_of(desk).makes_room.get(agent.name, ""))
     trust = sits.trust
@@ -347,7 +347,7 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
     blocked = [each for each in every if each.state is task.State.BLOCKED]
     for ref in sorted(dict.fromkeys(each.lacks for each in blocked if each.lacks.startswith(fleet_task.PURSE))):
         names = tuple(each.id for each in blocked if each.lacks == ref)
-        entity: Entity[budget.Purse] = desk.entities[ref]
+        entity: Entity[budget.Budget] = desk.entities[ref]
         yield Waiting(
             Awaited.BUDGET, names, budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
         )

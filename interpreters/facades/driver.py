@@ -29,16 +29,16 @@ from typing import Any, Final, Generic, TypeVar
 from returns.result import Failure, Result, Success
 
 from lifefold.core.kernel import (
-    Advance,
     Does,
-    Elapsed,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     Machine,
     Record,
     Refusal,
     State,
+    TimerFired,
     Transition,
     advance,
     create,
@@ -142,10 +142,10 @@ class Driver(Generic[R]):
             with suppress(RefusedError):  # an earlier one, or somebody else, has left the state
                 self._take(due, "timer")
 
-    def _due(self) -> list[Elapsed]:
+    def _due(self) -> list[TimerFired]:
         entity, now_ms = self._entity, self._now_ms()
         timers = sorted((part.deadline_ms, part.slot, part.generation) for part in entity.running if not part.activity)
-        return [Elapsed(slot, generation) for deadline_ms, slot, generation in timers if deadline_ms <= now_ms]
+        return [TimerFired(slot, generation) for deadline_ms, slot, generation in timers if deadline_ms <= now_ms]
 
     def _take(self, event: Event, actor: str) -> Transition | None:
         called: list[Effect] = []
@@ -163,11 +163,11 @@ class Driver(Generic[R]):
                 self._outbox.flush()
                 return decided.transitions[0] if decided.transitions else None
 
-    def _decide(self, entity: Entity[R], event: Event, actor: str = "") -> Result[Advance, Refusal]:
+    def _decide(self, entity: Entity[R], event: Event, actor: str = "") -> Result[EntityStep, Refusal]:
         decided = advance(self.machine, entity, Envelope(entity.ref, event, self._now_ms(), actor))
         return Failure(decided) if isinstance(decided, Refusal) else Success(decided)
 
-    def _committed(self, before: Entity[R], decided: Advance) -> bool:
+    def _committed(self, before: Entity[R], decided: EntityStep) -> bool:
         """Make the decision the present, unless somebody else has been faster; raises what ``commit`` raises."""
         with self._lock:
             if self._entity is not before:
@@ -206,7 +206,7 @@ def asked_by(machine: Machine[Any]) -> frozenset[type[Effect]]:
     return frozenset(effect for row in machine.rows for effect in row.effects)
 
 
-def _entered(decided: Advance) -> State | None:
+def _entered(decided: EntityStep) -> State | None:
     return next((each.entered for each in decided.transitions), None)
 
 
@@ -214,7 +214,7 @@ def _is_before(effect: Effect) -> bool:
     return isinstance(effect, CallHook) and effect.before
 
 
-def _hooks_before(decided: Advance) -> Iterator[Effect]:
+def _hooks_before(decided: EntityStep) -> Iterator[Effect]:
     return (effect for effect in decided.effects if _is_before(effect))
 
 

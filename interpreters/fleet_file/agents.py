@@ -266,9 +266,9 @@ def _agents(table: Table, folder: Path, fleet: Fleet, limited: list[tuple[Table,
     stall = _stall(table)
     restart = _restart(table.table(RestartKeys))
     output_limit_bytes = table.read(AgentKeys.output_limit)
-    purse = table.table(AgentBudgetKeys)
-    caps = read_caps(purse)
-    limited.append((purse, caps))
+    budget = table.table(AgentBudgetKeys)
+    caps = read_caps(budget)
+    limited.append((budget, caps))
     place = table.place("target") if target else ""
     services.refuse_triggers(table)
     table.finish()

@@ -128,7 +128,7 @@ def unproven(tasks: Sequence[TaskPlan]) -> Iterator[str]:
 
 
 def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
-    purse = table.table(TaskBudgetKeys)
+    budget = table.table(TaskBudgetKeys)
     task = TaskPlan(
         id=table.read(TaskKeys.id),
         prompt=_prompt(table, folder),
@@ -141,12 +141,12 @@ def _task(table: Table, folder: Path, crew: Crew) -> TaskPlan:
         asks=table.read(TaskKeys.approval) == "merge",
         most_subtasks=table.read(TaskKeys.max_subtasks),
         subtasks_ms=table.read(TaskKeys.subtasks_timeout),
-        caps=read_caps(purse),
+        caps=read_caps(budget),
         trust=table.read(TaskKeys.trust),
         orphaned=table.read(TaskKeys.orphaned),
         on_nothing=table.read(TaskKeys.on_nothing),
     )
-    check_caps(purse, task.caps, crew.share)
+    check_caps(budget, task.caps, crew.share)
     table.finish()
     _check_programs(table, task)
     if task.orphaned is OnDeath.VERIFY:

@@ -1,6 +1,6 @@
 """The interpreters that a fleet file puts before the standard one: found, made, and laid over each other.
 
-Each is a *factory*: a class, or a function, that is called with the ``Surroundings`` and its options, and gives an
+Each is a *factory*: a class, or a function, that is called with the ``RunContext`` and its options, and gives an
 ``Interpreter``, or an object whose methods are handlers. It is named by ``module:attribute``, in a module beside the
 fleet file or installed, or by an entry point of the group ``lifefold.interpreters``. All that is wrong is found out
 before anything is written, and told with its place in the fleet file.
@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from lifefold.effects import RunSession
-from lifefold.interpreters.engine import Interpreter, Occasion
+from lifefold.interpreters.engine import EffectContext, Interpreter
 from lifefold.interpreters.fleet_file import Fleet, InterpreterEntry
 from lifefold.interpreters.fleet_file.interpreters import KINDS
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -37,7 +37,7 @@ OWN: Final = tuple(f"{Path(__file__).parents[2] / part}{os.sep}" for part in ("c
 """Where lifefold's own modules are: a mistake of the user's is not in them."""
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class RunContext(msgspec.Struct, frozen=True):
     """What an interpreter is made for: a fleet, and the run that a log belongs to.
 
     ``run`` is the same as long as the log is, and no other log's: together with an occasion's identity it tells an
@@ -55,7 +55,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     present: Callable[[], Fleet] | None = None
     """Returns the fleet as it is since its file was changed; without it, as it began."""
 
-    def session(self, activity: RunSession, occasion: Occasion) -> SessionSpec:
+    def session(self, activity: RunSession, occasion: EffectContext) -> SessionSpec:
         """Return what is to be run for a session: command, place, environment, grace; and write its prompt's file."""
         write_whole(self.folder.prompt(occasion.within.key, activity.attempt), activity.prompt)
         fleet = self.fleet if self.present is None else self.present()
@@ -90,7 +90,7 @@ def found(fleet: Fleet) -> list[tuple[InterpreterEntry, Factory]]:
     return factories
 
 
-def composed(factories: Iterable[tuple[InterpreterEntry, Factory]], surroundings: Surroundings) -> Interpreter:
+def composed(factories: Iterable[tuple[InterpreterEntry, Factory]], surroundings: RunContext) -> Interpreter:
     """Lay interpreters over the one below, the first on top. Raises ``UnusableInterpreterError`` likewise."""
     whole = surroundings.below
     problems: list[str] = []
@@ -210,7 +210,7 @@ def _callable(entry: InterpreterEntry, what: str, factory: object) -> Factory:
     return factory
 
 
-def _made(entry: InterpreterEntry, factory: Factory, surroundings: Surroundings) -> Interpreter:
+def _made(entry: InterpreterEntry, factory: Factory, surroundings: RunContext) -> Interpreter:
     """Call a factory with its options."""
     try:
         made = factory(surroundings, **entry.options)

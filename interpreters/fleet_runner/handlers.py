@@ -37,7 +37,7 @@ from lifefold.effects import (
     StorePrompt,
     VerifyWork,
 )
-from lifefold.interpreters.engine import Clock, Interpreter, Occasion, Ongoing, Unreached, WallClock
+from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Interpreter, Unreached, WallClock
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
@@ -141,25 +141,25 @@ class Handlers:
         _attempt, process = self.live.get(agent, (0, None))
         return None if process is None or process.identity is None else process.identity.pid
 
-    async def store_prompt(self, effect: StorePrompt, occasion: Occasion) -> None:
+    async def store_prompt(self, effect: StorePrompt, occasion: EffectContext) -> None:
         """Write the prompt where the agent and people can read it."""
         record: session.Session | invocation.Invocation = occasion.entity.record
         with contextlib.suppress(OSError):  # the session writes it, too, before it begins, and reports what is wrong
             write_whole(self.folder.prompt(record.name, record.attempt), effect.prompt)
 
-    async def cancel_session(self, _effect: CancelSession, occasion: Occasion) -> None:
+    async def cancel_session(self, _effect: CancelSession, occasion: EffectContext) -> None:
         """Ask the session to end; its shim sees to it that it does, even if the runner dies meanwhile."""
         process = self._session_of(occasion)
         if process is not None:
             await _end(process, _session_in(occasion.within).patience_ms)
 
-    async def force_stop_session(self, _effect: ForceStopSession, occasion: Occasion) -> None:
+    async def force_stop_session(self, _effect: ForceStopSession, occasion: EffectContext) -> None:
         """Kill the session: it has outlasted its grace, or is to have none."""
         process = self._session_of(occasion)
         if process is not None:
             await process.kill()
 
-    def _session_of(self, occasion: Occasion) -> SessionProcess | None:
+    def _session_of(self, occasion: EffectContext) -> SessionProcess | None:
         """Return the session that the effect means; None if it is over: the agent may be at a later one.
 
         Raises ``Unreached`` while no session of the agent is attended: after a crash it is looked for first.
@@ -169,48 +169,48 @@ class Handlers:
             raise Unreached(RunSession)
         return process if attempt == _session_in(occasion.within).attempt else None
 
-    async def log_fatal(self, effect: LogFatal, occasion: Occasion) -> None:
+    async def log_fatal(self, effect: LogFatal, occasion: EffectContext) -> None:
         """Tell people."""
         self.people.tell_while(About.DOWN, occasion.within.key, effect.message)
 
-    async def increment_session(self, effect: IncrementSession, occasion: Occasion) -> None:
+    async def increment_session(self, effect: IncrementSession, occasion: EffectContext) -> None:
         """Do nothing: the reducer has counted, and the journal says so."""
 
-    async def prepare_worktree(self, _activity: PrepareWorktree, ongoing: Ongoing) -> None:
+    async def prepare_worktree(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
         """Make the agent's worktree."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         try:
             await self._placed(agent, "prepare its worktree", partial(self.workplace.prepare, agent))
         except (WorkplaceError, OSError) as error:
-            await ongoing.report(session.FatalError(f"no worktree: {error}"))
+            await context.report(session.FatalError(f"no worktree: {error}"))
         else:
-            await ongoing.report(session.WorktreeReady())
+            await context.report(session.WorktreeReady())
 
-    async def check_out(self, activity: CheckOutWork, ongoing: Ongoing) -> None:
+    async def check_out(self, activity: CheckOutWork, context: ActivityContext) -> None:
         """Give the task its clean place."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        agent, task = ongoing.occasion.within.key, activity.task
+        agent, task = context.occasion.within.key, activity.task
         try:
             check_out = partial(self.workplace.check_out, agent, task, activity.epoch)
             await self._placed(agent, f"check out {task}", check_out)
         except (WorkplaceError, OSError) as error:
-            await ongoing.report(assignment.CheckoutFailed(str(error)))
+            await context.report(assignment.CheckoutFailed(str(error)))
         else:
-            await ongoing.report(assignment.CheckedOut())
+            await context.report(assignment.CheckedOut())
 
     async def _placed(self, agent: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
         """Do something to the agent's place; wait, but not for ever, while others are in the way."""
         with self._waits(agent, what) as tell:
             return await patiently(work, (InTheWayError,), tell, limit_s=PLACE_LIMIT_S)
 
-    async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
+    async def inspect(self, activity: InspectWork, context: ActivityContext) -> None:
         """Look at what a session has left of the task. What nobody can look at any more is nothing."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        agent, task = ongoing.occasion.within.key, activity.task
+        agent, task = context.occasion.within.key, activity.task
         look = partial(self.workplace.differs, agent, task, activity.epoch)
         try:
             differs = await self._placed(agent, f"look at what is left of {task}", look)
@@ -218,37 +218,37 @@ class Handlers:
         except (WorkplaceError, OSError) as error:
             self.tell(agent, f"nobody can say what is left of {task}: {error}")
             differs, hidden = False, ()
-        await ongoing.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1]))
+        await context.report(assignment.Inspected(differs, hidden[: nothing_done.MOST_HIDDEN + 1]))
 
-    async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
+    async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         """Run the verification commands."""
         records = self.folder.verification(activity.task, activity.epoch)
-        folder = self.workplace.folder(ongoing.occasion.within.key, activity.task)
-        if ongoing.resumed:
-            await self._see_to_the_end(ongoing, partial(end_left_over, records))
-        if ongoing.leftover:
+        folder = self.workplace.folder(context.occasion.within.key, activity.task)
+        if context.resumed:
+            await self._see_to_the_end(context, partial(end_left_over, records))
+        if context.cleanup_only:
             return
         try:
             given, within_ms = environment(os.environ, self.fleet), activity.timeout_ms
             check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
             reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
-            await self._see_to_the_end(ongoing, partial(end_left_over, records))
+            await self._see_to_the_end(context, partial(end_left_over, records))
             reason = str(error)
-        await ongoing.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
+        await context.report(assignment.Verified() if reason is None else assignment.Rejected(reason))
 
-    async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
+    async def park(self, activity: ParkWork, context: ActivityContext) -> None:
         """Keep the work for whoever merges it."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         keep = partial(self.workplace.park, agent, activity.task, activity.epoch, activity.title)
         try:
             commit = await self._placed(agent, f"keep {activity.task}", keep)
         except (WorkplaceError, OSError) as error:
-            await ongoing.report(assignment.ParkingFailed(str(error)))
+            await context.report(assignment.ParkingFailed(str(error)))
         else:
-            await ongoing.report(assignment.Parked(commit))
+            await context.report(assignment.Parked(commit))
 
     async def _put_off(self, agent: str) -> None:
         """Let a merge rest for a while: a runner that is to leave may do so now."""
@@ -259,34 +259,34 @@ class Handlers:
         finally:
             self.put_off.discard(agent)
 
-    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Run one session: start or adopt its process, say that it runs, wait, say how it ended."""
-        if ongoing.leftover:
-            await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
+        if context.cleanup_only:
+            await self._see_to_the_end(context, partial(self._end_left_over, activity, context))
             return
         found = None
         try:
-            found = await self._found(activity, ongoing)
-            ended = await self._attend(found, activity, ongoing) if isinstance(found, SessionProcess) else found
+            found = await self._found(activity, context)
+            ended = await self._attend(found, activity, context) if isinstance(found, SessionProcess) else found
         except (SessionError, OSError) as error:
-            if ongoing.ending:
-                await self._see_to_the_end(ongoing, partial(self._end_left_over, activity, ongoing))
+            if context.ending:
+                await self._see_to_the_end(context, partial(self._end_left_over, activity, context))
             what = "not started" if found is None else "its end is not known"
-            await ongoing.report(session.SessionExited(session.Error(f"{what}: {error}")))
+            await context.report(session.SessionExited(session.Error(f"{what}: {error}")))
             return
         if ended is found and ended.outcome != "spawn-failed":
-            await _say_that_it_runs(activity, ongoing)
-        agent = ongoing.occasion.within.key
+            await _say_that_it_runs(activity, context)
+        agent = context.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
         lacks = partial(hint, os.environ, self.fleet.named(agent))
         program = program_of(self.fleet.named(agent).command, cooperative=agent in self._cooperative)
         called = await outcome(ended, directory, self.secrets, lacks, program)
-        await ongoing.report(session.SessionExited(called, await spent(directory)))
+        await context.report(session.SessionExited(called, await spent(directory)))
 
-    async def _found(self, activity: RunSession, ongoing: Ongoing) -> SessionProcess | SessionExit:
+    async def _found(self, activity: RunSession, context: ActivityContext) -> SessionProcess | SessionExit:
         """Return the session that an earlier runner has started; if none has, launch it."""
-        agent = ongoing.occasion.within.key
-        if ongoing.resumed:
+        agent = context.occasion.within.key
+        if context.resumed:
             look = partial(adopt, self.folder.last_start(agent, activity.attempt))
             with self._waits(agent, "adopt its session") as tell:
                 found = await patiently(look, UNCERTAIN, tell)
@@ -294,48 +294,48 @@ class Handlers:
                 return found
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
-        spec = session_spec(self.fleet, self.folder, self.workplace, activity, ongoing.occasion)
-        if ongoing.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
+        spec = session_spec(self.fleet, self.folder, self.workplace, activity, context.occasion)
+        if context.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)
 
-    async def _attend(self, process: SessionProcess, activity: RunSession, ongoing: Ongoing) -> SessionExit:
+    async def _attend(self, process: SessionProcess, activity: RunSession, context: ActivityContext) -> SessionExit:
         """Wait for the session's end, and bring it about if it is not wanted any more."""
-        agent = ongoing.occasion.within.key
-        with self._alive(ongoing, activity.attempt, process):
+        agent = context.occasion.within.key
+        with self._alive(context, activity.attempt, process):
             try:
                 await _renew(process, self.fleet.lease_ms)  # an adopted one's lease may be about to end
                 if process.start is not None:
-                    await _say_that_it_runs(activity, ongoing)
+                    await _say_that_it_runs(activity, context)
                 wake_ms = wake_after_ms(activity.timeout_ms, activity.grace_ms)
                 see = partial(end_of, process, wake_ms, activity.grace_ms, partial(self.tell, agent))
                 with self._waits(agent, "see its session's end") as tell:
                     return await patiently(see, UNCERTAIN, tell)
             except anyio.get_cancelled_exc_class():
-                if ongoing.ending:
-                    await self._see_to_the_end(ongoing, partial(_finish, process, activity.grace_ms))
+                if context.ending:
+                    await self._see_to_the_end(context, partial(_finish, process, activity.grace_ms))
                 raise
 
-    async def _end_left_over(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def _end_left_over(self, activity: RunSession, context: ActivityContext) -> None:
         """End a session that nobody attends, if anything of it is there."""
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
-            wanted: desired_state.Intent = ongoing.occasion.within.record("intent")
-            with self._alive(ongoing, activity.attempt, found):
+            wanted: desired_state.DesiredState = context.occasion.within.record("intent")
+            with self._alive(context, activity.attempt, found):
                 await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 
-    async def _see_to_the_end(self, ongoing: Ongoing, end: Callable[[], Awaitable[object]]) -> None:
+    async def _see_to_the_end(self, context: ActivityContext, end: Callable[[], Awaitable[object]]) -> None:
         """End what there may be of an activity, and return only when that is certain: its end is confirmed then.
 
         A handler whose end is asked for meanwhile goes on with it.
         """
-        agent, what = ongoing.occasion.within.key, "end what is left"
+        agent, what = context.occasion.within.key, "end what is left"
         try:
             with self._waits(agent, what) as tell:
                 await patiently(end, (SessionError, OSError), tell)
         except anyio.get_cancelled_exc_class():
-            if ongoing.ending and not ongoing.leftover:
+            if context.ending and not context.cleanup_only:
                 with anyio.CancelScope(shield=True), self._waits(agent, what) as tell:
                     await patiently(end, (SessionError, OSError), tell)
             raise
@@ -351,11 +351,11 @@ class Handlers:
         self.people.out_of_the_way(agent, what)
 
     @contextlib.contextmanager
-    def _alive(self, ongoing: Ongoing, attempt: int, process: SessionProcess) -> Generator[None]:
+    def _alive(self, context: ActivityContext, attempt: int, process: SessionProcess) -> Generator[None]:
         """Let a session be the one that the agent has now."""
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         self.live[agent] = (attempt, process)
-        ongoing.attend()
+        context.attend()
         try:
             yield
         finally:
@@ -374,10 +374,10 @@ def _nothing() -> None:
     """Do nothing, until a runner wants to know."""
 
 
-async def _say_that_it_runs(activity: RunSession, ongoing: Ongoing) -> None:
+async def _say_that_it_runs(activity: RunSession, context: ActivityContext) -> None:
     """Report the start, unless the log has it from the runner that this one takes the session over from."""
-    if ongoing.occasion.entity.state == session.State.SPAWNING:  # a service's run has a state of the same name
-        await ongoing.report(session.SessionStarted(activity.session_seq))
+    if context.occasion.entity.state == session.State.SPAWNING:  # a service's run has a state of the same name
+        await context.report(session.SessionStarted(activity.session_seq))
 
 
 async def _end(process: SessionProcess, grace_ms: int) -> None:

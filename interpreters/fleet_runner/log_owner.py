@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board.claim_token import KEY_CHARS
-from lifefold.core.fleet.system.rerun import Ended, remainder
+from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.interpreters.fleet_file import Fleet, describe_difference
 from lifefold.interpreters.store import SqliteStore
 from lifefold.interpreters.worktrees.origin import Origin, is_origin, origin_of
@@ -24,7 +24,7 @@ class OtherFleetError(Exception):
 class Before(msgspec.Struct, frozen=True):
     """The runs before a run: how they have ended, and which branch they merged into; it goes on with that."""
 
-    ended: Ended = Ended()
+    ended: FinishedFleet = FinishedFleet()
     branch: str = ""
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from lifefold.core.fleet.worker import assignment, nothing_done
 from lifefold.effects import MergeWork, WatchBranch
-from lifefold.interpreters.engine import Ongoing, handles
+from lifefold.interpreters.engine import ActivityContext, handles
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees.branch_guard import MovedError
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
@@ -39,23 +39,23 @@ class Merging:
         self._tell: Final = tell
 
     @handles(MergeWork)
-    async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
+    async def merge(self, activity: MergeWork, context: ActivityContext) -> None:
         """Bring the work into the fleet's branch. What is in the way there is waited for: the work is done."""
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         rest = partial(self._rest, agent)
-        collect, merge = partial(self._collected, activity, ongoing), partial(self._merge, activity, agent)
+        collect, merge = partial(self._collected, activity, context), partial(self._merge, activity, agent)
         try:
             with self._waits(agent, f"merge {activity.task}") as tell:
                 result = await patiently(collect, (InTheWayError, OSError), tell, pause=rest)
                 commit = await patiently(partial(merge, result), (InTheWayError, OSError), tell, pause=rest)
         except MovedError as error:
-            await ongoing.report(assignment.Displaced(error.found, str(error)))
+            await context.report(assignment.Displaced(error.found, str(error)))
         except WorkplaceError as error:
-            await ongoing.report(assignment.Conflicted(str(error)))
+            await context.report(assignment.Conflicted(str(error)))
         else:
             if not commit and not activity.result:
                 await self._tell_what_is_hidden(activity, agent)
-            await ongoing.report(assignment.Merged(commit))
+            await context.report(assignment.Merged(commit))
 
     async def _tell_what_is_hidden(self, activity: MergeWork, agent: str) -> None:
         """Name what git ignores in the place of a task for which nothing was merged: its commands may have found it."""
@@ -64,15 +64,15 @@ class Merging:
             if hidden:
                 self._tell(agent, f"{activity.task} is done, and {nothing_done.reason_of(hidden)}")
 
-    async def _collected(self, activity: MergeWork, ongoing: Ongoing) -> str:
+    async def _collected(self, activity: MergeWork, context: ActivityContext) -> str:
         """Return the commit that is to be merged. The log has it before anything is merged: it is not found twice."""
-        work: assignment.Assignment = ongoing.occasion.entity.record
+        work: assignment.Assignment = context.occasion.entity.record
         if work.collected:
             return work.collected
-        agent, claim = ongoing.occasion.within.key, activity.result or activity.epoch
+        agent, claim = context.occasion.within.key, activity.result or activity.epoch
         found = await self._workplace.park(agent, activity.task, claim, activity.title)
         if work.guarded:
-            await ongoing.report(assignment.Collected(found))
+            await context.report(assignment.Collected(found))
         return found
 
     async def _merge(self, activity: MergeWork, agent: str, result: str) -> str:
@@ -81,15 +81,15 @@ class Merging:
         return await merge(agent, activity.task, claim, activity.title, result=result, accepted=accepted)
 
     @handles(WatchBranch)
-    async def watch_branch(self, activity: WatchBranch, ongoing: Ongoing) -> None:
+    async def watch_branch(self, activity: WatchBranch, context: ActivityContext) -> None:
         """Wait until the branch is not where an agent has moved it to; people know why nothing is merged meanwhile."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        agent = ongoing.occasion.within.key
+        agent = context.occasion.within.key
         look = partial(self._still_displaced, activity.found)
         with self._waits(agent, f"merge {activity.task}") as tell:
             await patiently(look, (DisplacedError, OSError), tell, pause=partial(self._rest, agent))
-        await ongoing.report(assignment.BranchBack())
+        await context.report(assignment.BranchBack())
 
     async def _still_displaced(self, found: str) -> None:
         """Raise DisplacedError as long as the branch is where an agent has moved it to."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lifefold.core.fleet import Plan
 from lifefold.core.fleet.system import plan_change, plan_obstacles
 from lifefold.core.fleet.system.plan_difference import difference, rules_of
-from lifefold.core.fleet.system.rerun import Ended, remainder
+from lifefold.core.fleet.system.rerun import FinishedFleet, remainder
 from lifefold.core.fleet.system.rerun import ended as ended_with
 from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.fleet_file import Agent, Fleet, Service, describe_difference
@@ -57,7 +57,7 @@ def proposed(fleet: Fleet, store: SqliteStore, desk: Aggregate) -> Proposed | No
     return Proposed(lines, number, accepted, (*found, *in_the_way))
 
 
-def _left(plan: Plan, desk: Aggregate, before: Ended) -> Plan:
+def _left(plan: Plan, desk: Aggregate, before: FinishedFleet) -> Plan:
     """Return what of a plan another run of the fleet would have to do."""
     return remainder(plan, ended_with(desk, before))
 

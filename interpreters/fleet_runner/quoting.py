@@ -8,7 +8,7 @@ from typing import Any, Final, TypeGuard
 import msgspec
 
 from lifefold.core.kernel import Event
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Unreached
 from lifefold.interpreters.engine.failures import is_failure, said
 from lifefold.interpreters.engine.interpreter import ActivityHandler, EffectHandler
 from lifefold.interpreters.fleet_file.values import as_table
@@ -42,7 +42,7 @@ def _hiding(secrets: Secrets) -> Generator[None]:
 
 def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
     @wraps(handler)
-    async def handle(effect: Any, occasion: Occasion) -> None:
+    async def handle(effect: Any, occasion: EffectContext) -> None:
         with _hiding(secrets):
             await handler(effect, occasion)
 
@@ -50,19 +50,19 @@ def _quoting_errors(handler: EffectHandler, secrets: Secrets) -> EffectHandler:
 
 
 def _quoting(handler: ActivityHandler, secrets: Secrets) -> ActivityHandler:
-    async def handle(activity: Any, ongoing: Ongoing) -> None:
+    async def handle(activity: Any, context: ActivityContext) -> None:
         with _hiding(secrets):
-            await handler(activity, _Reporting(ongoing, secrets))
+            await handler(activity, _Reporting(context, secrets))
 
     return handle
 
 
-class _Reporting(Ongoing):
+class _Reporting(ActivityContext):
     """An activity as it is, but for what is reported."""
 
     __slots__ = ("_of", "_secrets")
 
-    def __init__(self, of: Ongoing, secrets: Secrets) -> None:
+    def __init__(self, of: ActivityContext, secrets: Secrets) -> None:
         # What any activity has is asked of the other one: ``ending`` changes while a handler runs.
         self._of: Final = of
         self._secrets: Final = secrets

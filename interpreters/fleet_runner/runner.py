@@ -29,7 +29,7 @@ from lifefold.interpreters.engine import STOP, Clock, Engine, Interpreter, Obser
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import Fleet, FleetFileError, load
 from lifefold.interpreters.fleet_runner import quarantines
-from lifefold.interpreters.fleet_runner.custom import Surroundings, composed, found
+from lifefold.interpreters.fleet_runner.custom import RunContext, composed, found
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.handlers import Handlers, renew_leases
 from lifefold.interpreters.fleet_runner.log_owner import (
@@ -141,7 +141,7 @@ class Runner:
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
             run, present = said["run"], lambda: handlers.fleet
-            surroundings = Surroundings(fleet, run, folder, workplace, standard, handlers.tell, present)
+            surroundings = RunContext(fleet, run, folder, workplace, standard, handlers.tell, present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()
@@ -292,7 +292,7 @@ class Runner:
             return Verdict.HELD if self._is_held and self.leaving == 1 else Verdict.LEFT
         planned = status.counted(status.tasks(self.aggregates))
         closed = all(each.state == task.State.CLOSED for each in planned)
-        served = not any(each.record.failed for _, each in service_slot.duties(self.aggregates[board.NAME]))
+        served = not any(each.record.failed for _, each in service_slot.service_slots(self.aggregates[board.NAME]))
         return Verdict.ALL_CLOSED if closed and served else Verdict.SOME_FAILED
 
     def _open_or_resume(self) -> None:

@@ -10,7 +10,7 @@ from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import usage
 from lifefold.effects import RunSession
 from lifefold.effects.service import Changed, Cron, Every, Source
-from lifefold.interpreters.engine import Occasion
+from lifefold.interpreters.engine import EffectContext
 from lifefold.interpreters.fleet_file import Fleet, expand
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.variables import environment
@@ -27,7 +27,7 @@ TOO_LONG: Final = "Your instructions are too long for an argument. Read all of t
 
 
 def session_spec(
-    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: Occasion
+    fleet: Fleet, folder: FleetFolder, workplace: Workplace, activity: RunSession, occasion: EffectContext
 ) -> SessionSpec:
     """Return what to run for a session; the file with its prompt is there already, or is written by who runs it.
 
@@ -65,7 +65,7 @@ def session_spec(
     )
 
 
-def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: Occasion) -> SessionSpec:
+def _run_of_service(fleet: Fleet, folder: FleetFolder, activity: RunSession, occasion: EffectContext) -> SessionSpec:
     """Return what to run for a trigger: in the service's folder, and nothing is made or merged there."""
     of = next((each for each in fleet.services if each.name == occasion.within.key), None)
     if of is None:
@@ -116,7 +116,7 @@ def _argument(activity: RunSession, prompt_file: Path) -> str:
     return activity.prompt if _fits(activity.prompt) else TOO_LONG.format(file=prompt_file)
 
 
-def _left(occasion: Occasion) -> dict[str, str]:
+def _left(occasion: EffectContext) -> dict[str, str]:
     """Return how much of its budget is left to a session, as far as it has one."""
     left = usage.left(occasion.within)
     dollars = {} if left.microusd is None else {"LIFEFOLD_BUDGET_USD": f"{left.microusd / 1_000_000:.6f}"}

@@ -18,7 +18,7 @@ from anyio import to_thread
 from lifefold.core.fleet.service import trigger
 from lifefold.effects import AwaitTrigger, Effect, NotifyProcess, PauseTriggers, ResumeTriggers
 from lifefold.effects.service import Changed, Cron, Every
-from lifefold.interpreters.engine import Occasion, Ongoing, handles
+from lifefold.interpreters.engine import ActivityContext, EffectContext, handles
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.units import format_duration
 from lifefold.interpreters.fleet_runner.file_changes import mark_of, notices
@@ -51,22 +51,22 @@ class Attendant:
         self._folders.update({each.name: fleet.place_of(each) for each in fleet.services})
 
     @handles(AwaitTrigger)
-    async def await_trigger(self, activity: AwaitTrigger, ongoing: Ongoing) -> None:
+    async def await_trigger(self, activity: AwaitTrigger, context: ActivityContext) -> None:
         """Wait for a trigger, time and again. It leaves nothing, and is over when it is cancelled."""
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
-        name = ongoing.occasion.within.key
+        name = context.occasion.within.key
         match activity.source:
             case Changed() as source:
                 tell = partial(self._waits, name, f"watch {source.path}")
                 watched = Watched(self._folders[name], source.path, self._own)
-                await wait_for_changes(watched, ongoing, tell, self._now_ms)
+                await wait_for_changes(watched, context, tell, self._now_ms)
             case Every() | Cron() as source:
                 tell = partial(self._waits, name, "know when it is due")
-                await wait_for_time(source, ongoing, tell, self._now_ms)
+                await wait_for_time(source, context, tell, self._now_ms)
 
     @handles(NotifyProcess)
-    async def notify(self, effect: NotifyProcess, occasion: Occasion) -> None:
+    async def notify(self, effect: NotifyProcess, occasion: EffectContext) -> None:
         """Tell people of what has gone wrong; the rest is in the log, and in the status."""
         if effect.kind in _BAD_NEWS:
             said = f"{_BAD_NEWS[effect.kind]}: {effect.reason}"
@@ -80,7 +80,7 @@ class Attendant:
             self._people.out_of_the_way(name, what)
 
     @handles(PauseTriggers, ResumeTriggers)
-    async def follow(self, effect: Effect, occasion: Occasion) -> None:
+    async def follow(self, effect: Effect, occasion: EffectContext) -> None:
         """Do nothing: what is run, and when, is decided by the rules of a service."""
 
 
@@ -88,10 +88,10 @@ _BAD_NEWS: Final = {"failed": "the service has failed", "restart_exhausted": "th
 
 
 async def wait_for_time(
-    source: Every | Cron, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
+    source: Every | Cron, context: ActivityContext, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
     """Report a time whenever it is due, until cancelled."""
-    entity = ongoing.occasion.entity
+    entity = context.occasion.entity
     last_ms = entity.record.last_ms or entity.entered_ms
     what = f"every {format_duration(source.every_ms)}" if isinstance(source, Every) else f"cron {source.expression}"
     told = ""
@@ -104,7 +104,7 @@ async def wait_for_time(
             due_ms, left_ms = last_ms, LOOK_MS
             told = _told(str(error), told, tell)
         if due_ms > last_ms:
-            await _reported(ongoing, trigger.Triggered(due_ms, what))
+            await _reported(context, trigger.Triggered(due_ms, what))
         last_ms = due_ms
         await anyio.sleep(min(max(left_ms, 0), LOOK_MS) / 1_000)
 
@@ -118,16 +118,16 @@ class Watched(msgspec.Struct, frozen=True):
 
 
 async def wait_for_changes(
-    watched: Watched, ongoing: Ongoing, tell: Callable[[str], None], now_ms: Callable[[], int]
+    watched: Watched, context: ActivityContext, tell: Callable[[str], None], now_ms: Callable[[], int]
 ) -> None:
     """Report that files have changed whenever they have, until cancelled."""
-    known: str = ongoing.occasion.entity.record.mark
+    known: str = context.occasion.entity.record.mark
     async with aclosing(_marks(watched, tell)) as marks:
         async for mark in marks:
             if not known:
-                await _reported(ongoing, trigger.Noticed(mark))
+                await _reported(context, trigger.Noticed(mark))
             elif mark != known:
-                await _reported(ongoing, trigger.Triggered(now_ms(), f"changed {watched.path}", mark))
+                await _reported(context, trigger.Triggered(now_ms(), f"changed {watched.path}", mark))
             known = mark
 
 
@@ -155,7 +155,7 @@ def _told(why: str, told: str, tell: Callable[[str], None]) -> str:
     return why
 
 
-async def _reported(ongoing: Ongoing, event: trigger.Triggered | trigger.Noticed) -> None:
+async def _reported(context: ActivityContext, event: trigger.Triggered | trigger.Noticed) -> None:
     """Report something; if it is refused, nothing is wanted any more, and whoever asked is about to say so."""
-    if not await ongoing.report(event):
+    if not await context.report(event):
         await anyio.sleep_forever()

@@ -101,13 +101,13 @@ def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> 
     Below the title it says how long the run goes on after that.
     """
     last_ms = max((at_ms for at_ms, _, _ in _entered(target, run, machine)), default=0)
-    moments = [last_ms * number // (MOMENTS - 1) for number in range(MOMENTS)]
-    found = list(_standing(target, run, machine, moments))
+    timestamps = [last_ms * number // (MOMENTS - 1) for number in range(MOMENTS)]
+    found = list(_standing(target, run, machine, timestamps))
     met = [state for state in map(str, machine.states) if any(each[state] for each in found)]
     unit_ms, unit = _unit(last_ms)
     values = [
         {"after": at_ms / unit_ms, "state": state, "count": count[state], "place": place}
-        for at_ms, count in zip(moments, found, strict=True)
+        for at_ms, count in zip(timestamps, found, strict=True)
         for place, state in enumerate(met)
     ]
     head, rest = title or f"{machine.name}: how many are in which state", _rest(last_ms, run.until_ms)
@@ -122,7 +122,7 @@ def states(target: Target, run: Run, machine: Machine[Any], title: str = "") -> 
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
-    return _figure(chart, [head, *_moments(moments, found, met), f"  {rest}"])
+    return _figure(chart, [head, *_moments(timestamps, found, met), f"  {rest}"])
 
 
 def _rest(last_ms: int, until_ms: int) -> str:
@@ -147,10 +147,10 @@ def _entered(target: Target, run: Run, machine: Machine[Any]) -> Iterator[tuple[
                 yield at_ms, (each.aggregate, step.entity), str(step.entered)
 
 
-def _standing(target: Target, run: Run, machine: Machine[Any], moments: Sequence[int]) -> Iterator[Counter[str]]:
+def _standing(target: Target, run: Run, machine: Machine[Any], timestamps: Sequence[int]) -> Iterator[Counter[str]]:
     """Yield how many entities of a machine are in which state at each of these moments, in order."""
     now: dict[tuple[str, str], str] = {}
-    waiting = deque(moments)
+    waiting = deque(timestamps)
     for at_ms, entity, state in _entered(target, run, machine):
         while waiting and waiting[0] < at_ms:
             waiting.popleft()
@@ -160,11 +160,11 @@ def _standing(target: Target, run: Run, machine: Machine[Any], moments: Sequence
         yield Counter(now.values())
 
 
-def _moments(moments: Sequence[int], found: Sequence[Counter[str]], met: Sequence[str]) -> Iterator[str]:
+def _moments(timestamps: Sequence[int], found: Sequence[Counter[str]], met: Sequence[str]) -> Iterator[str]:
     """Yield how it stood at the beginning, at the end, and a few times between."""
     for number in range(0, MOMENTS, (MOMENTS - 1) // 3):
         standing = ", ".join(f"{found[number][state]} {state}" for state in met if found[number][state])
-        yield f"  after {duration(moments[number]):>9}: {standing or 'none'}"
+        yield f"  after {duration(timestamps[number]):>9}: {standing or 'none'}"
 
 
 def _bars(title: str, bars: Sequence[tuple[str, str, int]], said: Mapping[str, str]) -> Figure:

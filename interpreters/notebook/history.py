@@ -103,7 +103,8 @@ class History(Sequence[Decision]):
         """Return all of it as a table that stands alone."""
         cell = '<td style="text-align: left; white-space: nowrap">'
         rows = [
-            "<tr>" + "".join(f"{cell}{escape(part)}</td>" for part in _cells(stop)) + "</tr>" for stop in self.stops()
+            "<tr>" + "".join(f"{cell}{escape(component)}</td>" for component in _cells(stop)) + "</tr>"
+            for stop in self.stops()
         ]
         return "\n".join(
             ['<div style="max-height: 24em; overflow: auto"><table><tbody>', *rows, "</tbody></table></div>"]

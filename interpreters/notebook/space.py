@@ -8,7 +8,7 @@ import msgspec
 
 from lifefold.core.kernel import Entity, Machine, alone
 from lifefold.interpreters.search.configuration import Bounds, Judge
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
 
 FILLS: Final = (
@@ -66,14 +66,14 @@ class Space(msgspec.Struct, frozen=True):
 def state_space(machine: Machine[Any], *, bounds: Bounds | None = None, most: int = 400) -> Space:
     """Return the states that a machine can reach by itself. Raises ``TooManyError`` if they are more than ``most``."""
     system, openings = alone(machine)
-    house = House(system, tuple(openings.items()), Judge(system), bounds or Bounds())
-    part = house.parts[0]
-    begin = house.initial()
+    product_system = ProductSystem(system, tuple(openings.items()), Judge(system), bounds or Bounds())
+    component = product_system.components[0]
+    begin = product_system.initial()
     numbers = {begin: 0}
     waiting = [begin]
     steps: dict[tuple[int, int], None] = {}
     for world in waiting:
-        for _, after, _ in house.successors(world):
+        for _, after, _ in product_system.successors(world):
             if after not in numbers:
                 if len(numbers) == most:
                     raise TooManyError(f"{machine.name} can reach more than {most} states: too many for a picture")
@@ -81,7 +81,7 @@ def state_space(machine: Machine[Any], *, bounds: Bounds | None = None, most: in
                 waiting.append(after)
             if after != world:
                 steps[numbers[world], numbers[after]] = None
-    return Space(machine, tuple(_entities(part.states[world[0]] for world in waiting)), tuple(steps))
+    return Space(machine, tuple(_entities(component.states[world[0]] for world in waiting)), tuple(steps))
 
 
 def _entities(aggregates: Iterable[Any]) -> Iterator[Entity[Any]]:

@@ -95,9 +95,9 @@ def bars(times: Mapping[str, Mapping[str, int]]) -> str:
     """Return how the time of each machine's entities is divided among its states: a bar for each machine, as SVG."""
     drawn, top = list[str](), 0
     for name, spent in times.items():
-        parts = _parted(spent)
-        lines = _named(parts)
-        drawn += [*_bar(name, parts, top), *_legend(lines, top + _BAR_PT)]
+        components = _parted(spent)
+        lines = _named(components)
+        drawn += [*_bar(name, components, top), *_legend(lines, top + _BAR_PT)]
         top += _BAR_PT + (len(lines) + 1) * _LINE_PT
     wide = _NAME_PT + _WIDE_PT
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{top}" viewBox="0 0 {wide} {top}"'
@@ -112,21 +112,21 @@ def _parted(spent: Mapping[str, int]) -> list[_Share]:
     ]
 
 
-def _bar(name: str, parts: Iterable[_Share], top: int) -> Iterator[str]:
+def _bar(name: str, components: Iterable[_Share], top: int) -> Iterator[str]:
     yield f'<text x="0" y="{top + 12}" fill="#24324a">{escape(name)}</text>'
     x = float(_NAME_PT)
-    for each in parts:
+    for each in components:
         wide = _WIDE_PT * each.share
         hint = f"<title>{escape(each.state)}: {duration(each.spent_ms)}</title>"
         yield f'<rect x="{x:.1f}" y="{top + 2}" width="{wide:.1f}" height="12" fill="{each.fill}">{hint}</rect>'
         x += wide
 
 
-def _named(parts: Iterable[_Share]) -> list[list[tuple[float, _Share]]]:
+def _named(components: Iterable[_Share]) -> list[list[tuple[float, _Share]]]:
     """Return what is named below a bar, in its order: line by line, each with where it begins."""
     lines: list[list[tuple[float, _Share]]] = [[]]
     x = 0.0
-    for each in parts:
+    for each in components:
         if each.share >= NAMED:
             wide = _LINE_PT * 1.5 + len(_said(each)) * _LETTER_PT
             if x + wide > _WIDE_PT and lines[-1]:
@@ -179,7 +179,7 @@ def _outcome(run: Run) -> str:
     if run.found is None:
         return "no promise is broken"
     found = run.found
-    return f"{found.owner}: {found.promise}: not so of {found.of}, {duration(found.at_ms)} after the beginning"
+    return f"{found.owner}: {found.prop}: not so of {found.of}, {duration(found.at_ms)} after the beginning"
 
 
 def _much(run: Run) -> str:
@@ -204,5 +204,7 @@ def _coloured(words: str, *, is_well: bool) -> str:
     return f'<span style="color: {_GREEN if is_well else _RED}">{escape(words)}</span>'
 
 
-def _block(parts: Iterable[str]) -> str:
-    return "\n".join(['<div style="line-height: 1.5">', *(f"<div>{part}</div>" for part in parts), "</div>"])
+def _block(components: Iterable[str]) -> str:
+    return "\n".join(
+        ['<div style="line-height: 1.5">', *(f"<div>{component}</div>" for component in components), "</div>"]
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from lifefold.core.kernel import Cause, Elapsed, Ended, Recovered, State
+from lifefold.core.kernel import ActivityEnded, Cause, RunnerRecovered, State, TimerFired
 from lifefold.interpreters.search.trace import Trace, placed
 from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.views.picture import Arrow, Box, Drawing, Tint
@@ -41,11 +41,11 @@ def _moves(number: int, happening: Happening) -> Iterator[Move]:
 
 def _said(happening: Happening) -> str:
     match happening.envelope.event:
-        case Elapsed(slot=slot):
+        case TimerFired(slot=slot):
             return f"{slot} elapses"
-        case Ended(slot=slot):
+        case ActivityEnded(slot=slot):
             return f"{slot} has ended"
-        case Recovered():
+        case RunnerRecovered():
             return "the runner comes back"
         case event:
             outcome = getattr(event, "outcome", None)

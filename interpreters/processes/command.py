@@ -74,7 +74,7 @@ PLAIN = Streams()
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandResult:
     """What came of a command. ``status``: exit status, or minus the signal that ended it, or None when its time was up.
 
     ``output`` and ``errors`` are the ends of its two streams.
@@ -92,7 +92,7 @@ async def run(
     *,
     env: Mapping[str, str] | None = None,
     streams: Streams = PLAIN,
-) -> Ended:
+) -> CommandResult:
     """Run a command in ``folder`` to its end, in a group of its own.
 
     However this is left, also by cancellation, the group has been ended before. Raises OSError or ValueError if the
@@ -103,7 +103,7 @@ async def run(
         process, tails = _start(files, started, streams, limits.keep_bytes)
         in_time = await _attended(process, tails, limits)
         output, errors = (tail.kept for tail in tails)
-    return Ended(process.returncode if in_time else None, bytes(output), bytes(errors))
+    return CommandResult(process.returncode if in_time else None, bytes(output), bytes(errors))
 
 
 async def _attended(process: subprocess.Popen[bytes], tails: Sequence["_Stream"], limits: Limits) -> bool:

@@ -10,8 +10,8 @@ from lifefold.core.kernel import (
     Machine,
     Pattern,
     Property,
+    PropertyKind,
     System,
-    Temper,
     Transition,
     always,
     restarted,
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     mark: int
 
 
-class Promised(NamedTuple):
+class DeclaredProperty(NamedTuple):
     """A promise: what it is about at a moment, by name, and which transitions."""
 
     property: Property[Any]
@@ -41,18 +41,18 @@ class Promised(NamedTuple):
     concerns: Callable[[Taken, Transition], bool]
 
 
-def promises(system: System, name: str, of: str) -> Iterator[Promised]:
+def properties(system: System, name: str, of: str) -> Iterator[DeclaredProperty]:
     """Yield what a machine, a type of aggregates or the system promises under this name."""
     machines = {m.name: m for each in system.aggregates.values() for m in each.machines.values()}
     if of in machines:
-        yield from (_of_machine(system, each, of) for each in _promised(machines[of]) if each.name == name)
+        yield from (_of_machine(system, each, of) for each in _declared(machines[of]) if each.name == name)
     if of in system.aggregates:
         yield from (_of_type(system, each, of) for each in system.aggregates[of].properties if each.name == name)
     if of == system.name:
         yield from (_of_system(each) for each in system.properties if each.name == name)
 
 
-def _promised(machine: Machine[Any]) -> Iterator[Property[Any]]:
+def _declared(machine: Machine[Any]) -> Iterator[Property[Any]]:
     yield from machine.properties
     for holds in machine.invariants:
         yield always(holds.__name__.replace("_", " "), _of_record(holds))
@@ -62,68 +62,68 @@ def _of_record(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda entity: holds(entity.record)
 
 
-def _of_machine(system: System, promised: Property[Any], name: str) -> Promised:
+def _of_machine(system: System, declared: Property[Any], name: str) -> DeclaredProperty:
     def subjects(world: World) -> dict[Key, Any]:
         return {(at, entity.ref): entity for at, machine, entity in entities(system, world) if machine.name == name}
 
     def concerns(_step: Taken, transition: Transition) -> bool:
         return transition.machine == name
 
-    return Promised(promised, subjects, concerns)
+    return DeclaredProperty(declared, subjects, concerns)
 
 
-def _of_type(system: System, promised: Property[Any], kind: str) -> Promised:
+def _of_type(system: System, declared: Property[Any], kind: str) -> DeclaredProperty:
     def subjects(world: World) -> dict[Key, Any]:
         return {(at,): each for at, each in world.aggregates.items() if system.type_of(at).kind == kind}
 
     def concerns(step: Taken, _transition: Transition) -> bool:
         return system.type_of(step.aggregate).kind == kind
 
-    return Promised(promised, subjects, concerns)
+    return DeclaredProperty(declared, subjects, concerns)
 
 
-def _of_system(promised: Property[Any]) -> Promised:
+def _of_system(declared: Property[Any]) -> DeclaredProperty:
     def subjects(world: World) -> dict[Key, Any]:
-        return {(): subject_of(promised, world.scene())}
+        return {(): subject_of(declared, world.scene())}
 
     def concerns(_step: Taken, _transition: Transition) -> bool:
         return True
 
-    return Promised(promised, subjects, concerns)
+    return DeclaredProperty(declared, subjects, concerns)
 
 
-def is_kept(way: Way, promised: Promised) -> bool:
+def is_kept(way: Way, declared: DeclaredProperty) -> bool:
     """Tell whether a promise was kept."""
-    holds = promised.property.holds
-    match promised.property.temper:
-        case Temper.ALWAYS:
-            return all(holds(subject) for world in way.worlds for subject in promised.subjects(world).values())
-        case Temper.ALWAYS_STEP:
+    holds = declared.property.holds
+    match declared.property.property_kind:
+        case PropertyKind.ALWAYS:
+            return all(holds(subject) for world in way.worlds for subject in declared.subjects(world).values())
+        case PropertyKind.ALWAYS_STEP:
             return all(
-                holds(each) for step in way.steps for each in step.reaction.transitions if promised.concerns(step, each)
+                holds(each) for step in way.steps for each in step.reaction.transitions if declared.concerns(step, each)
             )
-        case Temper.SOMETIMES:
-            return any(holds(subject) for world in way.worlds for subject in promised.subjects(world).values())
-        case Temper.LEADS_TO:
-            return not (_is_put_off(way, promised) and _is_fair(way, promised.property.given))
+        case PropertyKind.SOMETIMES:
+            return any(holds(subject) for world in way.worlds for subject in declared.subjects(world).values())
+        case PropertyKind.LEADS_TO:
+            return not (_is_put_off(way, declared) and _is_fair(way, declared.property.given))
 
 
-def _is_put_off(way: Way, promised: Promised) -> bool:
+def _is_put_off(way: Way, declared: DeclaredProperty) -> bool:
     """Tell whether something was due before what goes on for ever, and does not follow in all of it."""
-    seen = [promised.subjects(world) for world in way.worlds]
+    seen = [declared.subjects(world) for world in way.worlds]
     return any(
-        all(_waiting(promised.property, [each.get(key) for each in seen])[way.mark :])
+        all(_waiting(declared.property, [each.get(key) for each in seen])[way.mark :])
         for key in dict.fromkeys(key for each in seen for key in each)
     )
 
 
-def _waiting(promised: Property[Any], seen: Sequence[Any]) -> list[bool]:
+def _waiting(declared: Property[Any], seen: Sequence[Any]) -> list[bool]:
     """Tell for each moment whether what was due has not followed yet."""
-    waiting, told = promised.when is None, list[bool]()
+    waiting, told = declared.when is None, list[bool]()
     for subject in seen:
         if subject is not None:
-            due = promised.when is not None and promised.when(subject)
-            waiting = (waiting or due) and not promised.holds(subject)
+            due = declared.when is not None and declared.when(subject)
+            waiting = (waiting or due) and not declared.holds(subject)
         told.append(waiting)
     return told
 

@@ -5,21 +5,21 @@ from typing import Any, Final
 from unittest import SkipTest
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Cause,
-    Elapsed,
-    Ended,
     Entity,
     Envelope,
     Event,
     Machine,
     Phase,
-    Recovered,
+    RunnerRecovered,
     System,
+    TimerFired,
     Transition,
     alone,
     replace,
 )
-from lifefold.interpreters.replay.property_held import Way, is_kept, promises
+from lifefold.interpreters.replay.property_held import Way, is_kept, properties
 from lifefold.interpreters.replay.world import BEGIN_MS, Taken, World, changes, entities, taken
 
 
@@ -85,17 +85,17 @@ class Retrace:
         found = self._entity(aggregate, ref)
         timer = None if found is None else found.find(slot)
         due_ms, generation = (at_ms, -1) if timer is None else (timer.deadline_ms, timer.generation)
-        self._take(aggregate, Cause.TIMER, Envelope(ref, Elapsed(slot, generation), max(at_ms, due_ms), "timer"))
+        self._take(aggregate, Cause.TIMER, Envelope(ref, TimerFired(slot, generation), max(at_ms, due_ms), "timer"))
 
     def confirmation(self, slot: str, aggregate: str = "", entity: str = "", *, after_ms: int = 0) -> None:
         """Let the end of an activity be confirmed."""
         ref, at_ms = entity or self._alone, self.world.now_ms + after_ms
         generation = self._generation(aggregate, ref, slot, Phase.ENDING)
-        self._take(aggregate, Cause.CONFIRMATION, Envelope(ref, Ended(slot, generation), at_ms, "engine"))
+        self._take(aggregate, Cause.CONFIRMATION, Envelope(ref, ActivityEnded(slot, generation), at_ms, "engine"))
 
     def recovery(self, aggregate: str = "") -> None:
         """Let the runner come back from a crash."""
-        self._take(aggregate, Cause.RECOVERY, Envelope("", Recovered(0), self.world.now_ms, "engine"))
+        self._take(aggregate, Cause.RECOVERY, Envelope("", RunnerRecovered(0), self.world.now_ms, "engine"))
 
     def message(self, event: Event, sender: str, receiver: str) -> None:
         """Let the first message arrive that is under way from one aggregate to another: it has to be this one."""
@@ -104,23 +104,23 @@ class Retrace:
             self._lose(f"{sender} does not tell {receiver} {event!r}")
             return
         first, now_ms = waiting[0], self.world.now_ms
-        letter = Envelope(first.entity, event, now_ms, sender, "", "", 0, sender, first.ordinal)
-        self._take(receiver, Cause.MESSAGE, letter)
+        message = Envelope(first.entity, event, now_ms, sender, "", "", 0, sender, first.ordinal)
+        self._take(receiver, Cause.MESSAGE, message)
 
     def goes_round(self) -> None:
         """Say that from here on the same goes on for ever: a round of it follows, or nothing."""
         if self._may_go_on():
             self._mark = len(self._steps)
 
-    def keeps(self, promise: str, of: str) -> bool:
+    def keeps(self, prop: str, of: str) -> bool:
         """Tell whether a promise of a machine, a type of aggregates or the system was kept on this way.
 
         What was to follow has not followed if it was due and is not so in any moment of the last round, although
         everything happens there that cannot be put off for ever. Raises ``SkipTest`` if nobody promises it any more.
         """
-        found = list(promises(self.system, promise, of))
+        found = list(properties(self.system, prop, of))
         if not found:
-            raise SkipTest(f"{of} does not promise any more: {promise}")
+            raise SkipTest(f"{of} does not promise any more: {prop}")
         if self._lost and self._mark is not None:
             return True
         mark = len(self._steps) if self._mark is None else self._mark

@@ -11,8 +11,8 @@ from lifefold.core.kernel import (
     Machine,
     Reaction,
     Refusal,
-    Scene,
     System,
+    SystemState,
     possible,
     react,
     replace,
@@ -31,10 +31,10 @@ class World(NamedTuple):
     now_ms: int = BEGIN_MS
     said: int = 0
 
-    def scene(self) -> Scene:
+    def scene(self) -> SystemState:
         """Return it as properties of a system see it."""
         in_flight = ((*pair, tell.entity, tell.event) for pair, tells in self.under_way.items() for tell in tells)
-        return Scene(self.aggregates, tuple(in_flight))
+        return SystemState(self.aggregates, tuple(in_flight))
 
 
 class Taken(NamedTuple):

@@ -24,8 +24,8 @@ from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.search.graph import Graph, explore
 from lifefold.interpreters.search.independence import Alone, Liveness, Numbers, locals_of, may_be, number
-from lifefold.interpreters.search.product_system import House, World
-from lifefold.interpreters.search.rule_error import Flaw
+from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.rule_error import RuleError
 
 Words = npt.NDArray[np.uint64]
 
@@ -42,20 +42,24 @@ _SETS: Final = 3
 
 
 def search(
-    house: House, *, tell: Callable[[Progress], None] | None = None, block_words: int = BLOCK_WORDS
+    product_system: ProductSystem, *, tell: Callable[[Progress], None] | None = None, block_words: int = BLOCK_WORDS
 ) -> "Graph | Product":
     """Meet every state within the bounds, as bits if that can be."""
-    found = _Search(house, tell, block_words).run() if not house.bounds.symmetry and may_be(house) else None
-    return explore(house, tell=tell) if found is None else found
+    found = (
+        _Search(product_system, tell, block_words).run()
+        if not product_system.bounds.symmetry and may_be(product_system)
+        else None
+    )
+    return explore(product_system, tell=tell) if found is None else found
 
 
 class Product(Findings):
     """Aggregates side by side. Which states were met is not kept: it is all of them, once the search is complete."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, product_system: ProductSystem) -> None:
         """Begin with nothing but the first state."""
-        super().__init__(house)
-        self.alone: Final = [Alone(part) for part in house.parts]
+        super().__init__(product_system)
+        self.alone: Final = [Alone(component) for component in product_system.components]
         self.met = 1
 
     @property
@@ -65,42 +69,44 @@ class Product(Findings):
 
     def world(self, state: int) -> World:
         """Return a state by its number."""
-        return (*locals_of(state, len(self.alone)), *(0 for _ in self.house.channels))
+        return (*locals_of(state, len(self.alone)), *(0 for _ in self.product_system.channels))
 
     def way(self, state: int) -> list[Move]:
         """Return a shortest way to a state from the beginning: one aggregate after the other goes its own."""
         locals_ = locals_of(state, len(self.alone))
         return [move for each, local in zip(self.alone, locals_, strict=True) for move in each.way(local)]
 
-    def only(self, part: int, local: int) -> int:
+    def only(self, component: int, local: int) -> int:
         """Return the state nearest to the beginning in which an aggregate is in one of its states."""
-        return number([local if place == part else 0 for place in range(len(self.alone))])
+        return number([local if place == component else 0 for place in range(len(self.alone))])
 
-    def nearest(self, part: int, locals_: Collection[int]) -> int:
+    def nearest(self, component: int, locals_: Collection[int]) -> int:
         """Return the state nearest to the beginning in which an aggregate is in one of these: first met, first come."""
-        return self.only(part, min(locals_, default=-1))
+        return self.only(component, min(locals_, default=-1))
 
     def liveness(self) -> Liveness:
         """Return who answers what follows from what, once everything was met."""
-        return Liveness(self.house, self.alone)
+        return Liveness(self.product_system, self.alone)
 
 
 class _Search:
-    def __init__(self, house: House, tell: Callable[[Progress], None] | None, block_words: int) -> None:
-        self._house = house
-        self._product = Product(house)
+    def __init__(
+        self, product_system: ProductSystem, tell: Callable[[Progress], None] | None, block_words: int
+    ) -> None:
+        self._house = product_system
+        self._product = Product(product_system)
         self._watch = Watch(self._product, tell)
         self._sets = _Sets(self._product.alone, block_words)
 
     def run(self) -> Product | None:
         """Return what was found; None if that cannot be done with bits."""
-        found, house = self._product, self._house
-        found.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
+        found, product_system = self._product, self._house
+        found.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
         self._judge()
         try:
             if not self._go_on():
                 return None
-        except (Flaw, KeyboardInterrupt) as why:
+        except (RuleError, KeyboardInterrupt) as why:
             found.end(why)
         found.seconds = self._watch.seconds
         return found
@@ -120,9 +126,9 @@ class _Search:
         found, sets = self._product, self._sets
         sets.grow()
         for alone in found.alone:
-            for promise, (local, to) in alone.broken.items():
-                finding = Finding(*(found.only(alone.part.number, each) for each in (local, to)))
-                found.broken.setdefault(promise, finding)
+            for prop, (local, to) in alone.broken.items():
+                finding = Finding(*(found.only(alone.component.number, each) for each in (local, to)))
+                found.broken.setdefault(prop, finding)
         found.stuck.extend(sets.stuck())
         found.steps += sets.take_steps()
         new = sets.renew()
@@ -138,13 +144,13 @@ class _Search:
         """Hold the states of aggregates that were met last against what was found out about them."""
         found, judge = self._product, self._house.judge
         for alone in found.alone:
-            part = alone.part.number
+            component = alone.component.number
             for local in alone.level:
-                for promise in judge.wrong.get((part, local), ()):
-                    found.broken.setdefault(promise, Finding(found.only(part, local)))
-            for promise, places in judge.seen.items():
-                for local in filter(places.get(part, set()).__contains__, alone.level):
-                    found.witnesses.setdefault(promise, found.only(part, local))
+                for prop in judge.wrong.get((component, local), ()):
+                    found.broken.setdefault(prop, Finding(found.only(component, local)))
+            for prop, places in judge.seen.items():
+                for local in filter(places.get(component, set()).__contains__, alone.level):
+                    found.witnesses.setdefault(prop, found.only(component, local))
 
 
 class _Sets:
@@ -160,12 +166,12 @@ class _Sets:
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        width = -(-len(self._packed.part.states) // _WORD_BITS)
-        return (*(len(each.part.states) for each in self._placed), width)
+        width = -(-len(self._packed.component.states) // _WORD_BITS)
+        return (*(len(each.component.states) for each in self._placed), width)
 
     def fit(self, most_words: int) -> bool:
         """Tell whether sets are worth their room when they have grown, which must not be more than so many words."""
-        states = (len(each.part.states) for each in (*self._placed, self._packed))
+        states = (len(each.component.states) for each in (*self._placed, self._packed))
         return prod(self._shape) <= most_words and max(states) <= _MOST_STATES
 
     @property
@@ -277,7 +283,7 @@ def _grown(words: Words, shape: tuple[int, ...], fill: int | np.uint64) -> Words
 
 def _per_state(alone: Alone) -> Numbers:
     """Return how many steps each state of an aggregate has."""
-    return np.array([alone.steps.get(local, 0) for local in range(len(alone.part.states))], dtype=np.int64)
+    return np.array([alone.steps.get(local, 0) for local in range(len(alone.component.states))], dtype=np.int64)
 
 
 _Lookup = tuple[int, Words, Numbers]

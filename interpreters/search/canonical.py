@@ -1,8 +1,8 @@
 """One form for all aggregates that mean the same, so that a search which may never end has an end.
 
-The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and ``serials``
+The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and ``identifiers``
 have (only which of them are equal, and in what order they were given), and when everything began (only how far apart
-the ``moments`` of a record lie, up to its horizon). Timers keep their deadlines only where the record needs the time:
+the ``timestamps`` of a record lie, up to its horizon). Timers keep their deadlines only where the record needs the time:
 elsewhere they may elapse at any time, which is more than what can happen. Of what is ``opaque`` it knows only whether
 there is anything.
 
@@ -38,24 +38,24 @@ class Canonical:
     def __init__(self, of: AggregateType, kept: frozenset[str] = frozenset()) -> None:
         """Prepare for a type. The serials in ``kept`` stay as they are: others know them, too."""
         records = [machine.record for machine in of.machines.values()]
-        self.serials: Final = frozenset(name for record in records for name in record.serials) - kept
+        self.identifiers: Final = frozenset(name for record in records for name in record.identifiers) - kept
         self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
         self._changes: Final[dict[Found, Change | None]] = {}
 
     def serials_of(self, entity: Entity[Any]) -> Found:
         """Return the serials of an entity."""
-        return numbers(entity, self.serials) if self.serials else NONE
+        return numbers(entity, self.identifiers) if self.identifiers else NONE
 
-    def change(self, serials: Found) -> Change | None:
+    def change(self, identifiers: Found) -> Change | None:
         """Return what becomes of the serials that an aggregate has; None if they stay as they are."""
-        if serials not in self._changes:
-            of: dict[str, set[int]] = {name: set() for name in self.serials}
-            for name, number in serials:
+        if identifiers not in self._changes:
+            of: dict[str, set[int]] = {name: set() for name in self.identifiers}
+            for name, number in identifiers:
                 of[name].add(number)
             ranks = {name: _ranks(found) for name, found in of.items()}
-            stays = all(ranks[name][number] == number for name, number in serials)
-            self._changes[serials] = None if stays else {name: rank.__getitem__ for name, rank in ranks.items()}
-        return self._changes[serials]
+            stays = all(ranks[name][number] == number for name, number in identifiers)
+            self._changes[identifiers] = None if stays else {name: rank.__getitem__ for name, rank in ranks.items()}
+        return self._changes[identifiers]
 
     def alone(self, entity: Entity[Any]) -> Entity[Any]:
         """Return an entity in the form, but for its serials: they depend on the other entities, too."""
@@ -65,10 +65,18 @@ class Canonical:
         simple = _at_one_time(record) if clocked else record
         if not entity.running and not entity.postponed:
             return _blank(Entity(entity.ref, simple, 0, NOW_MS))
-        rank = _ranks({part.generation for part in entity.running} | {each.generation for each in entity.postponed})
+        rank = _ranks(
+            {component.generation for component in entity.running} | {each.generation for each in entity.postponed}
+        )
         running = tuple(
-            Running(part.slot, rank[part.generation], part.activity, _deadline(part, latest_ms), part.phase)
-            for part in entity.running
+            Running(
+                component.slot,
+                rank[component.generation],
+                component.activity,
+                _deadline(component, latest_ms),
+                component.phase,
+            )
+            for component in entity.running
         )
         postponed = tuple(
             Envelope(each.entity, each.event, NOW_MS, each.actor, "", each.slot, rank[each.generation])
@@ -82,11 +90,11 @@ def _blank(entity: Entity[Any]) -> Entity[Any]:
     return one
 
 
-def _deadline(part: Running, latest_ms: int | None) -> int:
+def _deadline(component: Running, latest_ms: int | None) -> int:
     """Return when a timer is due; 0 for an activity. What is overdue is due now."""
-    if part.activity is not None:
+    if component.activity is not None:
         return 0
-    return NOW_MS if latest_ms is None else max(NOW_MS, NOW_MS + part.deadline_ms - latest_ms)
+    return NOW_MS if latest_ms is None else max(NOW_MS, NOW_MS + component.deadline_ms - latest_ms)
 
 
 def _at_one_time(record: Any) -> Any:
@@ -94,12 +102,12 @@ def _at_one_time(record: Any) -> Any:
 
     Comparing two of them, with or without some time between, then gives what it gave before.
     """
-    names, at_ms, horizon_ms = frozenset(("at_ms", *record.moments)), record.at_ms, record.horizon_ms()
-    moments = sorted({moment_ms for _, moment_ms in numbers(record, names)})
+    names, at_ms, horizon_ms = frozenset(("at_ms", *record.timestamps)), record.at_ms, record.horizon_ms()
+    timestamps = sorted({moment_ms for _, moment_ms in numbers(record, names)})
     moved = {at_ms: NOW_MS}
-    for later, each in pairwise((at_ms, *(m for m in reversed(moments) if m < at_ms))):
+    for later, each in pairwise((at_ms, *(m for m in reversed(timestamps) if m < at_ms))):
         moved[each] = moved[later] - min(later - each, horizon_ms or later - each)
-    for earlier, each in pairwise((at_ms, *(m for m in moments if m > at_ms))):
+    for earlier, each in pairwise((at_ms, *(m for m in timestamps if m > at_ms))):
         moved[each] = moved[earlier] + min(each - earlier, horizon_ms or each - earlier)
     if all(before == after for before, after in moved.items()):
         return record
@@ -221,8 +229,8 @@ def _fields(kind: type[msgspec.Struct], names: frozenset[str]) -> tuple[str, ...
 
 def _is_plain(hint: Any) -> bool:
     """Tell whether a field of this type has no fields of its own."""
-    parts = typing.get_args(hint)
-    if parts and typing.get_origin(hint) is not typing.Literal:
-        return all(part is Ellipsis or _is_plain(part) for part in parts)
-    plain = isinstance(hint, type) and issubclass(hint, str | int | float | bytes | Enum)
-    return plain or hint is type(None) or typing.get_origin(hint) is typing.Literal
+    components = typing.get_args(hint)
+    if components and typing.get_origin(hint) is not typing.Literal:
+        return all(component is Ellipsis or _is_plain(component) for component in components)
+    unreduced = isinstance(hint, type) and issubclass(hint, str | int | float | bytes | Enum)
+    return unreduced or hint is type(None) or typing.get_origin(hint) is typing.Literal

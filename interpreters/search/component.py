@@ -26,11 +26,11 @@ from lifefold.effects import Tell
 from lifefold.interpreters.search.canonical import NOW_MS, Canonical, blank
 from lifefold.interpreters.search.determinism import Repeats
 from lifefold.interpreters.search.reactions import Reactions
-from lifefold.interpreters.search.rule_error import ANSWERED, TAKEN, Flaw, Place
+from lifefold.interpreters.search.rule_error import ANSWERED, TAKEN, Place, RuleError
 from lifefold.interpreters.search.state_numbers import Numbered
 
 if TYPE_CHECKING:
-    from lifefold.interpreters.search.product_system import House
+    from lifefold.interpreters.search.product_system import ProductSystem
 
 
 class Carried(Exception):
@@ -65,40 +65,40 @@ class LocalStep(NamedTuple):
     wrong: tuple[int, ...]
 
 
-class Letter(NamedTuple):
+class FlightMessage(NamedTuple):
     """A message as it is under way."""
 
     entity: str
     event: Event
 
 
-def letter_of(tell: Tell) -> Letter:
+def message_of(tell: Tell) -> FlightMessage:
     """Return a message as it is under way: without what it does not matter for."""
-    return Letter(tell.entity, blank(tell.event))
+    return FlightMessage(tell.entity, blank(tell.event))
 
 
 class Move(NamedTuple):
     """A step of the whole system: the aggregate it happens in, and its how-manieth input, or the channel's head."""
 
-    part: int
+    component: int
     choice: int
     channel: int = -1
 
 
-class Part:
+class Component:
     """One aggregate: the states it was met in, and the steps they have."""
 
-    def __init__(self, number: int, of: AggregateType, name: str, house: "House") -> None:
+    def __init__(self, number: int, of: AggregateType, name: str, product_system: "ProductSystem") -> None:
         self.number: Final = number
         self.of: Final = of
         self.name: Final = name
         self.cut = 0
         self.left_out: Final[dict[int, set[int]]] = {}
         """By state: the labels of the steps that lead from it out of the bounds."""
-        self._house: Final = house
+        self._house: Final = product_system
         self._choice = -1
         """At which input of a state its table is being made."""
-        self._numbered: Final = Numbered(Canonical(of, house.kept))
+        self._numbered: Final = Numbered(Canonical(of, product_system.kept))
         self.states: Final = self._numbered.states
         self._reactions: Final = Reactions(of)
         self._repeats: Final = Repeats(of)
@@ -158,7 +158,7 @@ class Part:
             self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 if reaction.kind == "circle":
-                    raise Flaw(ANSWERED, Place(self.number, number, choice), reaction.reason)
+                    raise RuleError(ANSWERED, Place(self.number, number, choice), reaction.reason)
                 self._choice = -1
                 continue
             given = each.envelope
@@ -174,13 +174,13 @@ class Part:
             self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
-        aggregate, letter = self.states[number], self._house.letters[message]
+        aggregate, sent_message = self.states[number], self._house.messages[message]
         place = Place(self.number, number, -1, channel, message)
         sender = self._house.sender(channel)
-        envelope = Envelope(letter.entity, letter.event, NOW_MS, sender, "", "", 0, sender, 1)
+        envelope = Envelope(sent_message.entity, sent_message.event, NOW_MS, sender, "", "", 0, sender, 1)
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
-            raise Flaw(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
+            raise RuleError(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._repeats.see(aggregate, envelope, reaction, place)
         self._house.coverage.react(self.of, aggregate, envelope, reaction)
         self._house.post.deliver(self.name, envelope, reaction, place)
@@ -189,7 +189,7 @@ class Part:
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(aggregate, 0, label, reaction)
         if step is None:
-            raise Flaw(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
+            raise RuleError(TAKEN, place, "and this is out of the bounds, so that it would stay under way: widen them")
         return step
 
     def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:

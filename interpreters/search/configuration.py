@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Aggregate, AggregateType, Property, Reaction, System, Temper, always
+from lifefold.core.kernel import Aggregate, AggregateType, Property, PropertyKind, Reaction, System, always
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -41,46 +41,46 @@ class Bounds(msgspec.Struct, frozen=True):
         return True
 
 
-class PromiseError(ValueError):
+class PropertyError(ValueError):
     """A promise could not be asked about something: its function has raised an error."""
 
-    def __init__(self, promise: "Promise", seen: object, error: Exception) -> None:
+    def __init__(self, prop: "NamedProperty", seen: object, error: Exception) -> None:
         self.why: Final = error
-        self.promised: Final = (promise.owner, promise.property.name)
+        self.declared: Final = (prop.owner, prop.property.name)
         said = f"{type(error).__name__}: {error}"
-        super().__init__(f"{promise.owner}: the promise {promise.property.name!r} cannot be judged: {said}, for {seen}")
+        super().__init__(f"{prop.owner}: the promise {prop.property.name!r} cannot be judged: {said}, for {seen}")
 
 
-class Promise(msgspec.Struct, frozen=True):
+class NamedProperty(msgspec.Struct, frozen=True):
     """A property and whose it is: a machine's, an aggregate type's, the system's."""
 
     owner: str
     property: Property[Any]
 
     def holds(self, seen: Any) -> bool:
-        """Tell whether it holds. Raises ``PromiseError``."""
+        """Tell whether it holds. Raises ``PropertyError``."""
         try:
             return bool(self.property.holds(seen))
         except Exception as error:
-            raise PromiseError(self, seen, error) from error
+            raise PropertyError(self, seen, error) from error
 
     def is_due(self, seen: Any) -> bool:
-        """Tell whether something has to follow. Raises ``PromiseError``."""
+        """Tell whether something has to follow. Raises ``PropertyError``."""
         try:
             return self.property.when is not None and bool(self.property.when(seen))
         except Exception as error:
-            raise PromiseError(self, seen, error) from error
+            raise PropertyError(self, seen, error) from error
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """One thing that a promise is about: an entity, an aggregate (no ``entity``), or the system (no ``part``)."""
+    """One thing that a promise is about: an entity, an aggregate (no ``entity``), or the system (no ``component``)."""
 
-    promise: int
-    part: int = -1
+    prop: int
+    component: int = -1
     entity: str = ""
 
 
-_IN_ANY_HOUSE: Final = frozenset({Temper.ALWAYS, Temper.ALWAYS_STEP})
+_IN_ANY_HOUSE: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP})
 
 
 class Judge:
@@ -95,7 +95,7 @@ class Judge:
 
         ``kinds`` are those of which there are aggregates, if not of all: about nobody there is nothing to be asked.
         """
-        self.promises: Final[list[Promise]] = []
+        self.properties: Final[list[NamedProperty]] = []
         self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
         """By part and state: the promises that are broken there."""
         self.seen: Final[dict[int, dict[int, set[int]]]] = {}
@@ -110,47 +110,47 @@ class Judge:
             for machine in of.machines.values():
                 invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
                 alone = len(system.aggregates) == len(of.machines) == 1
-                properties = [each for each in machine.properties if alone or each.temper in _IN_ANY_HOUSE]
+                properties = [each for each in machine.properties if alone or each.property_kind in _IN_ANY_HOUSE]
                 numbers = [self._add(machine.name, each) for each in (*invariants, *properties)]
                 self._of_machines[kind, machine.name] = numbers
             self._of_types[kind] = [self._add(kind, each) for each in of.properties]
         self.of_system: Final = [self._add(system.name, each) for each in (*system.properties, *more)]
-        for of_machine, promised in self._of_machines.items():
-            every = (*promised, *self._of_types[of_machine[0]], *self.of_system)
+        for of_machine, declared in self._of_machines.items():
+            every = (*declared, *self._of_types[of_machine[0]], *self.of_system)
             self._of_steps[of_machine] = [each for each in every if self._is_of_steps(each)]
 
-    def _add(self, owner: str, promised: Property[Any]) -> int:
-        self.promises.append(Promise(owner, promised))
-        return len(self.promises) - 1
+    def _add(self, owner: str, declared: Property[Any]) -> int:
+        self.properties.append(NamedProperty(owner, declared))
+        return len(self.properties) - 1
 
-    def _is_of_steps(self, promise: int) -> bool:
-        return self.promises[promise].property.temper is Temper.ALWAYS_STEP
+    def _is_of_steps(self, prop: int) -> bool:
+        return self.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
 
-    def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
+    def meet(self, component: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
         """Look at a state of an aggregate for the first time."""
         broken: list[int] = []
         for each in self._of_types[of.kind]:
-            self._look(Subject(each, part), number, aggregate, broken)
+            self._look(Subject(each, component), number, aggregate, broken)
         for ref, entity in aggregate.entities.items():
             machine = of.machine_of(ref)
             if machine is not None:
                 for each in self._of_machines[of.kind, machine.name]:
-                    self._look(Subject(each, part, ref), number, entity, broken)
+                    self._look(Subject(each, component, ref), number, entity, broken)
         if broken:
-            self.wrong[part, number] = tuple(broken)
+            self.wrong[component, number] = tuple(broken)
 
     def _look(self, subject: Subject, number: int, seen: Any, broken: list[int]) -> None:
-        promise = self.promises[subject.promise]
-        match promise.property.temper:
-            case Temper.ALWAYS:
-                if not promise.holds(seen):
-                    broken.append(subject.promise)
-            case Temper.SOMETIMES:
-                if promise.holds(seen):
-                    self.seen.setdefault(subject.promise, {}).setdefault(subject.part, set()).add(number)
-            case Temper.LEADS_TO:
-                self.truths.setdefault(subject, {})[number] = (promise.is_due(seen), promise.holds(seen))
-            case Temper.ALWAYS_STEP:
+        prop = self.properties[subject.prop]
+        match prop.property.property_kind:
+            case PropertyKind.ALWAYS:
+                if not prop.holds(seen):
+                    broken.append(subject.prop)
+            case PropertyKind.SOMETIMES:
+                if prop.holds(seen):
+                    self.seen.setdefault(subject.prop, {}).setdefault(subject.component, set()).add(number)
+            case PropertyKind.LEADS_TO:
+                self.truths.setdefault(subject, {})[number] = (prop.is_due(seen), prop.holds(seen))
+            case PropertyKind.ALWAYS_STEP:
                 pass
 
     def opinion(self, of: AggregateType, aggregate: Aggregate) -> Mapping[tuple[int, str], tuple[bool, bool]]:
@@ -161,9 +161,9 @@ class Judge:
             if machine is not None:
                 subjects += [(each, ref, entity) for each in self._of_machines[of.kind, machine.name]]
         return {
-            (each, ref): (self.promises[each].is_due(seen), self.promises[each].holds(seen))
+            (each, ref): (self.properties[each].is_due(seen), self.properties[each].holds(seen))
             for each, ref, seen in subjects
-            if self.promises[each].property.temper is not Temper.ALWAYS_STEP
+            if self.properties[each].property.property_kind is not PropertyKind.ALWAYS_STEP
         }
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
@@ -172,7 +172,7 @@ class Judge:
             each
             for transition in reaction.transitions
             for each in self._of_steps[of.kind, transition.machine]
-            if not self.promises[each].holds(transition)
+            if not self.properties[each].holds(transition)
         )
 
 

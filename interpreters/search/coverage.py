@@ -6,7 +6,6 @@ from typing import Any, Final
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
-    Elapsed,
     Entity,
     Envelope,
     Event,
@@ -16,6 +15,7 @@ from lifefold.core.kernel import (
     Row,
     State,
     System,
+    TimerFired,
     replace,
 )
 
@@ -64,7 +64,7 @@ class Coverage:
                 self._try(of.machines[step.machine], step.before, step.event, step.at_ms)
 
     def _hear(self, machine: Machine[Any], given: Envelope) -> None:
-        if isinstance(given.event, Elapsed):
+        if isinstance(given.event, TimerFired):
             self.yields.add((machine.name, given.event.slot, machine.spans[given.event.slot].during.yields[0].__name__))
         elif given.slot:
             self.yields.add((machine.name, given.slot, type(given.event).__name__))

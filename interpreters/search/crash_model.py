@@ -31,7 +31,7 @@ class Discipline(msgspec.Struct, frozen=True):
 
     ``together``: what has been performed is recorded in the transaction that persists the next decisions, if it was not
     before. Otherwise the two are written independently, and who of them is first is chance. ``recovers_first``: a
-    runner that comes back performs nothing again before all aggregates are told ``Recovered``. ``restores_timers``: it
+    runner that comes back performs nothing again before all aggregates are told ``RunnerRecovered``. ``restores_timers``: it
     sets the timers that this asks for.
 
     Raises ``ValueError`` if ``order`` does not begin with ``DECIDE``, or has a stage twice, or a crash.
@@ -86,7 +86,7 @@ class Fault(StrEnum):
 class Activity(NamedTuple):
     """Which activity or timer, of all that ever were."""
 
-    part: int
+    component: int
     ref: str
     slot: str
     generation: int
@@ -104,7 +104,7 @@ class Handler(NamedTuple):
 
 
 Derived = Begin | End | StartTimer | CancelTimer
-"""What a runner does for an entity itself, without a record of it: after a crash ``Recovered`` asks for it again."""
+"""What a runner does for an entity itself, without a record of it: after a crash ``RunnerRecovered`` asks for it again."""
 
 Entry = tuple[int, int]
 """An aggregate's place, and the version of its entry in the log."""
@@ -113,18 +113,18 @@ Entry = tuple[int, int]
 class Outcome(NamedTuple):
     """A decision: where it leads, the effects to be performed, by number, what else it asks for, and its messages."""
 
-    part: int
+    component: int
     to: int
     version: int
     deeds: tuple[int, ...]
     derived: tuple[tuple[str, Derived], ...]
-    letters: tuple[int, ...]
+    messages: tuple[int, ...]
     took: int
 
     @property
     def entry(self) -> Entry:
         """Its entry in the log."""
-        return self.part, self.version
+        return self.component, self.version
 
 
 class Flight(NamedTuple):
@@ -154,7 +154,7 @@ class Durable(NamedTuple):
 
 
 class Volatile(NamedTuple):
-    """What a runner knows, and what dies with it. ``pending``: aggregates to be opened, or told ``Recovered``."""
+    """What a runner knows, and what dies with it. ``pending``: aggregates to be opened, or told ``RunnerRecovered``."""
 
     now: tuple[int, ...]
     pending: tuple[int, ...]
@@ -164,19 +164,19 @@ class Volatile(NamedTuple):
     known: frozenset[Entry]
 
 
-class Outside(NamedTuple):
+class OutsideWorld(NamedTuple):
     """What has been done to the world, whoever remembers it."""
 
     performed: frozenset[int]
     begun: frozenset[Activity]
 
 
-class Ground(NamedTuple):
+class CrashModel(NamedTuple):
     """Everything at one moment, and how many inputs and crashes there were."""
 
     durable: Durable
     volatile: Volatile
-    outside: Outside
+    outside: OutsideWorld
     inputs: int = 0
     crashes: int = 0
 
@@ -185,12 +185,12 @@ class Step(NamedTuple):
     """What a runner does, or what happens to it: in which aggregate, and there what.
 
     A decision is on the input of that number, on a letter, or else on what opens the aggregate or tells it
-    ``Recovered``. What is performed is an effect, or the beginning of what a handler is for.
+    ``RunnerRecovered``. What is performed is an effect, or the beginning of what a handler is for.
     """
 
     stage: Stage
-    part: int = -1
+    component: int = -1
     number: int = -1
-    letter: int = -1
+    sent_message: int = -1
     deed: int = -1
     handler: Handler | None = None

@@ -12,13 +12,13 @@ the comparison ends: the search has not looked at this system.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lifefold.core.kernel import Aggregate, Scene, Temper, subject_of
+from lifefold.core.kernel import Aggregate, PropertyKind, SystemState, subject_of
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
 from lifefold.interpreters.search.findings import Findings
 from lifefold.interpreters.search.graph import Graph
-from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.product_system import ProductSystem, World
 from lifefold.interpreters.search.trace import Trace
-from lifefold.interpreters.search.unreduced import Happening, Plain, PlainWorld
+from lifefold.interpreters.search.unreduced import Happening, PlainWorld, Unreduced
 
 Opinion = Mapping[tuple[int, str], tuple[bool, bool]]
 
@@ -34,16 +34,16 @@ class Comparison(NamedTuple):
     """To a state whose steps differ; None if there is none."""
 
 
-def gate(house: House, graph: Findings) -> Comparison:
+def gate(product_system: ProductSystem, graph: Findings) -> Comparison:
     """Compare, within the bounds."""
-    return _Gate(house, graph).pass_through()
+    return _Gate(product_system, graph).pass_through()
 
 
 class _Gate:
-    def __init__(self, house: House, graph: Findings) -> None:
-        self._house = house
+    def __init__(self, product_system: ProductSystem, graph: Findings) -> None:
+        self._house = product_system
         self._graph = graph
-        self._plain = Plain(house)
+        self._plain = Unreduced(product_system)
         self._opinions: dict[tuple[int, int], Opinion] = {}
         self._steps: dict[World, set[World]] = {}
         self._came: dict[PlainWorld, tuple[PlainWorld, Happening] | None] = {}
@@ -121,23 +121,23 @@ class _Gate:
     def _compare(self, world: PlainWorld, form: World) -> None:
         """See to it that every property has the same truth in a state and in its form."""
         judge = self._house.judge
-        for part, aggregate, local in zip(self._house.parts, world.aggregates, form, strict=False):
-            key = (part.number, local)
+        for component, aggregate, local in zip(self._house.components, world.aggregates, form, strict=False):
+            key = (component.number, local)
             if key not in self._opinions:
-                self._opinions[key] = judge.opinion(part.of, part.states[local])
-            for (number, ref), truth in judge.opinion(part.of, aggregate).items():
+                self._opinions[key] = judge.opinion(component.of, component.states[local])
+            for (number, ref), truth in judge.opinion(component.of, aggregate).items():
                 if truth != self._opinions[key].get((number, ref)):
-                    self._differs(number, world, (aggregate,), (part.states[local],))
+                    self._differs(number, world, (aggregate,), (component.states[local],))
         self._compare_scenes(world, self._plain.scene(world), self._house.scene(form))
 
-    def _compare_scenes(self, world: PlainWorld, here: Scene, there: Scene) -> None:
+    def _compare_scenes(self, world: PlainWorld, here: SystemState, there: SystemState) -> None:
         judge = self._house.judge
         for number in judge.of_system:
-            promise = judge.promises[number]
-            if promise.property.temper is Temper.ALWAYS_STEP:
+            prop = judge.properties[number]
+            if prop.property.property_kind is PropertyKind.ALWAYS_STEP:
                 continue
-            one, other = (subject_of(promise.property, scene) for scene in (here, there))
-            if (promise.is_due(one), promise.holds(one)) != (promise.is_due(other), promise.holds(other)):
+            one, other = (subject_of(prop.property, scene) for scene in (here, there))
+            if (prop.is_due(one), prop.holds(one)) != (prop.is_due(other), prop.holds(other)):
                 names = tuple(here.aggregates)
                 rules, search = ([scene.aggregates[name] for name in names] for scene in (here, there))
                 self._differs(number, world, rules, search)
@@ -149,10 +149,10 @@ class _Gate:
 
     def _fields(self, world: PlainWorld) -> str:
         """Return which fields differ between a state and its form; nothing if the search has not met that form."""
-        form = self._house.form(world)[: len(self._house.parts)]
+        form = self._house.form(world)[: len(self._house.components)]
         if -1 in form:
             return ""
-        known = [part.states[local] for part, local in zip(self._house.parts, form, strict=True)]
+        known = [component.states[local] for component, local in zip(self._house.components, form, strict=True)]
         return differing(world.aggregates, known)
 
     def _way(self, world: PlainWorld) -> list[Happening]:

@@ -46,9 +46,9 @@ class Post:
                 self._why.setdefault(kind, refusal.reason)
                 self._unread.setdefault(kind, []).append(place)
 
-    def deliver(self, receiver: str, letter: Envelope, came: Reaction, place: Place) -> None:
+    def deliver(self, receiver: str, sent_message: Envelope, came: Reaction, place: Place) -> None:
         """Take note of what comes of a message that arrives."""
-        kind = Kind(letter.sender, receiver, type(letter.event).__name__)
+        kind = Kind(sent_message.sender, receiver, type(sent_message.event).__name__)
         if came.changed or not came.refusals:
             self._taken.add(kind)
         elif kind not in self._taken:

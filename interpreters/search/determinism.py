@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, Final
 
 from lifefold.core.kernel import Aggregate, AggregateType, Entity, Envelope, Event, Reaction, Refusal, react
-from lifefold.interpreters.search.rule_error import Flaw, Place
+from lifefold.interpreters.search.rule_error import Place, RuleError
 
 REPEATABLE: Final = "the same input has the same outcome"
 
@@ -28,7 +28,7 @@ class Repeats:
         self._seen: Final[Counter[tuple[str, str, type[Event]]]] = Counter()
 
     def see(self, aggregate: Aggregate, envelope: Envelope, came: Reaction | Refusal, place: Place) -> None:
-        """Give an input once more, if it is its turn. Raises ``Flaw`` if something else comes of it than before."""
+        """Give an input once more, if it is its turn. Raises ``RuleError`` if something else comes of it than before."""
         entity = aggregate.entities.get(envelope.entity)
         kind = (envelope.entity.partition(":")[0], "" if entity is None else str(entity.state), type(envelope.event))
         self._seen[kind] += 1
@@ -37,7 +37,7 @@ class Repeats:
         again = react(self._of, aggregate, envelope)
         said = _difference(came, again)
         if said:
-            raise Flaw(REPEATABLE, place, f"is not deterministic, the same input gave {said}")
+            raise RuleError(REPEATABLE, place, f"is not deterministic, the same input gave {said}")
 
 
 def _difference(came: Reaction | Refusal, again: Reaction | Refusal) -> str:

@@ -53,7 +53,7 @@ def _way(lines: Iterable[str]) -> Iterator[str]:
 def _row(verdict: "Verdict", of: str, picture: "Callable[[Trace], str]") -> Iterator[str]:
     mark = _coloured(_COLOURS.get(verdict.outcome, _RED), verdict.mark)
     cell = '<td style="text-align: left; vertical-align: top">'
-    yield f"<tr>{cell}{mark}</td>{cell}{verdict.temper}</td>"
+    yield f"<tr>{cell}{mark}</td>{cell}{verdict.property_kind}</td>"
     yield f"{cell}{escape(verdict.words(of=of))}"
     yield from _way(verdict.way())
     if verdict.trace is not None and any(verdict.way()):

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.product_system import House, World
-from lifefold.interpreters.search.rule_error import UNANSWERED, Flaw
+from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.rule_error import UNANSWERED, RuleError
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -34,9 +34,9 @@ class Finding(msgspec.Struct, frozen=True):
 class Findings(ABC):
     """What a search has found. States have numbers; the search begins with number 0."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, product_system: ProductSystem) -> None:
         """Begin with nothing."""
-        self.house: Final = house
+        self.product_system: Final = product_system
         self.levels: Final[list[int]] = [0]
         """How many states there are before each level."""
         self.steps = 0
@@ -49,13 +49,13 @@ class Findings(ABC):
         self.seconds = 0.0
         self.truncated = ""
         """Why the search ended before everything was met; empty if it did not."""
-        self.flaw: Flaw | None = None
+        self.rule_error: RuleError | None = None
         """What of the rules has ended it, if that was it."""
 
-    def end(self, why: Flaw | KeyboardInterrupt) -> None:
+    def end(self, why: RuleError | KeyboardInterrupt) -> None:
         """End the search before everything was met."""
-        self.flaw = why if isinstance(why, Flaw) else None
-        self.truncated = "it was interrupted" if self.flaw is None else UNANSWERED
+        self.rule_error = why if isinstance(why, RuleError) else None
+        self.truncated = "it was interrupted" if self.rule_error is None else UNANSWERED
 
     @property
     @abstractmethod
@@ -76,7 +76,7 @@ class Findings(ABC):
         """Return the shortest way to a state from the beginning."""
 
     @abstractmethod
-    def nearest(self, part: int, locals_: Collection[int]) -> int:
+    def nearest(self, component: int, locals_: Collection[int]) -> int:
         """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
 
     def moves(self, states: Sequence[int], labels: Sequence[int] = ()) -> list[Move]:
@@ -84,7 +84,7 @@ class Findings(ABC):
         found: list[Move] = []
         for (state, to), label in zip(pairwise(states), labels or repeat(-1), strict=False):
             wanted = self.world(to)
-            steps = self.house.successors(self.world(state))
+            steps = self.product_system.successors(self.world(state))
             found.append(next(move for move, world, step in steps if world == wanted and label in {-1, step.label}))
         return found
 
@@ -105,7 +105,7 @@ class Watch:
 
     def limit(self, *, more_mib: int = 0) -> str:
         """Return why the search has to end here, if it has to; it is about to take so much ``more`` memory."""
-        found, bounds = self._found, self._found.house.bounds
+        found, bounds = self._found, self._found.product_system.bounds
         if found.count > bounds.states:
             return f"more than {bounds.states:,} states"
         if bounds.depth is not None and found.depth > bounds.depth:

@@ -1,7 +1,7 @@
 """The search: all states that can be reached, nearest first, each with the state that it was come by from.
 
 It goes level by level, and takes all states of a level at once: an aggregate's step is looked up in the tables of its
-part (see ``parts``), and arrays of such steps make arrays of states. What a part has not met before is computed on the
+part (see ``components``), and arrays of such steps make arrays of states. What a part has not met before is computed on the
 way.
 """
 
@@ -13,14 +13,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from lifefold.core.kernel import Temper
-from lifefold.interpreters.search.component import LocalStep, Move, Part
+from lifefold.core.kernel import PropertyKind
+from lifefold.interpreters.search.component import Component, LocalStep, Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
-from lifefold.interpreters.search.product_system import House, World
-from lifefold.interpreters.search.rule_error import Flaw, Place
+from lifefold.interpreters.search.product_system import ProductSystem, World
+from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.state_set import Change, Numbers, Seen, Words
 from lifefold.interpreters.search.symmetry import Symmetry
-from lifefold.interpreters.search.system_properties import Scenes
+from lifefold.interpreters.search.system_properties import SystemProperties
 
 Halves = npt.NDArray[np.int32]
 
@@ -35,11 +35,11 @@ class Graph(Findings):
     ``first[state + 1]``, if kept.
     """
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, product_system: ProductSystem) -> None:
         """Begin with nothing."""
-        super().__init__(house)
+        super().__init__(product_system)
         self.symmetry: Symmetry | None = None
-        self.seen: Final = Seen(house.width)
+        self.seen: Final = Seen(product_system.width)
         self.parents: Final = array("q")
         self.first: Numbers = np.zeros(1, dtype=np.int64)
         self.targets: Halves = np.zeros(0, dtype=np.int32)
@@ -58,7 +58,7 @@ class Graph(Findings):
         """Yield all states, some at a time: the number of the first of them, and their columns."""
         for begin in range(0, self.count, CHUNK_STATES):
             end = min(begin + CHUNK_STATES, self.count)
-            yield begin, [self.seen.column(number, begin, end) for number in range(self.house.width)]
+            yield begin, [self.seen.column(number, begin, end) for number in range(self.product_system.width)]
 
     def way(self, state: int) -> list[Move]:
         """Return the shortest way to a state from the beginning."""
@@ -73,33 +73,35 @@ class Graph(Findings):
         to = self.world(states[0])
         for state in states[1:]:
             images = symmetry.images(self.world(state))
-            steps = ((move, image, after) for image in images for move, after, _ in self.house.successors(image))
+            steps = (
+                (move, image, after) for image in images for move, after, _ in self.product_system.successors(image)
+            )
             move, to = next((move, image) for move, image, after in steps if after == to)
             found.append(move)
         return found[::-1]
 
     def taking(self, place: Place) -> int:
         """Return the state nearest to the beginning in which an aggregate is about to take a message."""
-        queues = [number for number, each in enumerate(self.house.queues) if each[:1] == (place.message,)]
-        waiting = np.isin(self.seen.column(len(self.house.parts) + place.channel), queues)
-        return int(np.flatnonzero(waiting & (self.seen.column(place.part) == place.local))[0])
+        queues = [number for number, each in enumerate(self.product_system.queues) if each[:1] == (place.message,)]
+        waiting = np.isin(self.seen.column(len(self.product_system.components) + place.channel), queues)
+        return int(np.flatnonzero(waiting & (self.seen.column(place.component) == place.local))[0])
 
-    def nearest(self, part: int, locals_: Collection[int]) -> int:
+    def nearest(self, component: int, locals_: Collection[int]) -> int:
         """Return the state nearest to the beginning in which an aggregate is in one of these; -1 if there is none."""
-        found = np.flatnonzero(np.isin(self.seen.column(part), np.fromiter(locals_, dtype=np.int64)))
+        found = np.flatnonzero(np.isin(self.seen.column(component), np.fromiter(locals_, dtype=np.int64)))
         return int(found[0]) if found.size else -1
 
 
-def explore(house: House, *, tell: Callable[[Progress], None] | None = None) -> Graph:
+def explore(product_system: ProductSystem, *, tell: Callable[[Progress], None] | None = None) -> Graph:
     """Meet every state within the bounds."""
-    return _Search(house, tell).run()
+    return _Search(product_system, tell).run()
 
 
 class _Table:
     """A part's steps as arrays, those that need no message."""
 
-    def __init__(self, part: Part) -> None:
-        self._part = part
+    def __init__(self, component: Component) -> None:
+        self._part = component
         self._first = array("q")
         self._count = array("q")
         self._steps: list[LocalStep] = []
@@ -162,40 +164,40 @@ def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
 
 
 class _Search:
-    def __init__(self, house: House, tell: Callable[[Progress], None] | None) -> None:
-        self._house = house
-        self._graph = Graph(house)
+    def __init__(self, product_system: ProductSystem, tell: Callable[[Progress], None] | None) -> None:
+        self._house = product_system
+        self._graph = Graph(product_system)
         self._watch = Watch(self._graph, tell)
-        self._tables = [_Table(part) for part in house.parts]
+        self._tables = [_Table(component) for component in product_system.components]
         self._level_end = 1
         self._counts: list[Numbers] = []
         self._targets: list[Halves] = []
         self._labels: list[Halves] = []
-        judge = house.judge
-        follows = any(promise.property.temper is Temper.LEADS_TO for promise in judge.promises)
-        self._keep_steps = follows and not house.bounds.symmetry
-        self._scenes = Scenes(house)
-        tempers = {number: judge.promises[number].property.temper for number in judge.of_system}
+        judge = product_system.judge
+        follows = any(prop.property.property_kind is PropertyKind.LEADS_TO for prop in judge.properties)
+        self._keep_steps = follows and not product_system.bounds.symmetry
+        self._scenes = SystemProperties(product_system)
+        tempers = {number: judge.properties[number].property.property_kind for number in judge.of_system}
         self._of_system = [
-            (number, temper is Temper.SOMETIMES)
-            for number, temper in tempers.items()
-            if temper in {Temper.ALWAYS, Temper.SOMETIMES}
+            (number, property_kind is PropertyKind.SOMETIMES)
+            for number, property_kind in tempers.items()
+            if property_kind in {PropertyKind.ALWAYS, PropertyKind.SOMETIMES}
         ]
 
     def run(self) -> Graph:
-        graph, house = self._graph, self._house
-        beginning = house.initial()
-        if house.bounds.symmetry:
-            graph.symmetry = Symmetry(house, beginning)
+        graph, product_system = self._graph, self._house
+        beginning = product_system.initial()
+        if product_system.bounds.symmetry:
+            graph.symmetry = Symmetry(product_system, beginning)
         initial = [np.array([number], dtype=np.int64) for number in beginning]
         graph.seen.widen([int(number[0]) for number in initial])
         graph.seen.add(graph.seen.pack(initial))
         graph.parents.append(-1)
-        graph.broken.update((promise, Finding(0)) for promise in house.wrong_at_birth)
+        graph.broken.update((prop, Finding(0)) for prop in product_system.wrong_at_birth)
         try:
             self._judge(0)
             self._go_on()
-        except (Flaw, KeyboardInterrupt) as why:
+        except (RuleError, KeyboardInterrupt) as why:
             graph.end(why)
         self._gather()
         graph.seconds = self._watch.seconds
@@ -216,13 +218,13 @@ class _Search:
 
     def _look(self, begin: int, end: int) -> None:
         """Take all steps from the states from ``begin`` to before ``end``."""
-        seen, parts = self._graph.seen, self._house.parts
+        seen, components = self._graph.seen, self._house.components
         columns = [seen.column(number, begin, end) for number in range(self._house.width)]
-        batches = [self._spontaneous(part.number, columns) for part in parts]
+        batches = [self._spontaneous(component.number, columns) for component in components]
         batches += [
             self._reception(channel, columns)
             for channel in range(len(self._house.channels))
-            if columns[len(parts) + channel].any()
+            if columns[len(components) + channel].any()
         ]
         arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
         rows, targets = (np.concatenate(column) for column in ([r for r, _, _ in arrived], [t for _, t, _ in arrived]))
@@ -261,9 +263,9 @@ class _Search:
         sources = begin + batch.rows
         graph.parents.frombytes(sources[firsts].tobytes())
         graph.steps += len(targets)
-        for place, promises in batch.wrong.items():
-            for promise in promises:
-                graph.broken.setdefault(promise, Finding(int(sources[place]), int(targets[place])))
+        for place, properties in batch.wrong.items():
+            for prop in properties:
+                graph.broken.setdefault(prop, Finding(int(sources[place]), int(targets[place])))
         self._judge(known)
         kept = targets != sources
         if self._house.restarting:  # what a restarted timer stands for is asked of the steps, not of the states
@@ -292,9 +294,9 @@ class _Search:
 
     def _reception(self, channel: int, columns: Sequence[Numbers]) -> _Batch:
         """Return the steps in which what is first on a channel arrives."""
-        house = self._house
-        receiver = house.channels[channel][1]
-        place = len(house.parts) + channel
+        product_system = self._house
+        receiver = product_system.channels[channel][1]
+        place = len(product_system.components) + channel
         rows = np.flatnonzero(columns[place])
         queues, locals_ = columns[place][rows], columns[receiver][rows]
         pairs, which = np.unique(np.stack([locals_, queues]), axis=1, return_inverse=True)
@@ -303,12 +305,12 @@ class _Search:
         wrong: dict[int, tuple[int, ...]] = {}
         every: list[list[int]] = pairs.T.tolist()
         for pair, (local, queue) in enumerate(every):
-            messages = house.queues[queue]
-            step = house.parts[receiver].reception(local, channel, messages[0])
+            messages = product_system.queues[queue]
+            step = product_system.components[receiver].reception(local, channel, messages[0])
             if step.wrong:
                 wrong[pair] = step.wrong
             outbox = outboxes.setdefault(step.told, len(outboxes))
-            fields.append((step.to, house.queue(messages[1:]), outbox, step.label))
+            fields.append((step.to, product_system.queue(messages[1:]), outbox, step.label))
         to, left, told, labels = np.array(fields, dtype=np.int64).T[:, which.ravel()]
         changes: list[tuple[int, Change]] = [
             (receiver, (slice(None), locals_, to)),
@@ -331,7 +333,7 @@ class _Search:
             for channel, message in outboxes[outbox]:
                 messages[channel] = (*messages.get(channel, ()), message)
             for channel, more in messages.items():
-                place = len(self._house.parts) + channel
+                place = len(self._house.components) + channel
                 queues = columns[place][rows[which]]
                 known, back = np.unique(queues, return_inverse=True)
                 shorter: list[int] = known.tolist()
@@ -342,30 +344,30 @@ class _Search:
         """Hold the states from ``begin`` on against what was found out about their parts, and about the system."""
         graph, judge = self._graph, self._house.judge
         if judge.wrong or judge.seen:
-            columns = [graph.seen.column(part.number, begin) for part in self._house.parts]
-            for (part, local), promises in judge.wrong.items():
-                for promise in promises:
-                    if promise not in graph.broken and (found := np.flatnonzero(columns[part] == local)).size:
-                        graph.broken[promise] = Finding(begin + int(found[0]))
-            for promise, places in judge.seen.items():
-                for part, locals_ in places.items():
-                    if promise not in graph.witnesses:
-                        found = np.flatnonzero(np.isin(columns[part], list(locals_)))
+            columns = [graph.seen.column(component.number, begin) for component in self._house.components]
+            for (component, local), properties in judge.wrong.items():
+                for prop in properties:
+                    if prop not in graph.broken and (found := np.flatnonzero(columns[component] == local)).size:
+                        graph.broken[prop] = Finding(begin + int(found[0]))
+            for prop, places in judge.seen.items():
+                for component, locals_ in places.items():
+                    if prop not in graph.witnesses:
+                        found = np.flatnonzero(np.isin(columns[component], list(locals_)))
                         if found.size:
-                            graph.witnesses[promise] = begin + int(found[0])
+                            graph.witnesses[prop] = begin + int(found[0])
         if self._of_system and begin < graph.count:
             self._judge_scenes(begin)
 
     def _judge_scenes(self, begin: int) -> None:
         graph = self._graph
         columns = [graph.seen.column(number, begin) for number in range(self._house.width)]
-        for promise, possible in self._of_system:
-            if promise not in graph.witnesses and promise not in graph.broken:
-                found = np.flatnonzero(self._scenes.holds(promise, columns, begin) == possible)
+        for prop, possible in self._of_system:
+            if prop not in graph.witnesses and prop not in graph.broken:
+                found = np.flatnonzero(self._scenes.holds(prop, columns, begin) == possible)
                 if found.size and possible:
-                    graph.witnesses[promise] = begin + int(found[0])
+                    graph.witnesses[prop] = begin + int(found[0])
                 elif found.size:
-                    graph.broken[promise] = Finding(begin + int(found[0]))
+                    graph.broken[prop] = Finding(begin + int(found[0]))
 
     def _gather(self) -> None:
         """Put the steps of all chunks together."""

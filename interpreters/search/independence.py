@@ -19,11 +19,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from lifefold.core.kernel import Property, Temper
-from lifefold.interpreters.search.component import Move, Part
+from lifefold.core.kernel import Property, PropertyKind
+from lifefold.interpreters.search.component import Component, Move
 from lifefold.interpreters.search.configuration import Subject
 from lifefold.interpreters.search.liveness import Assumption, Flags, Lasso, Steps, assumptions, never
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 
 Numbers = npt.NDArray[np.int64]
 
@@ -36,32 +36,32 @@ def number(locals_: Sequence[int]) -> int:
     return sum(local << (_LOCAL_BITS * place) for place, local in enumerate(locals_))
 
 
-def locals_of(state: int, parts: int) -> tuple[int, ...]:
+def locals_of(state: int, components: int) -> tuple[int, ...]:
     """Return the states of the aggregates by the number of a state."""
-    return tuple((state >> (_LOCAL_BITS * place)) & ((1 << _LOCAL_BITS) - 1) for place in range(parts))
+    return tuple((state >> (_LOCAL_BITS * place)) & ((1 << _LOCAL_BITS) - 1) for place in range(components))
 
 
-def may_be(house: House) -> bool:
+def may_be(product_system: ProductSystem) -> bool:
     """Tell whether aggregates can be apart, as far as that is known before any of them has taken a step.
 
     A promise about all of them together asks for states of the whole, so they are not.
     """
-    judge = house.judge
-    together = any(judge.promises[promise].property.temper in _OF_ALL for promise in judge.of_system)
-    if len(house.parts) == 1 or house.bounds.commands is not None or together:
+    judge = product_system.judge
+    together = any(judge.properties[prop].property.property_kind in _OF_ALL for prop in judge.of_system)
+    if len(product_system.components) == 1 or product_system.bounds.commands is not None or together:
         return False
-    return not any(house.initial())
+    return not any(product_system.initial())
 
 
-_OF_ALL: Final = frozenset({Temper.ALWAYS, Temper.SOMETIMES, Temper.LEADS_TO})
+_OF_ALL: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.SOMETIMES, PropertyKind.LEADS_TO})
 
 
 class Alone:
     """An aggregate by itself, looked at level by level."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, component: Component) -> None:
         """Begin with its first state."""
-        self.part: Final = part
+        self.component: Final = component
         self.level: list[int] = [0]
         """The states that were met last, all of them as far from the beginning."""
         self.steps: Final[dict[int, int]] = {}
@@ -83,14 +83,14 @@ class Alone:
         """Take all steps from the last level; return False if one of them tells somebody something."""
         level, self.level = self.level, []
         for local in level:
-            steps = self.part.steps(local)
+            steps = self.component.steps(local)
             if any(step.told for step in steps):
                 return False
             self.steps[local] = len(steps)
             self.links.update((local, step.to) for step in steps if step.to != local)
             for step in steps:
-                for promise in step.wrong:
-                    self.broken.setdefault(promise, (local, step.to))
+                for prop in step.wrong:
+                    self.broken.setdefault(prop, (local, step.to))
                 if step.to not in self._came:
                     self._came[step.to] = (local, step.choice)
                     self.level.append(step.to)
@@ -101,17 +101,17 @@ class Alone:
         moves: list[Move] = []
         while local:
             local, choice = self._came[local]
-            moves.append(Move(self.part.number, choice))
+            moves.append(Move(self.component.number, choice))
         return moves[::-1]
 
     def links_by_state(self, restarting: Container[int]) -> "Links":
         """Return all steps that lead elsewhere or restart a timer, as arrays. Everything must have been looked at."""
-        part = self.part
-        every = [(local, step) for local in sorted(self.steps) for step in part.steps(local)]
+        component = self.component
+        every = [(local, step) for local in sorted(self.steps) for step in component.steps(local)]
         kept = ((local, step) for local, step in every if step.to != local or step.label in restarting)
         steps = [(local, step.to, step.label) for local, step in kept]
         sources, targets, labels = np.array(steps, dtype=np.int64).reshape(-1, 3).T
-        count = len(part.states)
+        count = len(component.states)
         return Links(count, np.searchsorted(sources, np.arange(count + 1)), targets, labels)
 
 
@@ -127,72 +127,72 @@ class Links(msgspec.Struct, frozen=True):
 class Liveness:
     """Answers whether what should follow does follow, for aggregates that are apart and were looked at to the end."""
 
-    def __init__(self, house: House, alone: Sequence[Alone]) -> None:
+    def __init__(self, product_system: ProductSystem, alone: Sequence[Alone]) -> None:
         """Take over what was met."""
-        self._house = house
+        self._house = product_system
         self._alone = alone
         self._steps: list[Steps] = []
 
-    def lasso(self, promise: int, promised: Property[object]) -> tuple[bool, Lasso | None]:
+    def lasso(self, prop: int, declared: Property[object]) -> tuple[bool, Lasso | None]:
         """Return whether anything was ever due, and a run on which it does not follow."""
         restarting = self._house.restarting
         self._steps = self._steps or [Steps(each.links_by_state(restarting)) for each in self._alone]
-        fair = assumptions(self._house, promised.given)
-        ever, at_first = False, promised.when is None
+        fair = assumptions(self._house, declared.given)
+        ever, at_first = False, declared.when is None
         for subject in self._house.judge.truths:
-            if subject.promise == promise:
+            if subject.prop == prop:
                 due, holds = self._truths(subject, at_first=at_first)
                 ever = ever or bool(due.any())
-                found = self._never(subject.part, due, holds, fair)
+                found = self._never(subject.component, due, holds, fair)
                 if found is not None:
-                    runs = [self._some(part, fair, at_first=at_first) for part in range(len(self._alone))]
-                    runs[subject.part] = found
+                    runs = [self._some(component, fair, at_first=at_first) for component in range(len(self._alone))]
+                    runs[subject.component] = found
                     complete = [run for run in runs if run is not None]
                     if len(complete) == len(runs):
-                        return True, _joined(subject.part, complete)
+                        return True, _joined(subject.component, complete)
         return ever, None
 
     def _truths(self, subject: Subject, *, at_first: bool) -> tuple[Flags, Flags]:
-        due, holds = self._flags(subject.part), self._flags(subject.part)
+        due, holds = self._flags(subject.component), self._flags(subject.component)
         for local, (is_due, does_hold) in self._house.judge.truths[subject].items():
             due[local], holds[local] = is_due, does_hold
-        return (self._begin(subject.part) if at_first else due & self._met(subject.part)), holds
+        return (self._begin(subject.component) if at_first else due & self._met(subject.component)), holds
 
-    def _some(self, part: int, fair: Sequence[Assumption], *, at_first: bool) -> Lasso | None:
+    def _some(self, component: int, fair: Sequence[Assumption], *, at_first: bool) -> Lasso | None:
         """Return a fair run of an aggregate, whatever it is for."""
-        begin = self._begin(part) if at_first else self._met(part)
-        return self._never(part, begin, self._flags(part), fair)
+        begin = self._begin(component) if at_first else self._met(component)
+        return self._never(component, begin, self._flags(component), fair)
 
-    def _never(self, part: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
+    def _never(self, component: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
         def left_out(labels: frozenset[int]) -> Flags:
-            found = self._flags(part)
-            found[[local for local, left in self._house.parts[part].left_out.items() if left & labels]] = True
+            found = self._flags(component)
+            found[[local for local, left in self._house.components[component].left_out.items() if left & labels]] = True
             return found
 
-        return never(self._steps[part], due, holds, fair, left_out)
+        return never(self._steps[component], due, holds, fair, left_out)
 
-    def _met(self, part: int) -> Flags:
-        met = self._flags(part)
-        met[list(self._alone[part].steps)] = True
+    def _met(self, component: int) -> Flags:
+        met = self._flags(component)
+        met[list(self._alone[component].steps)] = True
         return met
 
-    def _flags(self, part: int) -> Flags:
-        return np.zeros(self._steps[part].count, dtype=np.bool_)
+    def _flags(self, component: int) -> Flags:
+        return np.zeros(self._steps[component].count, dtype=np.bool_)
 
-    def _begin(self, part: int) -> Flags:
-        begin = self._flags(part)
+    def _begin(self, component: int) -> Flags:
+        begin = self._flags(component)
         begin[0] = True
         return begin
 
 
 def _joined(first: int, runs: Sequence[Lasso]) -> Lasso:
     """Return a run of the whole: all stems one after the other, and then all rounds, over and over."""
-    order = [first, *(part for part in range(len(runs)) if part != first)]
+    order = [first, *(component for component in range(len(runs)) if component != first)]
     here = [run.stem[0] for run in runs]
     stem, cycle = [number(here)], list[int]()
     for states, ways in ((stem, [run.stem[1:] for run in runs]), (cycle, [run.cycle for run in runs])):
-        for part in order:
-            for local in ways[part]:
-                here[part] = local
+        for component in order:
+            for local in ways[component]:
+                here[component] = local
                 states.append(number(here))
-    return Lasso(tuple(stem), tuple(cycle), tuple(label for part in order for label in runs[part].labels))
+    return Lasso(tuple(stem), tuple(cycle), tuple(label for component in order for label in runs[component].labels))

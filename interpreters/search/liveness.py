@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from lifefold.core.kernel import Cause, Fairness, Pattern
 from lifefold.effects import Activity
 from lifefold.interpreters.search.component import Label
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -49,38 +49,40 @@ class Assumption(msgspec.Struct, frozen=True):
     restarts: frozenset[int] = frozenset()
 
 
-def assumptions(house: House, given: Iterable[Fairness]) -> list[Assumption]:
+def assumptions(product_system: ProductSystem, given: Iterable[Fairness]) -> list[Assumption]:
     """Return what the engine sees to, for each timer, confirmation and channel, and what is given, for each slot."""
     groups: dict[tuple[Any, ...], set[int]] = {}
     given = tuple(given)
-    for number, label in enumerate(house.labels):
+    for number, label in enumerate(product_system.labels):
         if label.cause in {Cause.TIMER, Cause.CONFIRMATION, Cause.MESSAGE}:
             key = (label.cause, label.aggregate, label.entity, label.slot, label.sender)
             groups.setdefault((False, *key), set()).add(number)
         for index, each in enumerate(given):
-            if _is_of(house, label, each):
+            if _is_of(product_system, label, each):
                 groups.setdefault((each.strong, index, label.aggregate, label.entity, label.slot), set()).add(number)
-    return [Assumption(frozenset(labels), key[0], _restarts(house, *key[1:])) for key, labels in groups.items()]
+    return [
+        Assumption(frozenset(labels), key[0], _restarts(product_system, *key[1:])) for key, labels in groups.items()
+    ]
 
 
-def _restarts(house: House, kind: Cause | int | str, *of: str) -> frozenset[int]:
+def _restarts(product_system: ProductSystem, kind: Cause | int | str, *of: str) -> frozenset[int]:
     """Return the labels of the steps that begin a timer again; none for what is no timer."""
     if kind is not Cause.TIMER:
         return frozenset()
     aggregate, entity, slot, _ = of
-    labels = ((number, house.labels[number]) for number in house.restarting)
+    labels = ((number, product_system.labels[number]) for number in product_system.restarting)
     return frozenset(
         number for number, label in labels if label.aggregate == aggregate and (entity, slot) in label.restarts
     )
 
 
-def _is_of(house: House, label: Label, fair: Fairness) -> bool:
+def _is_of(product_system: ProductSystem, label: Label, fair: Fairness) -> bool:
     if label.event is None:
         return False
     if isinstance(fair.of, Pattern):
         return type(label.event) is fair.of.event and fair.of.test(label.event)
     if issubclass(fair.of, Activity):
-        machine = house.system.type_of(label.aggregate).machine_of(label.entity)
+        machine = product_system.system.type_of(label.aggregate).machine_of(label.entity)
         over = machine is not None and type(label.event) in machine.last.get(label.slot, ())
         return label.slot == fair.of.__name__ and over
     return type(label.event) is fair.of

@@ -1,6 +1,6 @@
 """A system cut into its aggregates, and what these share: the messages, the channels, the labels.
 
-A state of the whole system is a tuple of numbers: one for each aggregate (see ``parts``), one for what is under way
+A state of the whole system is a tuple of numbers: one for each aggregate (see ``components``), one for what is under way
 between each two of them, and, if people may say only so much, how much they have said.
 """
 
@@ -15,18 +15,18 @@ from lifefold.core.kernel import (
     Envelope,
     Reaction,
     Refusal,
-    Scene,
     System,
+    SystemState,
     react,
     replace,
 )
 from lifefold.effects import Tell
 from lifefold.interpreters.search.canonical import NOW_MS, Unusable, numbers
-from lifefold.interpreters.search.component import Carried, Label, Letter, LocalStep, Move, Part, letter_of
-from lifefold.interpreters.search.configuration import Bounds, Judge, PromiseError
+from lifefold.interpreters.search.component import Carried, Component, FlightMessage, Label, LocalStep, Move, message_of
+from lifefold.interpreters.search.configuration import Bounds, Judge, PropertyError
 from lifefold.interpreters.search.coverage import Coverage
 from lifefold.interpreters.search.dead_messages import Post
-from lifefold.interpreters.search.rule_error import ADDRESSED, INERT, Flaw, Place, raised
+from lifefold.interpreters.search.rule_error import ADDRESSED, INERT, Place, RuleError, raised
 
 if TYPE_CHECKING:
     from lifefold.interpreters.search.unreduced import PlainWorld
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 World = tuple[int, ...]
 
 
-class House:
+class ProductSystem:
     """All parts of a system, and what they share: the messages, the channels, the labels."""
 
     def __init__(
@@ -53,79 +53,87 @@ class House:
         self.kept: Final = kept
         self.coverage: Final = Coverage(system)
         self.post: Final = Post()
-        self.letters: Final[list[Letter]] = []
+        self.messages: Final[list[FlightMessage]] = []
         self.labels: Final[list[Label]] = []
         self.refused = 0
         self._initial: World | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The promises about steps that the opening breaks."""
-        self._letter_numbers: Final[dict[Letter, int]] = {}
+        self._letter_numbers: Final[dict[FlightMessage, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
         self.restarting: Final[set[int]] = set()
         """The labels of the steps in which a timer is begun again."""
         self.queues: Final[list[tuple[int, ...]]] = [()]
         self._queue_numbers: Final[dict[tuple[int, ...], int]] = {(): 0}
         names = [name for name, _ in opening]
-        self.parts: Final = tuple(Part(number, system.type_of(name), name, self) for number, name in enumerate(names))
+        self.components: Final = tuple(
+            Component(number, system.type_of(name), name, self) for number, name in enumerate(names)
+        )
         self._places: Final = {name: number for number, name in enumerate(names)}
         self.channels: Final = tuple(
             (sender, receiver) for sender in range(len(names)) for receiver in range(len(names)) if sender != receiver
         )
         self._channel_numbers: Final = {pair: number for number, pair in enumerate(self.channels)}
-        self.serials: Final = frozenset[str]().union(*(_serials(part.of) for part in self.parts)) - kept
+        self.identifiers: Final = (
+            frozenset[str]().union(*(_serials(component.of) for component in self.components)) - kept
+        )
 
     def initial(self) -> World:
-        """Return the state in which every aggregate has taken the input that opens it. Raises ``Refused``, ``Flaw``."""
+        """Return the state in which every aggregate has taken the input that opens it. Raises ``Refused``, ``RuleError``."""
         if self._initial is None:
             self._initial = self._opened()
         return self._initial
 
     def _opened(self) -> World:
         world = [0] * self.width
-        for part, (name, envelope) in zip(self.parts, self.opening, strict=True):
-            with self.flawless(lambda: Place(part.number)):  # noqa: B023 - called before the next one
-                reaction = react(part.of, part.of.start(name), replace(envelope, at_ms=NOW_MS))
+        for component, (name, envelope) in zip(self.components, self.opening, strict=True):
+            with self.flawless(lambda: Place(component.number)):  # noqa: B023 - called before the next one
+                reaction = react(component.of, component.of.start(name), replace(envelope, at_ms=NOW_MS))
                 if isinstance(reaction, Refusal):
                     raise Refused(name, reaction)
-                world[part.number] = part.number_of(reaction.aggregate)
-                self.wrong_at_birth += self.judge.step(part.of, reaction)
-                self.post.send(name, reaction.refusals, Place(part.number))
-                self._send(world, self.told(part.number, reaction))
+                world[component.number] = component.number_of(reaction.aggregate)
+                self.wrong_at_birth += self.judge.step(component.of, reaction)
+                self.post.send(name, reaction.refusals, Place(component.number))
+                self._send(world, self.told(component.number, reaction))
         return tuple(world)
 
     @contextmanager
     def flawless(self, place: Callable[[], Place]) -> Generator[None]:
-        """Say of an error that the rules raise at which place it is. Raises ``Flaw``."""
+        """Say of an error that the rules raise at which place it is. Raises ``RuleError``."""
         try:
             yield
-        except (Carried, Flaw, MemoryError, Refused, Unusable):
+        except (Carried, RuleError, MemoryError, Refused, Unusable):
             raise
         except Unaddressed as error:
-            raise Flaw(ADDRESSED, place(), str(error)) from error
-        except PromiseError as error:
-            raise raised(error.why, place(), error.promised) from error
+            raise RuleError(ADDRESSED, place(), str(error)) from error
+        except PropertyError as error:
+            raise raised(error.why, place(), error.declared) from error
         except Exception as error:
             raise raised(error, place()) from error
 
     @property
     def width(self) -> int:
         """How many numbers a state of the system has."""
-        return len(self.parts) + len(self.channels) + (self.bounds.commands is not None)
+        return len(self.components) + len(self.channels) + (self.bounds.commands is not None)
 
     def largest(self) -> list[int]:
         """Return, for each of them, the largest that there is so far."""
         said = [] if self.bounds.commands is None else [self.bounds.commands]
-        return [*(len(part.states) for part in self.parts), *(len(self.queues) for _ in self.channels), *said]
+        return [
+            *(len(component.states) for component in self.components),
+            *(len(self.queues) for _ in self.channels),
+            *said,
+        ]
 
     def sender(self, channel: int) -> str:
         """Return who sends on a channel."""
-        return self.parts[self.channels[channel][0]].name
+        return self.components[self.channels[channel][0]].name
 
     def channel(self, sender: int, receiver: str) -> int:
         """Return the number of the channel from an aggregate to another one. Raises ``Unaddressed``."""
         place = self._places.get(receiver)
         if place is None or place == sender:
-            raise Unaddressed(self.parts[sender].name, receiver, tuple(self._places))
+            raise Unaddressed(self.components[sender].name, receiver, tuple(self._places))
         return self._channel_numbers[sender, place]
 
     def told(self, sender: int, reaction: Reaction) -> tuple[tuple[int, int], ...]:
@@ -134,17 +142,17 @@ class House:
 
     def _post(self, sender: int, tell: Tell) -> tuple[int, int]:
         """Return a message's channel and number. Raises ``Carried`` if it carries a serial of its aggregate."""
-        if self.serials:
-            carried = frozenset(name for name, _ in numbers(tell.event, self.serials))
+        if self.identifiers:
+            carried = frozenset(name for name, _ in numbers(tell.event, self.identifiers))
             if carried:
                 raise Carried(carried)
-        return self.channel(sender, tell.aggregate), self.letter(letter_of(tell))
+        return self.channel(sender, tell.aggregate), self.sent_message(message_of(tell))
 
-    def letter(self, letter: Letter) -> int:
+    def sent_message(self, sent_message: FlightMessage) -> int:
         """Return a message's number."""
-        number = self._letter_numbers.setdefault(letter, len(self.letters))
-        if number == len(self.letters):
-            self.letters.append(letter)
+        number = self._letter_numbers.setdefault(sent_message, len(self.messages))
+        if number == len(self.messages):
+            self.messages.append(sent_message)
         return number
 
     def label(self, label: Label) -> int:
@@ -164,17 +172,17 @@ class House:
         return number
 
     def refuse_again(self, of: AggregateType, aggregate: Aggregate, envelope: Envelope, place: Place) -> None:
-        """See to it that a message that comes once more changes nothing. Raises ``Flaw``."""
+        """See to it that a message that comes once more changes nothing. Raises ``RuleError``."""
         if not isinstance(react(of, aggregate, envelope), Refusal):
-            raise Flaw(INERT, place, "is taken once more, although it was taken", (Cause.MESSAGE, envelope))
+            raise RuleError(INERT, place, "is taken once more, although it was taken", (Cause.MESSAGE, envelope))
         self.refused += 1
 
     def successors(self, world: World) -> Iterator[tuple[Move, World, LocalStep]]:
         """Yield every step there is, in a fixed order."""
-        parts = len(self.parts)
+        components = len(self.components)
         spent = self.bounds.commands is not None and world[-1] >= self.bounds.commands
-        for number, part in enumerate(self.parts):
-            for step in part.steps(world[number]):
+        for number, component in enumerate(self.components):
+            for step in component.steps(world[number]):
                 if step.said and spent:
                     continue
                 if step.told or (step.said and self.bounds.commands is not None):
@@ -187,49 +195,58 @@ class House:
                 else:
                     yield Move(number, step.choice), (*world[:number], step.to, *world[number + 1 :]), step
         for channel, (_, receiver) in enumerate(self.channels):
-            under_way = world[parts + channel]
+            under_way = world[components + channel]
             if under_way:
                 messages = self.queues[under_way]
-                step = self.parts[receiver].reception(world[receiver], channel, messages[0])
+                step = self.components[receiver].reception(world[receiver], channel, messages[0])
                 after = list(world)
                 after[receiver] = step.to
-                after[parts + channel] = self.queue(messages[1:])
+                after[components + channel] = self.queue(messages[1:])
                 self._send(after, step.told)
                 yield Move(receiver, 0, channel), tuple(after), step
 
     def _send(self, world: list[int], told: tuple[tuple[int, int], ...]) -> None:
         for channel, message in told:
-            place = len(self.parts) + channel
+            place = len(self.components) + channel
             world[place] = self.queue((*self.queues[world[place]], message))
 
-    def form(self, plain: "PlainWorld") -> World:
+    def form(self, unreduced: "PlainWorld") -> World:
         """Return the numbers of a state of which nothing was forgotten; of what was never met, -1."""
-        locals_ = [part.known(aggregate) for part, aggregate in zip(self.parts, plain.aggregates, strict=True)]
-        queues = [
-            self._queue_numbers.get(tuple(self._letter_numbers.get(letter_of(tell), -1) for tell in tells), -1)
-            for tells in plain.under_way
+        locals_ = [
+            component.known(aggregate)
+            for component, aggregate in zip(self.components, unreduced.aggregates, strict=True)
         ]
-        return (*locals_, *queues, *(() if self.bounds.commands is None else (plain.said,)))
+        queues = [
+            self._queue_numbers.get(tuple(self._letter_numbers.get(message_of(tell), -1) for tell in tells), -1)
+            for tells in unreduced.under_way
+        ]
+        return (*locals_, *queues, *(() if self.bounds.commands is None else (unreduced.said,)))
 
     def is_at_the_bounds(self, world: World) -> bool:
         """Tell whether something could happen here that leads out of the bounds, or people could say too much."""
-        if any(number in part.left_out for part, number in zip(self.parts, world, strict=False)):
+        if any(number in component.left_out for component, number in zip(self.components, world, strict=False)):
             return True
         if self.bounds.commands is None or world[-1] < self.bounds.commands:
             return False
-        return any(step.said for part, number in zip(self.parts, world, strict=False) for step in part.steps(number))
+        return any(
+            step.said
+            for component, number in zip(self.components, world, strict=False)
+            for step in component.steps(number)
+        )
 
-    def scene(self, world: World) -> Scene:
+    def scene(self, world: World) -> SystemState:
         """Return a state as properties of the system see it."""
         aggregates: Mapping[str, Any] = {
-            part.name: part.states[number] for part, number in zip(self.parts, world, strict=False)
+            component.name: component.states[number] for component, number in zip(self.components, world, strict=False)
         }
         in_flight = tuple(
-            (self.parts[sender].name, self.parts[receiver].name, letter.entity, letter.event)
+            (self.components[sender].name, self.components[receiver].name, sent_message.entity, sent_message.event)
             for channel, (sender, receiver) in enumerate(self.channels)
-            for letter in (self.letters[message] for message in self.queues[world[len(self.parts) + channel]])
+            for sent_message in (
+                self.messages[message] for message in self.queues[world[len(self.components) + channel]]
+            )
         )
-        return Scene(aggregates, in_flight)
+        return SystemState(aggregates, in_flight)
 
 
 class Refused(ValueError):
@@ -250,4 +267,4 @@ class Unaddressed(ValueError):
 
 
 def _serials(of: AggregateType) -> frozenset[str]:
-    return frozenset(name for machine in of.machines.values() for name in machine.record.serials)
+    return frozenset(name for machine in of.machines.values() for name in machine.record.identifiers)

@@ -8,26 +8,26 @@ those that a search keeps (see ``numbered``): they are known by where they are.
 from typing import Any, Final
 
 from lifefold.core.kernel import (
-    Advance,
     Aggregate,
     AggregateType,
-    Asked,
     Cause,
     Created,
     Entity,
+    EntityStep,
     Envelope,
     Machine,
     Opened,
     Reaction,
-    Recovered,
     Refusal,
+    RequestedEffect,
+    RunnerRecovered,
     advance,
     late,
     react,
 )
 from lifefold.effects import Tell
 from lifefold.interpreters.search.canonical import NOW_MS
-from lifefold.interpreters.search.rule_error import INERT, Flaw, Place
+from lifefold.interpreters.search.rule_error import INERT, Place, RuleError
 
 
 class Reactions:
@@ -49,7 +49,7 @@ class Reactions:
             return react(self._of, aggregate, envelope)
         if self._is_loose:
             done = advance(machine, entity, envelope)
-            told = isinstance(done, Advance) and any(isinstance(effect, Tell) for effect in done.effects)
+            told = isinstance(done, EntityStep) and any(isinstance(effect, Tell) for effect in done.effects)
             return react(self._of, aggregate, envelope) if told else _reaction(aggregate, entity, done)
         key = (id(entity), envelope)
         if key not in self._refusals:
@@ -58,7 +58,7 @@ class Reactions:
         return self._refusals[key] or react(self._of, aggregate, envelope)
 
     def inert(self, aggregate: Aggregate, place: Place) -> int:
-        """See to it that whatever is late changes nothing; return how much was refused. Raises ``Flaw``."""
+        """See to it that whatever is late changes nothing; return how much was refused. Raises ``RuleError``."""
         refused = 0
         for ref, entity in aggregate.entities.items():
             known = self._inert.get(id(entity))
@@ -71,12 +71,12 @@ class Reactions:
 
 def _is_of_the_kernel(machine: Machine[Any], envelope: Envelope) -> bool:
     """Tell whether more decides about an input than the entity that it is for."""
-    if isinstance(envelope.event, Created | Opened | Recovered):
+    if isinstance(envelope.event, Created | Opened | RunnerRecovered):
         return True
     return type(envelope.event) in machine.reports and not envelope.slot
 
 
-def _reaction(aggregate: Aggregate, entity: Entity[Any], done: Advance | Refusal) -> Reaction | Refusal:
+def _reaction(aggregate: Aggregate, entity: Entity[Any], done: EntityStep | Refusal) -> Reaction | Refusal:
     """Return what comes of an input of which nothing follows for the other entities, and for nobody else."""
     if isinstance(done, Refusal):
         return done
@@ -84,7 +84,7 @@ def _reaction(aggregate: Aggregate, entity: Entity[Any], done: Advance | Refusal
     now = Aggregate(
         aggregate.name, aggregate.version + 1, entities, aggregate.views, aggregate.sent, aggregate.received
     )
-    effects = tuple(Asked(ref, effect) for effect in done.effects)
+    effects = tuple(RequestedEffect(ref, effect) for effect in done.effects)
     return Reaction(now, effects, done.transitions, done.refusals, (ref,))
 
 
@@ -92,6 +92,6 @@ def _refused(machine: Machine[Any], entity: Entity[Any], place: Place) -> int:
     refused = 0
     for envelope in late(machine, entity, NOW_MS):
         if not isinstance(advance(machine, entity, envelope), Refusal):
-            raise Flaw(INERT, place, "is taken, although it is late", (Cause.REPORT, envelope))
+            raise RuleError(INERT, place, "is taken, although it is late", (Cause.REPORT, envelope))
         refused += 1
     return refused

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import Temper
+from lifefold.core.kernel import PropertyKind
 from lifefold.interpreters.search.configuration import Bounds
 from lifefold.interpreters.search.crash_model import SHIPPED, CrashBounds, Discipline
 from lifefold.interpreters.search.display import html
@@ -40,14 +40,14 @@ class Verdict(msgspec.Struct, frozen=True):
 
     owner: str
     name: str
-    temper: Temper
+    property_kind: PropertyKind
     outcome: Outcome
     trace: Trace | None = None
     note: str = ""
 
     def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:
         """Yield the verdict for people, with the way to where it is broken; whose it is, if it is not ``of`` them."""
-        yield from wrapped(f"{self.mark} {self.temper:<11} ", self.words(of=of), width)
+        yield from wrapped(f"{self.mark} {self.property_kind:<11} ", self.words(of=of), width)
         yield from (f"  {line}" for line in self.way(width - 2))
 
     @property
@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Say it in a few words, as a test runner shows it."""
-        return f"<{self.mark} {self.temper}: {self.words()}>"
+        return f"<{self.mark} {self.property_kind}: {self.words()}>"
 
 
 class Alike(NamedTuple):
@@ -106,7 +106,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A check. ``parts`` counts the states of each aggregate, ``cut`` the steps that would have led out of the bounds.
+    """A check. ``components`` counts the states of each aggregate, ``cut`` the steps that would have led out of the bounds.
 
     ``walked`` is how many states, and how deep, were compared with what is met if nothing is renumbered; ``renumbered``
     are the numbers that were. ``refused`` counts what was late or came twice, and was refused as it should be.
@@ -119,7 +119,7 @@ class Report(msgspec.Struct, frozen=True):
     depth: int
     seconds: float
     truncated: str
-    parts: Mapping[str, int]
+    components: Mapping[str, int]
     refused: int
     cut: int
     walked: tuple[int, int]
@@ -202,8 +202,8 @@ class Report(msgspec.Struct, frozen=True):
 
     def said(self) -> Iterator[tuple[str, str]]:
         """Yield what was looked at, each with its name."""
-        if len(self.parts) > 1:
-            yield "aggregates", ", ".join(f"{name} {count:,}" for name, count in self.parts.items()) + " states"
+        if len(self.components) > 1:
+            yield "aggregates", ", ".join(f"{name} {count:,}" for name, count in self.components.items()) + " states"
         yield "looked at", self._extent()
         if self.walked[0]:
             names = f", {', '.join(self.renumbered)} renumbered" if self.renumbered else ""

@@ -29,7 +29,7 @@ class Place(NamedTuple):
     Of the whole system it is a ``state``.
     """
 
-    part: int = -1
+    component: int = -1
     local: int = -1
     choice: int = -1
     channel: int = -1
@@ -37,10 +37,10 @@ class Place(NamedTuple):
     state: int = -1
 
 
-class Flaw(Exception):
+class RuleError(Exception):
     """The rules cannot be gone on with. ``name`` is the promise that this breaks, ``said`` what is wrong.
 
-    ``given`` is what should have changed nothing, if that is it; ``promise`` what cannot be judged: whose, its name.
+    ``given`` is what should have changed nothing, if that is it; ``prop`` what cannot be judged: whose, its name.
     """
 
     def __init__(
@@ -49,28 +49,28 @@ class Flaw(Exception):
         place: Place,
         said: str,
         given: tuple[Cause, Envelope] | None = None,
-        promise: tuple[str, str] | None = None,
+        prop: tuple[str, str] | None = None,
     ) -> None:
         super().__init__(f"{name}: {said}")
         self.name = name
         self.place = place
         self.said = said
         self.given = given
-        self.promise = promise
+        self.prop = prop
 
 
-def raised(error: Exception, place: Place, promise: tuple[str, str] | None = None) -> Flaw:
+def raised(error: Exception, place: Place, prop: tuple[str, str] | None = None) -> RuleError:
     """Return the flaw that an error shows."""
     what = f"{type(error).__name__}: {error}".removesuffix(": ") + _where(error)
-    if promise is not None:
-        said = f"the promise of {promise[0]}, {promise[1]!r}, cannot be judged: {what}"
+    if prop is not None:
+        said = f"the promise of {prop[0]}, {prop[1]!r}, cannot be judged: {what}"
     elif place.local < 0 and place.state < 0:
         said = f"it cannot begin: {what}"
     elif place.state < 0 and place.choice < 0 and place.channel < 0:
         said = f"what may happen next cannot be told: {what}"
     else:
         said = f"raises {what}"
-    return Flaw(ANSWERED, place, said, promise=promise)
+    return RuleError(ANSWERED, place, said, prop=prop)
 
 
 def _where(error: Exception) -> str:

@@ -50,13 +50,13 @@ class Numbered:
     def _form(self, aggregate: Aggregate) -> list[Entity[Any]]:
         """Return the entities in the form, which those that are kept are in already, but for what others change."""
         entities: list[Entity[Any]] = []
-        serials = NONE
+        identifiers = NONE
         for entity in aggregate.entities.values():
             number = self._by_place.get(id(entity))
             form = self._canonical.alone(entity) if number is None else entity
             entities.append(form)
-            serials |= self._canonical.serials_of(form) if number is None else self._serials[number]
-        change = self._canonical.change(serials)
+            identifiers |= self._canonical.serials_of(form) if number is None else self._serials[number]
+        change = self._canonical.change(identifiers)
         return entities if change is None else [rewritten(entity, change) for entity in entities]
 
     def _keep(self, entity: Entity[Any]) -> int:

@@ -42,8 +42,8 @@ class Seen:
         """Return a column of the rows from ``begin`` to before ``end``."""
         word, shift = self._places[number]
         mask = np.uint64((1 << self._bits[number]) - 1)
-        part = self._words[word][begin : self.count if end is None else end]
-        return ((part >> np.uint64(shift)) & mask).astype(np.int64)
+        component = self._words[word][begin : self.count if end is None else end]
+        return ((component >> np.uint64(shift)) & mask).astype(np.int64)
 
     def row(self, number: int) -> tuple[int, ...]:
         """Return a row."""

@@ -20,8 +20,8 @@ import numpy as np
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.kernel import replace
-from lifefold.interpreters.search.component import LocalStep, Part
-from lifefold.interpreters.search.product_system import House, World
+from lifefold.interpreters.search.component import Component, LocalStep
+from lifefold.interpreters.search.product_system import ProductSystem, World
 from lifefold.interpreters.search.state_set import Numbers
 
 Columns = Sequence[Numbers]
@@ -150,110 +150,117 @@ class Table:
 class Order:
     """One way to exchange aggregates that are alike: who gets whose place."""
 
-    def __init__(self, house: House, to: Sequence[int]) -> None:
+    def __init__(self, product_system: ProductSystem, to: Sequence[int]) -> None:
         """Take, for each aggregate, whose place it gets."""
-        parts = house.parts
-        self._house: Final = house
+        components = product_system.components
+        self._house: Final = product_system
         self.to: Final = tuple(to)
-        exchanged = ((part, parts[place]) for part, place in zip(parts, to, strict=True) if part.number != place)
-        self._names: Final = {_key(part): _key(other) for part, other in exchanged}
+        exchanged = (
+            (component, components[place])
+            for component, place in zip(components, to, strict=True)
+            if component.number != place
+        )
+        self._names: Final = {_key(component): _key(other) for component, other in exchanged}
         self._renaming: Final = Renaming(self._names)
-        self.images: Final = [Table(partial(self._image, part)) for part in parts]
+        self.images: Final = [Table(partial(self._image, component)) for component in components]
         self._queues: Final = Table(self._queue)
         self._channels: Final = [
-            house.channels.index((to[sender], to[receiver])) for sender, receiver in house.channels
+            product_system.channels.index((to[sender], to[receiver])) for sender, receiver in product_system.channels
         ]
 
     def __call__(self, columns: Columns) -> list[Numbers]:
         """Return what becomes of states."""
-        parts = len(self.to)
+        components = len(self.to)
         after = list(columns)
-        for part, place in enumerate(self.to):
-            after[place] = self.images[part](columns[part])
+        for component, place in enumerate(self.to):
+            after[place] = self.images[component](columns[component])
         for channel, place in enumerate(self._channels):
-            after[parts + place] = self._queues(columns[parts + channel])
+            after[components + place] = self._queues(columns[components + channel])
         return after
 
-    def _image(self, part: Part, local: int) -> int:
-        return self._house.parts[self.to[part.number]].number_of(self._renaming(part.states[local]))
+    def _image(self, component: Component, local: int) -> int:
+        return self._house.components[self.to[component.number]].number_of(self._renaming(component.states[local]))
 
     def _queue(self, queue: int) -> int:
-        return self._house.queue(tuple(self.letter(each) for each in self._house.queues[queue]))
+        return self._house.queue(tuple(self.sent_message(each) for each in self._house.queues[queue]))
 
-    def letter(self, letter: int) -> int:
+    def sent_message(self, sent_message: int) -> int:
         """Return what becomes of a message."""
-        return self._house.letter(self._renaming(self._house.letters[letter]))
+        return self._house.sent_message(self._renaming(self._house.messages[sent_message]))
 
     def hold(self, number: int, local: int, received: Iterable[tuple[int, int]]) -> None:
         """See to it that what may happen to an aggregate is what may happen to the one whose place it gets.
 
         ``received`` are channels with messages that it was seen to take from there. Raises ``NotAlike``.
         """
-        one, other = self._house.parts[number], self._house.parts[self.to[number]]
+        one, other = self._house.components[number], self._house.components[self.to[number]]
         image = int(self.images[number].values[local])
         mine = {self._step(number, step) for step in one.steps(local)}
         if mine != {_essence(step, step.to, step.told) for step in other.steps(image)}:
             raise self._told_apart(one, local, "something else can happen")
-        for channel, letter in received:
-            step = other.reception(image, self._channels[channel], self.letter(letter))
-            if self._step(number, one.reception(local, channel, letter)) != _essence(step, step.to, step.told):
-                raise self._told_apart(one, local, f"{self._house.letters[letter]} is not taken alike")
+        for channel, sent_message in received:
+            step = other.reception(image, self._channels[channel], self.sent_message(sent_message))
+            if self._step(number, one.reception(local, channel, sent_message)) != _essence(step, step.to, step.told):
+                raise self._told_apart(one, local, f"{self._house.messages[sent_message]} is not taken alike")
         opinions = [
             Counter(
-                (promise, *said) for (promise, _), said in self._house.judge.opinion(part.of, part.states[at]).items()
+                (prop, *said)
+                for (prop, _), said in self._house.judge.opinion(component.of, component.states[at]).items()
             )
-            for part, at in ((one, local), (other, image))
+            for component, at in ((one, local), (other, image))
         ]
         if opinions[0] != opinions[1]:
             raise self._told_apart(one, local, "a promise says something else")
 
-    def _told_apart(self, part: Part, local: int, how: str) -> NotAlike:
+    def _told_apart(self, component: Component, local: int, how: str) -> NotAlike:
         to = ", ".join(f"{old} for {new}" for old, new in self._names.items())
         return NotAlike(
             f"{how} if names are exchanged ({to}): they are not alike, so that every state has to be looked at:"
-            f" {part.states[local]}"
+            f" {component.states[local]}"
         )
 
-    def _step(self, part: int, step: LocalStep) -> Hashable:
-        to = int(self.images[part](np.array([step.to]))[0])
+    def _step(self, component: int, step: LocalStep) -> Hashable:
+        to = int(self.images[component](np.array([step.to]))[0])
         return _essence(
-            step, to, tuple((self._channels[channel], self.letter(letter)) for channel, letter in step.told)
+            step,
+            to,
+            tuple((self._channels[channel], self.sent_message(sent_message)) for channel, sent_message in step.told),
         )
 
     def is_fixed(self, world: World) -> bool:
         """Tell whether nothing in a state changes, without taking anything in that was not met."""
-        parts, queues = self._house.parts, self._house.queues
+        components, queues = self._house.components, self._house.queues
         same = all(
-            parts[place].known(self._renaming(parts[part].states[world[part]])) == world[place]
-            for part, place in enumerate(self.to)
+            components[place].known(self._renaming(components[component].states[world[component]])) == world[place]
+            for component, place in enumerate(self.to)
         )
-        under_way = [[self._house.letters[each] for each in queues[number]] for number in world[len(parts) :]]
+        under_way = [[self._house.messages[each] for each in queues[number]] for number in world[len(components) :]]
         return same and all(
-            [self._renaming(letter) for letter in under_way[channel]] == under_way[place]
+            [self._renaming(sent_message) for sent_message in under_way[channel]] == under_way[place]
             for channel, place in enumerate(self._channels)
         )
 
 
 def _essence(step: LocalStep, to: int, told: tuple[tuple[int, int], ...]) -> Hashable:
     """Return what matters of a step: where it leads, what it tells whom, whether people say it, what it breaks."""
-    by_channel = {channel: tuple(letter for each, letter in told if each == channel) for channel, _ in told}
+    by_channel = {channel: tuple(sent_message for each, sent_message in told if each == channel) for channel, _ in told}
     return to, frozenset(by_channel.items()), step.said, frozenset(step.wrong)
 
 
-def _key(part: Part) -> str:
-    return part.name.partition("/")[2]
+def _key(component: Component) -> str:
+    return component.name.partition("/")[2]
 
 
-def _colour(portrait: Portrait, part: Part, local: int) -> int:
-    return portrait.of(part.states[local])
+def _colour(portrait: Portrait, component: Component, local: int) -> int:
+    return portrait.of(component.states[local])
 
 
 class Symmetry:
     """Knows which aggregates are alike, and which state stands for which."""
 
-    def __init__(self, house: House, beginning: World) -> None:
+    def __init__(self, product_system: ProductSystem, beginning: World) -> None:
         """Find out who is alike, in the beginning. Raises ``NotAlike`` if nobody is."""
-        self._house: Final = house
+        self._house: Final = product_system
         self._beginning: Final = beginning
         self._orders: Final[dict[tuple[int, ...], Order]] = {}
         self._colours: Final[dict[Hashable, int]] = {}
@@ -268,36 +275,36 @@ class Symmetry:
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
         """The names of those that are alike."""
-        return tuple(tuple(self._house.parts[part].name for part in group) for group in self.groups)
+        return tuple(tuple(self._house.components[component].name for component in group) for group in self.groups)
 
     def _alike(self) -> list[tuple[int, ...]]:
-        parts, groups = self._house.parts, dict[int, list[int]]()
+        components, groups = self._house.components, dict[int, list[int]]()
         placed: set[int] = set()
-        for one, other in combinations(range(len(parts)), 2):
-            named = parts[one].of is parts[other].of and _key(parts[one]) and _key(parts[other])
+        for one, other in combinations(range(len(components)), 2):
+            named = components[one].of is components[other].of and _key(components[one]) and _key(components[other])
             if named and one not in placed and self._order({one: other, other: one}).is_fixed(self._beginning):
                 groups.setdefault(one, [one]).append(other)
                 placed.add(other)
         return [tuple(group) for group in groups.values()]
 
     def _order(self, exchanged: Mapping[int, int]) -> Order:
-        to = tuple(exchanged.get(part, part) for part in range(len(self._house.parts)))
+        to = tuple(exchanged.get(component, component) for component in range(len(self._house.components)))
         if to not in self._orders:
             self._orders[to] = Order(self._house, to)
         return self._orders[to]
 
     def _prepare(self, group: tuple[int, ...]) -> None:
-        parts = self._house.parts
-        names = [_key(parts[part]) for part in group]
+        components = self._house.components
+        names = [_key(components[component]) for component in group]
         for own in group:
-            portrait = Portrait(_key(parts[own]), names, self._colours)
-            for part in parts:
-                if part.number == own or part.number not in group:
-                    self._portraits[own, part.number] = Table(partial(_colour, portrait, part))
+            portrait = Portrait(_key(components[own]), names, self._colours)
+            for component in components:
+                if component.number == own or component.number not in group:
+                    self._portraits[own, component.number] = Table(partial(_colour, portrait, component))
             self._of_queues[own] = Table(partial(self._colour_of_queue, portrait))
 
     def _colour_of_queue(self, portrait: Portrait, queue: int) -> int:
-        return portrait.of(tuple(self._house.letters[each] for each in self._house.queues[queue]))
+        return portrait.of(tuple(self._house.messages[each] for each in self._house.queues[queue]))
 
     def hold(self, most: int) -> int:
         """See to it that the rules, and the promises, treat those alike that are; return of how many states.
@@ -307,15 +314,15 @@ class Symmetry:
         but for the names. Raises ``NotAlike``.
         """
         every = [
-            (local, part, order)
+            (local, component, order)
             for order in self._orders.values()
-            for part, table in enumerate(order.images)
+            for component, table in enumerate(order.images)
             for local in np.flatnonzero(table.values >= 0).tolist()
         ]
         every.sort(key=lambda each: each[0])
-        received = [part.received() for part in self._house.parts]
-        for local, part, order in every[:most]:
-            order.hold(part, local, received[part].get(local, ()))
+        received = [component.received() for component in self._house.components]
+        for local, component, order in every[:most]:
+            order.hold(component, local, received[component].get(local, ()))
         return len(every[:most])
 
     def representatives(self, columns: Columns) -> list[Numbers]:
@@ -327,7 +334,7 @@ class Symmetry:
         return tuple(int(column[0]) for column in self.representatives([np.array([number]) for number in world]))
 
     def _in_order(self, columns: list[Numbers], group: tuple[int, ...]) -> list[Numbers]:
-        looks = np.stack([self._look(part, group, columns) for part in group])
+        looks = np.stack([self._look(component, group, columns) for component in group])
         order = np.argsort(looks, axis=0, kind="stable")
         codes = (len(group) ** np.arange(len(group))) @ order
         after = [column.copy() for column in columns]
@@ -343,14 +350,14 @@ class Symmetry:
 
     def _look(self, own: int, group: tuple[int, ...], columns: Columns) -> Numbers:
         """Return in one number what is seen of an aggregate in each state: of itself, by others, on its channels."""
-        parts = self._house.parts
+        components = self._house.components
         look = np.zeros(len(columns[0]), dtype=np.uint64)
-        places = [own, *(part.number for part in parts if part.number not in group)]
+        places = [own, *(component.number for component in components if component.number not in group)]
         for place in places:
             look = look * _MIX + self._portraits[own, place](columns[place]).astype(np.uint64)
         for outside in places[1:]:
             for pair in ((own, outside), (outside, own)):
-                queues = columns[len(parts) + self._house.channels.index(pair)]
+                queues = columns[len(components) + self._house.channels.index(pair)]
                 look = look * _MIX + self._of_queues[own](queues).astype(np.uint64)
         return look.astype(np.int64)
 

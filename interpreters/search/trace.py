@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from lifefold.core.kernel import Cause, Elapsed, Ended, Envelope, Record, Recovered, Transition
+from lifefold.core.kernel import ActivityEnded, Cause, Envelope, Record, RunnerRecovered, TimerFired, Transition
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.crash_model import Stage
 from lifefold.interpreters.search.unreduced import Happening
@@ -25,7 +25,7 @@ class Attempt(NamedTuple):
     aggregate: str = ""
     cause: Cause = Cause.COMMAND
     envelope: Envelope | None = None
-    promise: tuple[str, str] | None = None
+    prop: tuple[str, str] | None = None
     """Whose it is, and its name."""
 
 
@@ -132,11 +132,11 @@ def _lines(number: int, what: str, happening: Happening, width: int) -> Iterator
 
 def _what(cause: Cause, envelope: Envelope) -> str:
     match envelope.event:
-        case Elapsed(slot=slot):
+        case TimerFired(slot=slot):
             return f"{slot} elapses"
-        case Ended(slot=slot):
+        case ActivityEnded(slot=slot):
             return f"{slot} has ended"
-        case Recovered():
+        case RunnerRecovered():
             return "the runner comes back"
         case event if cause is Cause.REPORT:
             return f"{envelope.slot} says {event!r}"

@@ -14,7 +14,7 @@ from lifefold.core.kernel import (
     Envelope,
     Reaction,
     Refusal,
-    Scene,
+    SystemState,
     possible,
     react,
     replace,
@@ -22,7 +22,7 @@ from lifefold.core.kernel import (
 from lifefold.effects import Tell
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.component import Move
-from lifefold.interpreters.search.product_system import House, Refused
+from lifefold.interpreters.search.product_system import ProductSystem, Refused
 
 
 class Happening(NamedTuple):
@@ -43,33 +43,33 @@ class PlainWorld(NamedTuple):
     now_ms: int
 
 
-class Plain:
+class Unreduced:
     """Takes steps by the rules alone."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, product_system: ProductSystem) -> None:
         """Take the system, its opening and its bounds from a search."""
-        self._house: Final = house
+        self._house: Final = product_system
 
     def initial(self) -> PlainWorld:
         """Return the state in which every aggregate has taken the input that opens it."""
         world = PlainWorld((), tuple(() for _ in self._house.channels), 0, NOW_MS)
-        for part, (name, envelope) in zip(self._house.parts, self._house.opening, strict=True):
-            world = world._replace(aggregates=(*world.aggregates, part.of.start(name)))
-            world, _ = self._take(world, part.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
+        for component, (name, envelope) in zip(self._house.components, self._house.opening, strict=True):
+            world = world._replace(aggregates=(*world.aggregates, component.of.start(name)))
+            world, _ = self._take(world, component.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
         return world._replace(said=0)
 
     def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
         """Yield where the moves lead that can be made within the bounds, in the order of the search."""
         commands = self._house.bounds.commands
-        for part in self._house.parts:
-            aggregate = world.aggregates[part.number]
-            for each in possible(part.of, aggregate, world.now_ms):
+        for component in self._house.components:
+            aggregate = world.aggregates[component.number]
+            for each in possible(component.of, aggregate, world.now_ms):
                 cause, envelope = each.cause, each.envelope
                 if cause is Cause.COMMAND and commands is not None and world.said >= commands:
                     continue
-                reaction = react(part.of, aggregate, envelope)
-                if isinstance(reaction, Reaction) and self._house.bounds.hold(part.of, reaction.aggregate):
-                    yield self._after(world, part.number, cause, envelope, reaction)
+                reaction = react(component.of, aggregate, envelope)
+                if isinstance(reaction, Reaction) and self._house.bounds.hold(component.of, reaction.aggregate):
+                    yield self._after(world, component.number, cause, envelope, reaction)
         for channel, (_, receiver) in enumerate(self._house.channels):
             if world.under_way[channel]:
                 yield self.go(world, Move(receiver, 0, channel))
@@ -80,18 +80,18 @@ class Plain:
         if move.channel >= 0:
             rest = world.under_way[move.channel][1:]
             world = world._replace(under_way=_with(world.under_way, move.channel, rest))
-        return self._take(world, move.part, cause, envelope)
+        return self._take(world, move.component, cause, envelope)
 
     def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
         """Return what a move consists in. Raises ``IndexError`` if there is no move like it."""
         if move.channel < 0:
-            aggregate = world.aggregates[move.part]
-            every = possible(self._house.parts[move.part].of, aggregate, world.now_ms)
+            aggregate = world.aggregates[move.component]
+            every = possible(self._house.components[move.component].of, aggregate, world.now_ms)
             chosen = list(every)[move.choice]
             return chosen.cause, chosen.envelope
         first, sender = world.under_way[move.channel][0], self._house.sender(move.channel)
-        letter = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
-        return Cause.MESSAGE, letter
+        sent_message = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
+        return Cause.MESSAGE, sent_message
 
     def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
         """Make moves from the beginning."""
@@ -102,43 +102,45 @@ class Plain:
             happened.append(happening)
         return world, happened
 
-    def _take(self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope) -> tuple[PlainWorld, Happening]:
-        aggregate = world.aggregates[part]
-        reaction = react(self._house.parts[part].of, aggregate, envelope)
+    def _take(
+        self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope
+    ) -> tuple[PlainWorld, Happening]:
+        aggregate = world.aggregates[component]
+        reaction = react(self._house.components[component].of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise Refused(aggregate.name, reaction)
-        return self._after(world, part, cause, envelope, reaction)
+        return self._after(world, component, cause, envelope, reaction)
 
     def _after(
-        self, world: PlainWorld, part: int, cause: Cause, envelope: Envelope, reaction: Reaction
+        self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope, reaction: Reaction
     ) -> tuple[PlainWorld, Happening]:
         under_way = world.under_way
         for asked in reaction.effects:
             if isinstance(tell := asked.effect, Tell):
-                channel = self._house.channel(part, tell.aggregate)
+                channel = self._house.channel(component, tell.aggregate)
                 under_way = _with(under_way, channel, (*under_way[channel], tell))
-        aggregates = _with(world.aggregates, part, reaction.aggregate)
+        aggregates = _with(world.aggregates, component, reaction.aggregate)
         said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
         return PlainWorld(aggregates, under_way, said, now_ms), Happening(
             reaction.aggregate.name, cause, envelope, reaction
         )
 
-    def scene(self, world: PlainWorld) -> Scene:
+    def scene(self, world: PlainWorld) -> SystemState:
         """Return a state as properties of the system see it."""
-        names = [part.name for part in self._house.parts]
+        names = [component.name for component in self._house.components]
         in_flight = tuple(
             (names[sender], names[receiver], tell.entity, tell.event)
             for channel, (sender, receiver) in enumerate(self._house.channels)
             for tell in world.under_way[channel]
         )
-        return Scene(dict(zip(names, world.aggregates, strict=True)), in_flight)
+        return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)
 
-    def subject(self, world: PlainWorld, part: int, entity: str) -> Any:
+    def subject(self, world: PlainWorld, component: int, entity: str) -> Any:
         """Return what a promise is about: the system, an aggregate, an entity (None if there is none yet)."""
-        if part < 0:
+        if component < 0:
             return self.scene(world)
-        return world.aggregates[part].entities.get(entity) if entity else world.aggregates[part]
+        return world.aggregates[component].entities.get(entity) if entity else world.aggregates[component]
 
 
-def _with(parts: tuple[Any, ...], place: int, new: Any) -> tuple[Any, ...]:
-    return (*parts[:place], new, *parts[place + 1 :])
+def _with(components: tuple[Any, ...], place: int, new: Any) -> tuple[Any, ...]:
+    return (*components[:place], new, *components[place + 1 :])

@@ -5,27 +5,27 @@ from typing import Final
 
 import numpy as np
 
-from lifefold.core.kernel import Aggregate, Record, Temper, replace, subject_of
+from lifefold.core.kernel import Aggregate, PropertyKind, Record, replace, subject_of
 from lifefold.interpreters.search.component import Move
 from lifefold.interpreters.search.dead_messages import Vain
 from lifefold.interpreters.search.disagreement import Unsound, differing, disagreement
 from lifefold.interpreters.search.findings import Finding, Findings
 from lifefold.interpreters.search.graph import Graph
 from lifefold.interpreters.search.liveness import Lasso
-from lifefold.interpreters.search.product_system import House, Refused, World
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, World
 from lifefold.interpreters.search.report import Message, Outcome, Verdict
-from lifefold.interpreters.search.rule_error import Flaw, Place
+from lifefold.interpreters.search.rule_error import Place, RuleError
 from lifefold.interpreters.search.trace import Attempt, Trace, placed
-from lifefold.interpreters.search.unreduced import Happening, Plain, PlainWorld
+from lifefold.interpreters.search.unreduced import Happening, PlainWorld, Unreduced
 
 
 class Witness:
     """Makes traces of what was found."""
 
-    def __init__(self, house: House, found: Findings) -> None:
+    def __init__(self, product_system: ProductSystem, found: Findings) -> None:
         """Take a search and what it has found."""
-        self.plain: Final = Plain(house)
-        self._house = house
+        self.unreduced: Final = Unreduced(product_system)
+        self._house = product_system
         self._found = found
 
     def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
@@ -36,11 +36,11 @@ class Witness:
 
     def _walk(self, moves: Sequence[Move]) -> tuple[PlainWorld, list[Happening]]:
         """Make moves from the beginning by the unreduced rules. Raises ``Unsound`` if one of them is not possible."""
-        world = self.plain.initial()
+        world = self.unreduced.initial()
         happened: list[Happening] = []
         for move in moves:
             try:
-                world, happening = self.plain.go(world, move)
+                world, happening = self.unreduced.go(world, move)
             except (IndexError, Refused) as error:
                 said = "The reduced search takes a step from here that the unreduced rules do not take"
                 raise Unsound(disagreement(happened, said)) from error
@@ -54,48 +54,51 @@ class Witness:
             if happened
             else tuple(
                 (placed(aggregate.name, ref), entity.record)
-                for aggregate in self.plain.initial().aggregates
+                for aggregate in self.unreduced.initial().aggregates
                 for ref, entity in sorted(aggregate.entities.items())
             )
         )
 
-    def finding(self, found: Finding, promise: int) -> Trace:
+    def finding(self, found: Finding, prop: int) -> Trace:
         """Return the way to where a promise is broken; if a step breaks it, that step is the last one.
 
         Raises ``Unsound``, with that way, if the unreduced rules keep it there.
         """
         moves = self._found.way(found.state)
-        if found.after is None and self._house.judge.promises[promise].property.temper is Temper.ALWAYS_STEP:
+        if (
+            found.after is None
+            and self._house.judge.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
+        ):
             return self.trace(moves)  # the opening breaks it
         if found.after is None:
-            return self._believed(found.state, promise, holds=False)
+            return self._believed(found.state, prop, holds=False)
         to = self._found.world(found.after)
         steps = self._house.successors(self._found.world(found.state))
-        moves.append(next(move for move, world, step in steps if world == to and promise in step.wrong))
+        moves.append(next(move for move, world, step in steps if world == to and prop in step.wrong))
         trace = self.trace(moves)
         last = trace.steps[-1]
-        if promise not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
+        if prop not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
             said = "The unreduced rules keep the property in this last step, and the reduced search breaks it"
             to_form = self._found.world(found.after)
             raise Unsound(disagreement(trace.steps, said, self._differing((last.reaction.aggregate,), to_form)))
         return trace
 
-    def seen(self, state: int, promise: int) -> Trace:
+    def seen(self, state: int, prop: int) -> Trace:
         """Return the way to where something is that was promised to be possible."""
-        return self._believed(state, promise, holds=True)
+        return self._believed(state, prop, holds=True)
 
-    def _believed(self, state: int, promise: int, *, holds: bool) -> Trace:
+    def _believed(self, state: int, prop: int, *, holds: bool) -> Trace:
         """Return the way to a state, if a promise has the same truth there as in the search. Raises ``Unsound``."""
         form = self._found.world(state)
         world, happened = self._walk(self._found.way(state))
         judge = self._house.judge
-        if promise in judge.of_system:
-            subject = subject_of(judge.promises[promise].property, self.plain.scene(world))
-            truths = {judge.promises[promise].holds(subject)}
+        if prop in judge.of_system:
+            subject = subject_of(judge.properties[prop].property, self.unreduced.scene(world))
+            truths = {judge.properties[prop].holds(subject)}
         else:
-            parts = zip(self._house.parts, world.aggregates, strict=True)
-            opinions = [judge.opinion(part.of, aggregate) for part, aggregate in parts]
-            truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == promise}
+            components = zip(self._house.components, world.aggregates, strict=True)
+            opinions = [judge.opinion(component.of, aggregate) for component, aggregate in components]
+            truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == prop}
         if holds not in truths:
             said = "The property is not the same in this state by the unreduced rules as in the reduced search"
             raise Unsound(disagreement(happened, said, self._differing(world.aggregates, form)))
@@ -103,7 +106,10 @@ class Witness:
 
     def _differing(self, aggregates: Sequence[Aggregate], form: World) -> str:
         """Return which fields of these aggregates differ between the unreduced rules and the search."""
-        numbered = {part.name: part.states[local] for part, local in zip(self._house.parts, form, strict=False)}
+        numbered = {
+            component.name: component.states[local]
+            for component, local in zip(self._house.components, form, strict=False)
+        }
         return differing(aggregates, [numbered[each.name] for each in aggregates])
 
     def lasso(self, lasso: Lasso) -> Trace:
@@ -118,7 +124,7 @@ class Witness:
                 return Message(*vain.kind, vain.why, self.trace([]))
             state = self._doing(place)
             if state >= 0:
-                move = Move(place.part, max(place.choice, 0), place.channel)
+                move = Move(place.component, max(place.choice, 0), place.channel)
                 try:
                     return Message(*vain.kind, vain.why, self.trace([*self._found.way(state), move]))
                 except Unsound:
@@ -129,25 +135,25 @@ class Witness:
         """Return the state nearest to the beginning in which a step is possible; -1 if there is none."""
         found, bounds = self._found, self._house.bounds
         if not isinstance(found, Graph):
-            return found.nearest(place.part, (place.local,))
+            return found.nearest(place.component, (place.local,))
         if place.channel >= 0:
             return found.taking(place)
-        part = self._house.parts[place.part]
-        said = any(step.said and step.choice == place.choice for step in part.steps(place.local))
-        possible = found.seen.column(place.part) == place.local
+        component = self._house.components[place.component]
+        said = any(step.said and step.choice == place.choice for step in component.steps(place.local))
+        possible = found.seen.column(place.component) == place.local
         if said and bounds.commands is not None:
             possible &= found.seen.column(self._house.width - 1) < bounds.commands
         states = np.flatnonzero(possible)
         return int(states[0]) if states.size else -1
 
-    def flaw(self, flaw: Flaw) -> Verdict:
+    def rule_error(self, rule_error: RuleError) -> Verdict:
         """Return the verdict on what the rules do not answer, with the way to it."""
         owner = self._house.system.name
-        return Verdict(owner, flaw.name, Temper.ALWAYS, Outcome.BROKEN, self.unanswered(flaw))
+        return Verdict(owner, rule_error.name, PropertyKind.ALWAYS, Outcome.BROKEN, self.unanswered(rule_error))
 
-    def unanswered(self, flaw: Flaw) -> Trace:
+    def unanswered(self, rule_error: RuleError) -> Trace:
         """Return the way to what the rules do not answer."""
-        place, only = flaw.place, Attempt(flaw.said, promise=flaw.promise)
+        place, only = rule_error.place, Attempt(rule_error.said, prop=rule_error.prop)
         state = self._state(place)
         if state < 0:
             return Trace((), None, only)
@@ -155,24 +161,26 @@ class Witness:
             world, happened = self._walk(self._found.way(state))
         except Unsound as unsound:
             return unsound.trace
-        move = Move(place.part, place.choice, place.channel)
+        move = Move(place.component, place.choice, place.channel)
         if place.choice >= 0 or place.channel >= 0:
-            cause, envelope = self.plain.input(world, move)
+            cause, envelope = self.unreduced.input(world, move)
             taken = self._taken(world, move)
             if taken is None:
-                attempt = Attempt(flaw.said, self._house.parts[place.part].name, cause, envelope)
+                attempt = Attempt(rule_error.said, self._house.components[place.component].name, cause, envelope)
                 return Trace(tuple(happened), None, attempt)
             world, happening = taken
             happened.append(happening)
-        if flaw.given is None:
+        if rule_error.given is None:
             return Trace(tuple(happened), None, only)
-        cause, envelope = flaw.given
+        cause, envelope = rule_error.given
         late = replace(envelope, at_ms=world.now_ms)
-        return Trace(tuple(happened), None, Attempt(flaw.said, self._house.parts[place.part].name, cause, late))
+        return Trace(
+            tuple(happened), None, Attempt(rule_error.said, self._house.components[place.component].name, cause, late)
+        )
 
     def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:
         try:
-            return self.plain.go(world, move)
+            return self.unreduced.go(world, move)
         except Exception:  # noqa: BLE001 - whatever the rules raise: it is what is shown
             return None
 
@@ -182,4 +190,4 @@ class Witness:
             return place.state
         if place.channel >= 0 and isinstance(self._found, Graph):
             return self._found.taking(place)
-        return self._found.nearest(place.part, (place.local,))
+        return self._found.nearest(place.component, (place.local,))

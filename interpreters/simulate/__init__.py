@@ -3,7 +3,7 @@
 A deterministic interpreter without an event loop. Everything that chance decides is a named choice (``choices``), what
 goes wrong has a name and a rate (``faults``), what activities do is read off the machines (``environment``). A runner
 decides, persists, performs and records, and dies at any point of it (``runner``); what is promised is asked at every
-step (``vigil``). ``campaign`` tries many seeds, ``shrink`` finds the few deviations that matter.
+step (``monitor``). ``campaign`` tries many seeds, ``shrink`` finds the few deviations that matter.
 
 ``enacted`` acts the same processes out for the real engine. It needs an event loop, and is imported by itself.
 """

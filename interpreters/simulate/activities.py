@@ -10,17 +10,17 @@ from typing import Any, Final
 from returns.result import Success
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
-    Asked,
-    Ended,
     Envelope,
     Event,
     Machine,
+    RequestedEffect,
     System,
     replace,
 )
 from lifefold.interpreters.search.crash_model import Fault
-from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Said, Span
+from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Range, Said
 from lifefold.interpreters.simulate.inputs import Given, Taker
 from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda, Part, Process, turn
@@ -71,7 +71,7 @@ class Activities:
         """Go on although nobody listens any more."""
         self._heard.clear()
 
-    def hasten(self, name: str, asked: Asked) -> None:
+    def hasten(self, name: str, asked: RequestedEffect) -> None:
         """Let what an effect is to end soon come to its end at once, with the last thing that it would have said.
 
         Raises ``Violation`` if this runner does not listen to it: the effect would not reach it.
@@ -167,14 +167,14 @@ class Activities:
     def _confirm(self, life: int, part: Part) -> None:
         if life == self._runner.life:
             name, ref, slot, generation = part
-            ended = Envelope(ref, Ended(slot, generation), self._runner.clock_ms, "engine")
+            ended = Envelope(ref, ActivityEnded(slot, generation), self._runner.clock_ms, "engine")
             self._runner.give([Given(name, ended)])
 
     def _is_of(self, part: Part, kinds: tuple[type[Any], ...]) -> bool:
         running = self._runner.aggregates[part[0]].entities[part[1]].find(part[2])
         return running is not None and isinstance(running.activity, kinds)
 
-    def _takes_ms(self, span_ms: Span, *name: str | int) -> int:
+    def _takes_ms(self, span_ms: Range, *name: str | int) -> int:
         return self._chance.takes_ms(span_ms, *name, self._runner.life)
 
     def _at(self, part: Part, after_ms: int, what: Callable[..., None], *given: Any) -> None:

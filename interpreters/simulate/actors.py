@@ -11,7 +11,7 @@ import anyio
 
 from lifefold.core.kernel import System
 from lifefold.effects import Activity, Effect
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Unreached
 from lifefold.interpreters.missing import wanted
 from lifefold.interpreters.simulate.environment import Chance, Said
 from lifefold.interpreters.simulate.inputs import Entry
@@ -82,7 +82,7 @@ class Actors:
         await self.clock.sleep_until(self.clock.now_ms() + took_ms, WAITED)
         self._life += 1
 
-    async def perform(self, effect: Effect, occasion: Occasion) -> None:
+    async def perform(self, effect: Effect, occasion: EffectContext) -> None:
         """Perform an effect: what it is to end soon says its last soon, if this engine attends to it."""
         hastened = self.chance.environment.hastens.get(type(effect), ())
         for part, role in self._roles.items():
@@ -92,30 +92,30 @@ class Actors:
                     raise Unreached(role.kind)
                 self._hasten(part, role)
 
-    def act(self, activity: Activity, ongoing: Ongoing) -> Awaitable[None]:
+    def act(self, activity: Activity, context: ActivityContext) -> Awaitable[None]:
         """Begin an activity, or take up one that goes on."""
-        occasion, begin = ongoing.occasion, ongoing.begin
+        occasion, begin = context.occasion, context.begin
         part = (occasion.within.name, occasion.ref, begin.slot, begin.generation)
-        if ongoing.leftover:
+        if context.cleanup_only:
             return self._end(part)
         if part not in self._roles:
             machine = self._system.type_of(part[0]).machine_of(part[1])
             assert machine is not None  # noqa: S101 - it has begun there
             said = self.chance.course(machine, occasion.within, occasion.entity, *part[2:])
             self._roles[part] = _Role(type(activity), said, self.clock.now_ms())
-        return self._live(part, self._roles[part], ongoing)
+        return self._live(part, self._roles[part], context)
 
-    async def _live(self, part: Part, role: _Role, ongoing: Ongoing) -> None:
+    async def _live(self, part: Part, role: _Role, context: ActivityContext) -> None:
         role.attended_in = self._life
-        ongoing.attend()
+        context.attend()
         try:
-            if not await self._say_all(part, role, ongoing):
+            if not await self._say_all(part, role, context):
                 await anyio.sleep_forever()
         finally:
-            if ongoing.ending and not ongoing.resumed:  # otherwise its end is asked for once more
+            if context.ending and not context.resumed:  # otherwise its end is asked for once more
                 await self._end(part)
 
-    async def _say_all(self, part: Part, role: _Role, ongoing: Ongoing) -> bool:
+    async def _say_all(self, part: Part, role: _Role, context: ActivityContext) -> bool:
         """Say what is to be said; tell whether it is over with that."""
         machine = self._system.type_of(part[0]).machine_of(part[1])
         assert machine is not None  # noqa: S101 - it has begun there
@@ -129,7 +129,7 @@ class Actors:
                 await self.clock.sleep_until(self.clock.now_ms(), turn(part))
             place, life = role.heard, self._life
             event = role.said[place].event
-            taken = await ongoing.report(event)
+            taken = await context.report(event)
             if life != self._life:
                 await anyio.sleep_forever()  # the engine is gone, and this with it
             role.heard = max(role.heard, place + 1)

@@ -12,7 +12,7 @@ import msgspec
 
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.worker import assignment
-from lifefold.core.kernel import Aggregate, AggregateType, Ended, Envelope, Reaction, System, react
+from lifefold.core.kernel import ActivityEnded, Aggregate, AggregateType, Envelope, Reaction, System, react
 from lifefold.core.lifecycles import session, task
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.effects import RunSession
@@ -58,7 +58,7 @@ _READ: Final = frozenset(
         assignment.Assigned,
         session.SessionStarted,
         session.SessionExited,
-        Ended,
+        ActivityEnded,
         *_UNDONE,
         task.Verified,
         worker_slot.WorkerGone,
@@ -87,7 +87,7 @@ class _Bill:
         match envelope.event:
             case session.SessionStarted():
                 self._start(name, envelope.at_ms)
-            case session.SessionExited() | Ended(slot=RunSession.__name__):
+            case session.SessionExited() | ActivityEnded(slot=RunSession.__name__):
                 self._exit(name, envelope.at_ms)
             case assignment.Assigned(brief=brief):
                 self._claim(name, brief, envelope.at_ms)

@@ -37,8 +37,8 @@ def is_emitted(text: bytes) -> bool:
 def _titles(findings: Sequence[Finding]) -> list[str]:
     titles: list[str] = []
     for each in findings:
-        promise = each.run.found.promise if each.run.found else ""
-        name = re.sub(r"\W+", "_", f"test_{each.target.name}_{promise}".lower()).strip("_")
+        prop = each.run.found.prop if each.run.found else ""
+        name = re.sub(r"\W+", "_", f"test_{each.target.name}_{prop}".lower()).strip("_")
         titles.append(name if name not in titles else f"{name}_{each.seed}")
     return titles
 
@@ -46,7 +46,7 @@ def _titles(findings: Sequence[Finding]) -> list[str]:
 def _test(title: str, finding: Finding) -> Iterator[str]:
     found, limits = finding.run.found, finding.limits
     yield f"def {title}() -> None:"
-    yield f"    {_quoted(f'{found.owner} promises: {found.promise}.' if found else 'Nothing is found.')}"
+    yield f"    {_quoted(f'{found.owner} promises: {found.prop}.' if found else 'Nothing is found.')}"
     yield f"    target = named({finding.target.name!r})"
     deviations = pformat(dict(finding.run.deviations), width=WIDTH - 4, sort_dicts=False).splitlines()
     yield f"    but = {deviations[0]}" if len(deviations) == 1 else f"    but = {deviations[0][0]}"

@@ -37,7 +37,7 @@ SHARES: Final = (0, 0, 1, 1, 4)
 SELDOM: Final = 10
 """One in so many times that an activity could say something in vain it does."""
 
-Span = tuple[int, int]
+Range = tuple[int, int]
 """From, to: both may be."""
 
 
@@ -64,15 +64,15 @@ class Environment(msgspec.Struct, frozen=True):
     4 is a quarter of it. ``rates`` are the usual ones of faults here, if they are not those of everywhere.
     """
 
-    durations_ms: Mapping[type[Activity], Span] = {}
+    durations_ms: Mapping[type[Activity], Range] = {}
     weights: Mapping[type[Event], Sequence[int]] = {}
     scripts: Mapping[type[Activity], Script] = {}
     hastens: Mapping[type[Effect], tuple[type[Activity], ...]] = {}
-    message_ms: Span = (1, 50)
-    people_ms: Span = (60_000, 3_600_000)
-    end_ms: Span = (1, 1_000)
-    write_ms: Span = (100, 5_000)
-    restart_ms: Span = (100, 60_000)
+    message_ms: Range = (1, 50)
+    people_ms: Range = (60_000, 3_600_000)
+    end_ms: Range = (1, 1_000)
+    write_ms: Range = (100, 5_000)
+    restart_ms: Range = (100, 60_000)
     parts: tuple[int, ...] = (1,)
     rates: Mapping[str, float] = {}
 
@@ -113,7 +113,7 @@ class Chance:
             self._shares[what] = SHARES[self.choices.cast(len(SHARES))]
         return self._shares[what]
 
-    def takes_ms(self, span_ms: Span, *name: str | int) -> int:
+    def takes_ms(self, span_ms: Range, *name: str | int) -> int:
         """Return how long something takes: the shortest, if all is orderly."""
         least, most = span_ms
         took = least + (self.choices.way(("takes", *name), most - least + 1, 0.5) if most > least else 0)
@@ -134,7 +134,7 @@ class Chance:
         events = self._events(machine, entity.record, slot, name)
         return [Said(self._after_ms(span_ms, soon_ms, *name, place), event) for place, event in enumerate(events)]
 
-    def _after_ms(self, span_ms: Span, soon_ms: Sequence[int], *name: str | int) -> int:
+    def _after_ms(self, span_ms: Range, soon_ms: Sequence[int], *name: str | int) -> int:
         """Return after how long an activity says something: maybe at once, or after a pause that makes a difference."""
         if self.strikes("hasty", *name):
             return soon_ms[self.choices.any_way(("how soon", *name), len(soon_ms))]

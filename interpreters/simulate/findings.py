@@ -98,8 +98,8 @@ def _is_same(one: Run, other: Run) -> bool:
 
 def _what(found: Found) -> tuple[str, ...]:
     """Return what tells one finding from another: whose promise, which, and of rules that fail, by which error."""
-    error = found.of.split(": ")[1:2] if found.promise == ANSWERED else ()
-    return found.owner, found.promise, *error
+    error = found.of.split(": ")[1:2] if found.prop == ANSWERED else ()
+    return found.owner, found.prop, *error
 
 
 def first_of_each(

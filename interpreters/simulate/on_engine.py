@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 import msgspec
 
-from lifefold.core.kernel import Elapsed, Ended, Machine, Recovered, System, alone, replace
+from lifefold.core.kernel import ActivityEnded, Machine, RunnerRecovered, System, TimerFired, alone, replace
 from lifefold.interpreters.engine import Decision, Engine, Interpreter, Ledger
 from lifefold.interpreters.simulate.actors import Actors
 from lifefold.interpreters.simulate.choices import Choices, Name
@@ -56,7 +56,9 @@ def said_by_people(entries: Iterable[Entry]) -> list[Entry]:
     said: list[Entry] = []
     for each in entries:
         envelope = each.envelope
-        others = envelope.sender or envelope.slot or isinstance(envelope.event, Recovered | Elapsed | Ended)
+        others = (
+            envelope.sender or envelope.slot or isinstance(envelope.event, RunnerRecovered | TimerFired | ActivityEnded)
+        )
         if each.aggregate in known and not others:
             said.append(each)
         known.add(each.aggregate)

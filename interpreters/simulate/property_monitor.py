@@ -5,7 +5,7 @@ transition; those of the system of all of it. What is possible (``sometimes``) i
 follow is owed from when it is due until it holds, and nothing may be owed at the end, when everything has been healed.
 
 An aggregate, or a system, of more than ``WHOLE`` entities is asked as a whole now and then only, and between that at
-every step of what the step can have touched, as far as promises say what that is (``near``).
+every step of what the step can have touched, as far as promises say what that is (``localized``).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -17,12 +17,12 @@ from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
     Fairness,
-    Overview,
+    Projection,
     Property,
+    PropertyKind,
     Reaction,
-    Scene,
     System,
-    Temper,
+    SystemState,
     Transition,
     always,
 )
@@ -31,10 +31,10 @@ from lifefold.core.kernel import (
 class Violation(Exception):
     """A promise that is broken: whose it is, its name, and of what it does not hold."""
 
-    def __init__(self, owner: str, promise: str, of: str) -> None:
-        super().__init__(f"{owner}: {promise}: not so of {of}")
+    def __init__(self, owner: str, prop: str, of: str) -> None:
+        super().__init__(f"{owner}: {prop}: not so of {of}")
         self.owner: Final = owner
-        self.promise: Final = promise
+        self.prop: Final = prop
         self.of: Final = of
 
 
@@ -42,11 +42,11 @@ class Debt(msgspec.Struct, frozen=True):
     """Something that has to follow: by which promise, of which subject."""
 
     owner: str
-    promise: str
+    prop: str
     of: str
 
 
-class _Promises(msgspec.Struct, frozen=True):
+class _Properties(msgspec.Struct, frozen=True):
     """The promises about one kind of subject."""
 
     owner: str
@@ -54,7 +54,7 @@ class _Promises(msgspec.Struct, frozen=True):
     steps: tuple[Property[Any], ...]
     sometimes: tuple[Property[Any], ...]
     follows: tuple[Property[Any], ...]
-    near: tuple[tuple[Callable[[Any, str, Any], Any], tuple[Property[Any], ...]], ...]
+    localized: tuple[tuple[Callable[[Any, str, Any], Any], tuple[Property[Any], ...]], ...]
     """What holds always and need not be asked of all: what a transition touches, and the promises about that."""
 
     @property
@@ -72,15 +72,27 @@ PART: Final = 4
 _NOTHING: Final = object()
 
 
-def _sorted(owner: str, promises: Iterable[Property[Any]]) -> _Promises:
-    every = tuple(promises)
-    of = {temper: tuple(each for each in every if each.temper is temper) for temper in Temper}
-    touching = dict.fromkeys(each.near for each in of[Temper.ALWAYS] if each.near is not None)
-    near = tuple((touched, tuple(each for each in of[Temper.ALWAYS] if each.near is touched)) for touched in touching)
-    return _Promises(owner, of[Temper.ALWAYS], of[Temper.ALWAYS_STEP], of[Temper.SOMETIMES], of[Temper.LEADS_TO], near)
+def _sorted(owner: str, properties: Iterable[Property[Any]]) -> _Properties:
+    every = tuple(properties)
+    of = {
+        property_kind: tuple(each for each in every if each.property_kind is property_kind)
+        for property_kind in PropertyKind
+    }
+    touching = dict.fromkeys(each.localized for each in of[PropertyKind.ALWAYS] if each.localized is not None)
+    localized = tuple(
+        (touched, tuple(each for each in of[PropertyKind.ALWAYS] if each.localized is touched)) for touched in touching
+    )
+    return _Properties(
+        owner,
+        of[PropertyKind.ALWAYS],
+        of[PropertyKind.ALWAYS_STEP],
+        of[PropertyKind.SOMETIMES],
+        of[PropertyKind.LEADS_TO],
+        localized,
+    )
 
 
-class Vigil:
+class PropertyMonitor:
     """Watches one run. ``seen`` are the names of what was promised to be possible and was seen, ``owed`` is due."""
 
     def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
@@ -107,31 +119,36 @@ class Vigil:
         self._of_types: Final = {kind: _sorted(kind, of.properties) for kind, of in system.aggregates.items()}
         every = [*system.properties, *more]
         self._of_system: Final = {
-            sees: _sorted(system.name, [each for each in every if each.sees is sees])
-            for sees in dict.fromkeys([None, *(each.sees for each in every)])
+            projection: _sorted(system.name, [each for each in every if each.projection is projection])
+            for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
         """By what promises of the system look at; None for those that look at all of it."""
         self._near: Final = {
-            touched: [(sees, held) for sees, each in self._of_system.items() for by, held in each.near if by is touched]
-            for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.near)
+            touched: [
+                (projection, held)
+                for projection, each in self._of_system.items()
+                for by, held in each.localized
+                if by is touched
+            ]
+            for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.localized)
         }
         """By what a step touches in the system: what is seen of that, and the promises about it."""
         self._steps: Final = {
             (kind, name): tuple(
                 (each.owner, each.steps)
-                for each in (promises, self._of_types[kind], *self._of_system.values())
+                for each in (properties, self._of_types[kind], *self._of_system.values())
                 if each.steps
             )
-            for (kind, name), promises in self._of_machines.items()
+            for (kind, name), properties in self._of_machines.items()
         }
         sorts = (*self._of_machines.values(), *self._of_types.values(), *self._of_system.values())
-        self._given: Final = {(each.owner, promise.name): promise.given for each in sorts for promise in each.follows}
+        self._given: Final = {(each.owner, prop.name): prop.given for each in sorts for prop in each.follows}
         self._places: Final = {each: place for place, each in enumerate(self._given)}
-        self._overviews: Final[dict[Callable[[Any], Hashable], Overview]] = {}
+        self._overviews: Final[dict[Callable[[Any], Hashable], Projection]] = {}
         self._count = 0
         self._single: Final = {kind: self._alone and len(of.machines) == 1 for kind, of in system.aggregates.items()}
 
-    def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
+    def look(self, of: AggregateType, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
         """Ask what is promised, now that this has happened to an aggregate. Raises ``Violation``."""
         self._look_at(of, reaction)
         self._look_in(of, reaction)
@@ -150,18 +167,18 @@ class Vigil:
             self._ask(mine, aggregate, aggregate.name)
             return
         self._large[aggregate.name] = None
-        for touched, promises in mine.near:
+        for touched, properties in mine.localized:
             part = touched(aggregate, aggregate.name, reaction.transitions)
             if part is not None:
-                self._hold(mine.owner, promises, part, aggregate.name)
+                self._hold(mine.owner, properties, part, aggregate.name)
 
     def _look_at(self, of: AggregateType, reaction: Reaction) -> None:
         """Ask of the transitions, and of the entities that have changed."""
         kind, entities = of.kind, reaction.aggregate.entities
         is_single = self._single[kind]
         for step in reaction.transitions:
-            for owner, promises in self._steps[kind, step.machine]:
-                self._hold(owner, promises, step, step.entity)
+            for owner, properties in self._steps[kind, step.machine]:
+                self._hold(owner, properties, step, step.entity)
             if is_single and step.before is None:
                 self._owe(self._of_machines[kind, step.machine], step.entity)
         for ref in reaction.changed:
@@ -170,7 +187,7 @@ class Vigil:
             if is_single:
                 self._follow(every, entities[ref], ref)
 
-    def _look_near(self, reaction: Reaction, scene: Callable[[], Scene], under_way: int) -> None:
+    def _look_near(self, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
         """Ask of what the transitions can have touched in the system.
 
         When no message is under way any more, also of what was touched while one was: some promises are for then.
@@ -185,13 +202,13 @@ class Vigil:
                 part = touched(scene(), aggregate, transitions)
                 if part is None:
                     continue
-                for sees, promises in every:
+                for projection, properties in every:
                     seen = part
-                    if sees is not None:
-                        seen = Overview({each: sees(of) for each, of in part.aggregates.items()}, under_way)
-                    self._hold(name, promises, seen, name)
+                    if projection is not None:
+                        seen = Projection({each: projection(of) for each, of in part.aggregates.items()}, under_way)
+                    self._hold(name, properties, seen, name)
 
-    def look_around(self, scene: Callable[[], Scene], under_way: int) -> None:
+    def look_around(self, scene: Callable[[], SystemState], under_way: int) -> None:
         """Ask what is promised of the whole, of large aggregates and of the system. Raises ``Violation``."""
         now = scene()
         entities = sum(len(each.entities) for each in now.aggregates.values())
@@ -203,46 +220,46 @@ class Vigil:
         self._stale.clear()
         if not under_way:
             self._unasked.clear()
-        for sees, promises in self._of_system.items():
-            if sees is not None:
-                self._oversee(sees, promises, stale, under_way)
-            elif promises.is_asked:
-                self._ask(promises, now, promises.owner)
+        for projection, properties in self._of_system.items():
+            if projection is not None:
+                self._oversee(projection, properties, stale, under_way)
+            elif properties.is_asked:
+                self._ask(properties, now, properties.owner)
 
     def _oversee(
-        self, sees: Callable[[Any], Hashable], promises: _Promises, stale: Iterable[Aggregate], under_way: int
+        self, projection: Callable[[Any], Hashable], properties: _Properties, stale: Iterable[Aggregate], under_way: int
     ) -> None:
         """Ask of what is seen of the system, if that is not what was asked about already."""
-        overview = self._overviews.get(sees) or Overview({}, -1)
-        fresh = {each.name: sees(each) for each in stale}
+        overview = self._overviews.get(projection) or Projection({}, -1)
+        fresh = {each.name: projection(each) for each in stale}
         changed = any(overview.aggregates.get(name, _NOTHING) != seen for name, seen in fresh.items())
         if changed or overview.under_way != under_way:
-            overview = Overview({**overview.aggregates, **fresh}, under_way)
-            self._overviews[sees] = overview
+            overview = Projection({**overview.aggregates, **fresh}, under_way)
+            self._overviews[projection] = overview
             if len(overview.aggregates) == self._count:
-                self._ask(promises, overview, promises.owner)
+                self._ask(properties, overview, properties.owner)
 
-    def _ask(self, promises: _Promises, subject: Any, name: str) -> None:
-        self._hold(promises.owner, promises.always, subject, name)
-        self._follow(promises, subject, name)
+    def _ask(self, properties: _Properties, subject: Any, name: str) -> None:
+        self._hold(properties.owner, properties.always, subject, name)
+        self._follow(properties, subject, name)
 
-    def _hold(self, owner: str, promises: tuple[Property[Any], ...], subject: Any, name: str) -> None:
-        self.asked += len(promises)
-        for promise in promises:
-            if not promise.holds(subject):
-                raise Violation(owner, promise.name, name)
+    def _hold(self, owner: str, properties: tuple[Property[Any], ...], subject: Any, name: str) -> None:
+        self.asked += len(properties)
+        for prop in properties:
+            if not prop.holds(subject):
+                raise Violation(owner, prop.name, name)
 
-    def _follow(self, promises: _Promises, subject: Any, name: str) -> None:
+    def _follow(self, properties: _Properties, subject: Any, name: str) -> None:
         """Note what is possible and has come to be; owe what is due, and no more what holds."""
-        owner = promises.owner
-        for promise in promises.sometimes:
-            if (owner, promise.name) not in self.seen and promise.holds(subject):
-                self.seen.add((owner, promise.name))
-        for promise in promises.follows:
-            debt = Debt(owner, promise.name, name)
-            if promise.holds(subject):
+        owner = properties.owner
+        for prop in properties.sometimes:
+            if (owner, prop.name) not in self.seen and prop.holds(subject):
+                self.seen.add((owner, prop.name))
+        for prop in properties.follows:
+            debt = Debt(owner, prop.name, name)
+            if prop.holds(subject):
                 self.owed.pop(debt, None)
-            elif promise.when is not None and promise.when(subject):
+            elif prop.when is not None and prop.when(subject):
                 self.owed.setdefault(debt, False)
 
     def begin(self, names: Mapping[str, AggregateType]) -> None:
@@ -250,12 +267,12 @@ class Vigil:
         self._count = len(names)
         subjects = [(each, each.owner) for each in self._of_system.values()]
         subjects += [(self._of_types[of.kind], name) for name, of in names.items()]
-        for promises, name in subjects:
-            self._owe(promises, name)
+        for properties, name in subjects:
+            self._owe(properties, name)
 
-    def _owe(self, promises: _Promises, name: str) -> None:
+    def _owe(self, properties: _Properties, name: str) -> None:
         """Owe what is promised to come in any case."""
-        owed = (Debt(promises.owner, each.name, name) for each in promises.follows if each.when is None)
+        owed = (Debt(properties.owner, each.name, name) for each in properties.follows if each.when is None)
         self.owed.update(dict.fromkeys(owed, False))
 
     def heal(self) -> None:
@@ -270,11 +287,11 @@ class Vigil:
         return sorted((debt for debt, is_old in self.owed.items() if is_old), key=self._place)
 
     def _place(self, debt: Debt) -> tuple[int, str]:
-        return self._places[debt.owner, debt.promise], debt.of
+        return self._places[debt.owner, debt.prop], debt.of
 
     def relied_on(self, debt: Debt) -> tuple[Fairness, ...]:
         """Return what the promise relies on by which something is owed."""
-        return self._given[debt.owner, debt.promise]
+        return self._given[debt.owner, debt.prop]
 
 
 def _invariant(holds: Callable[[Any], bool]) -> Property[Any]:

@@ -76,14 +76,12 @@ def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int 
 
 def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterator[str]:
     """Yield what was found and nobody had the time to make small: each promise, and its first seed."""
-    told = {(each.run.found.owner, each.run.found.promise) for each in findings if each.run.found is not None}
+    told = {(each.run.found.owner, each.run.found.prop) for each in findings if each.run.found is not None}
     for seed, found in tally.found:
-        broken = (found.owner, found.promise)
+        broken = (found.owner, found.prop)
         if broken not in told:
             told.add(broken)
-            yield from wrapped(
-                "", f"{found.owner}: {found.promise}: broken by seed {seed}; it was not made small", width
-            )
+            yield from wrapped("", f"{found.owner}: {found.prop}: broken by seed {seed}; it was not made small", width)
 
 
 def tried(tally: Tally) -> str:
@@ -104,9 +102,9 @@ def conclusion(tally: Tally) -> str:
     """Return the sum of it in a few words."""
     if not tally.found:
         return f"no promise is broken in {_seeds(tally)}"
-    broken = len({(found.owner, found.promise) for _, found in tally.found})
-    promises = "one promise is" if broken == 1 else f"{broken} promises are"
-    return f"{promises} broken, in {len(tally.found):,} of {_seeds(tally)}"
+    broken = len({(found.owner, found.prop) for _, found in tally.found})
+    properties = "one promise is" if broken == 1 else f"{broken} promises are"
+    return f"{properties} broken, in {len(tally.found):,} of {_seeds(tally)}"
 
 
 def _seeds(tally: Tally) -> str:
@@ -253,7 +251,7 @@ def finding_lines(finding: Finding, width: int = WIDTH) -> Iterator[str]:
     if found is None:
         return
     where = "" if finding.target.name == found.owner else f" of {finding.target.name}"
-    broken = f"{found.owner}: {found.promise}: broken, first with seed {finding.seed}{where}"
+    broken = f"{found.owner}: {found.prop}: broken, first with seed {finding.seed}{where}"
     yield from wrapped("  ✗ ", broken, width)
     yield from wrapped("     ", f"not so of {found.of}", width)
     yield from deviation_lines(finding.run.deviations, width)
@@ -280,7 +278,7 @@ def facts(report: Report) -> dict[str, Any]:
         "crash_points": crash_points(tally),
         "never_met": never(target, tally),
         "coverage": {name: [count, of] for name, count, of in used(target, tally)},
-        "seen": sorted(f"{owner}: {promise}" for owner, promise in tally.seen),
+        "seen": sorted(f"{owner}: {prop}" for owner, prop in tally.seen),
         "state_ms": {f"{machine} {state}": spent for (machine, state), spent in sorted(tally.state_ms.items())},
         "recovery_ms": tally.recovery_ms,
         "unclaimed_ms": tally.unclaimed_ms,

@@ -3,7 +3,7 @@
 *Durable* is what is on record: the inputs, what they fold to, which messages were not taken yet, which effects are not
 known to be performed. *Volatile* is everything else, and gone when the runner dies: what was decided and not persisted,
 messages under way, timers, who is listened to. A new runner begins as the engine does: it tells every aggregate
-``Recovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it performs
+``RunnerRecovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it performs
 again what may not have been done.
 """
 
@@ -13,13 +13,13 @@ from typing import Final
 
 from lifefold.core.kernel import (
     Aggregate,
-    Asked,
     Envelope,
     Reaction,
-    Recovered,
     Refusal,
-    Scene,
+    RequestedEffect,
+    RunnerRecovered,
     System,
+    SystemState,
     react,
     replace,
 )
@@ -27,7 +27,7 @@ from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.search.rule_error import ADDRESSED, ANSWERED
 from lifefold.interpreters.simulate.activities import Activities
-from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Span
+from lifefold.interpreters.simulate.environment import LATE_MS, Chance, Range
 from lifefold.interpreters.simulate.inputs import Counts, Decided, Entry, Given, Identity, Opening, Watcher
 from lifefold.interpreters.simulate.property_monitor import Violation
 from lifefold.interpreters.simulate.scheduler import Agenda
@@ -59,8 +59,8 @@ class Runner:
         self._agenda: Final = agenda
         self._watcher: Final = watcher
         self._types: Final = {name: system.type_of(name) for name, _ in opening}
-        self._owed: Final[dict[Identity, Asked]] = {}
-        self._again: list[tuple[Identity, Asked]] = []
+        self._owed: Final[dict[Identity, RequestedEffect]] = {}
+        self._again: list[tuple[Identity, RequestedEffect]] = []
         """What this runner has to perform again, as soon as all that goes on is taken up."""
         self._done: Final[set[Identity]] = set()
         """What was performed and is not on record as such."""
@@ -80,10 +80,10 @@ class Runner:
         """What the runner takes for the time."""
         return self._agenda.now_ms + self.skew_ms
 
-    def scene(self) -> Scene:
+    def scene(self) -> SystemState:
         """Return what is on record, as promises of the system see it."""
         under_way = ((sender, receiver, each.entity, each.event) for (sender, receiver, _), each in self.untold.items())
-        return Scene(self.aggregates, tuple(under_way))
+        return SystemState(self.aggregates, tuple(under_way))
 
     def start(self) -> None:
         """Let there be a runner: read the log, go on where it ends, open what is not open."""
@@ -99,7 +99,9 @@ class Runner:
         self._present = dict(self.aggregates)
         self._last_ms = self.entries[-1].envelope.at_ms if self.entries else 0
         down_ms = max(0, self.clock_ms - self._last_ms)  # as the engine knows it: since what is on record
-        back = [Given(name, Envelope("", Recovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates]
+        back = [
+            Given(name, Envelope("", RunnerRecovered(down_ms), self.clock_ms, "engine")) for name in self.aggregates
+        ]
         new = [
             Given(name, replace(envelope, at_ms=self.clock_ms))
             for name, envelope in self.opening
@@ -146,7 +148,7 @@ class Runner:
     def _strikes(self, fault: str, *name: str | int) -> bool:
         return self._chance.strikes(fault, *name, self.life)
 
-    def _takes_ms(self, span_ms: Span, *name: str | int) -> int:
+    def _takes_ms(self, span_ms: Range, *name: str | int) -> int:
         return self._chance.takes_ms(span_ms, *name, self.life)
 
     def give(self, given: Sequence[Given]) -> None:
@@ -211,7 +213,7 @@ class Runner:
             if life == self.life and isinstance(outcome, Reaction):
                 self._release(given.aggregate, outcome)
         if life == self.life:
-            is_back = isinstance(decided[0].given.envelope.event, Recovered)
+            is_back = isinstance(decided[0].given.envelope.event, RunnerRecovered)
             if is_back:
                 self._must_have_set_timers()
             self._timers.arrange_overdue(is_back=is_back)
@@ -326,7 +328,7 @@ class Runner:
             envelope = Envelope(tell.entity, tell.event, self.clock_ms, sender, sender=sender, ordinal=tell.ordinal)
             self.give([Given(tell.aggregate, envelope)])
 
-    def _perform(self, identity: Identity, asked: Asked) -> None:
+    def _perform(self, identity: Identity, asked: RequestedEffect) -> None:
         """Perform an effect; what it is to end soon ends soon."""
         self._done.add(identity)
         self.activities.hasten(identity[0], asked)

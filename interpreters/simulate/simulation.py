@@ -35,7 +35,7 @@ from lifefold.interpreters.simulate.environment import Chance, Environment
 from lifefold.interpreters.simulate.faults import Faults
 from lifefold.interpreters.simulate.inputs import Counts, Entry, Opening
 from lifefold.interpreters.simulate.operators import HOUR_MS, People
-from lifefold.interpreters.simulate.property_monitor import Debt, Vigil, Violation
+from lifefold.interpreters.simulate.property_monitor import Debt, PropertyMonitor, Violation
 from lifefold.interpreters.simulate.runner import Runner
 from lifefold.interpreters.simulate.scheduler import Agenda
 
@@ -69,7 +69,7 @@ class Found(msgspec.Struct, frozen=True):
     """What is broken, and when."""
 
     owner: str
-    promise: str
+    prop: str
     of: str
     at_ms: int
 
@@ -123,11 +123,11 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
 
     A system needs its ``opening``: the input that each of its aggregates begins with. With a ``seed``, ``faults``
     happen at their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are promises
-    besides its own: of the entity for a machine, of the ``Scene`` for a system.
+    besides its own: of the entity for a machine, of the ``SystemState`` for a system.
     """
     if isinstance(target, Machine):
         more = tuple(properties)
-        target, begins = alone(target.promising(*more) if more else target)
+        target, begins = alone(target.with_properties(*more) if more else target)
         opening, properties = tuple(begins.items()), ()
     if not opening:
         raise TypeError(f"{target.name}: a system needs opening=, pairs of an aggregate and the input it begins with")
@@ -150,7 +150,7 @@ class _Simulation:
         self._chance = chance
         self._limits = limits
         self._agenda = Agenda(START_MS)
-        self._vigil = Vigil(system, properties)
+        self._vigil = PropertyMonitor(system, properties)
         self._coverage = Coverage(system)
         self._runner = Runner(system, opening, chance, self._agenda, self._watch)
         self._people = People(system, self._runner, self._agenda, chance)
@@ -170,7 +170,7 @@ class _Simulation:
             self._agenda.now_ms = until_ms
             self._heal()
         except Violation as broken:
-            found = Found(broken.owner, broken.promise, broken.of, self._agenda.now_ms - START_MS)
+            found = Found(broken.owner, broken.prop, broken.of, self._agenda.now_ms - START_MS)
         for state, since_ms in self._entered.values():
             self._state_ms[state] += self._agenda.now_ms - since_ms
         return Run(
@@ -240,7 +240,7 @@ class _Simulation:
             said = not is_late and self._plead(relied_on)
             is_idle = self._agenda.next_ms() is None and not said
             if is_late or (has_waited and is_idle):
-                raise Violation(owed.owner, owed.promise, f"{owed.of}, when everything was healed")
+                raise Violation(owed.owner, owed.prop, f"{owed.of}, when everything was healed")
             has_waited = is_idle
             then_ms = min(until_ms, max(self._agenda.next_ms() or 0, self._latest_ms()) + patience_ms)
             patience_ms = min(2 * patience_ms, HOUR_MS)

@@ -109,7 +109,7 @@ class Soak:
         return Report(self.target, self.tally, tuple(self.findings))
 
     def _keep(self, seed: int, found: Found, is_stopped: Callable[[], bool]) -> None:
-        order, broken = self._order, (found.owner, found.promise)
+        order, broken = self._order, (found.owner, found.prop)
         self._folder.keep(seed, found, order.faults, order.limits)
         self._made_small[broken] += 1
         if self._made_small[broken] > SMALL_OF_EACH:

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from lifefold.core.kernel import Aggregate, Cause, Elapsed, Ended, Envelope, Reaction, Recovered, System, react
+from lifefold.core.kernel import (
+    ActivityEnded,
+    Aggregate,
+    Cause,
+    Envelope,
+    Reaction,
+    RunnerRecovered,
+    System,
+    TimerFired,
+    react,
+)
 from lifefold.interpreters.search.trace import WIDTH, Trace, wrapped
 from lifefold.interpreters.search.unreduced import Happening
 from lifefold.interpreters.simulate.choices import Name
@@ -30,11 +40,11 @@ def _cause(envelope: Envelope) -> Cause:
     if envelope.sender:
         return Cause.MESSAGE
     match envelope.event:
-        case Elapsed():
+        case TimerFired():
             return Cause.TIMER
-        case Ended():
+        case ActivityEnded():
             return Cause.CONFIRMATION
-        case Recovered():
+        case RunnerRecovered():
             return Cause.RECOVERY
         case _:
             return Cause.REPORT if envelope.slot else Cause.COMMAND
@@ -52,7 +62,7 @@ def told(system: System, run: Run) -> str:
     """Return what is broken in a run, and what happened last before; nothing, if nothing is."""
     if run.found is None:
         return ""
-    broken = f"{run.found.owner}: {run.found.promise}: broken: not so of {run.found.of}"
+    broken = f"{run.found.owner}: {run.found.prop}: broken: not so of {run.found.of}"
     return "\n".join([broken, *last_lines(system, run.entries)])
 
 

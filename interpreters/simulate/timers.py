@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from lifefold.core.kernel import Elapsed, Envelope
+from lifefold.core.kernel import Envelope, TimerFired
 from lifefold.interpreters.simulate.inputs import Given, Taker
 from lifefold.interpreters.simulate.scheduler import Agenda, Part, due
 
@@ -78,4 +78,4 @@ class Timers:
             return
         del self._deadlines_ms[part]
         name, ref, slot, generation = part
-        runner.give([Given(name, Envelope(ref, Elapsed(slot, generation), runner.clock_ms, "timer"))])
+        runner.give([Given(name, Envelope(ref, TimerFired(slot, generation), runner.clock_ms, "timer"))])

@@ -1,6 +1,5 @@
 """Up to where shipped lifecycles are looked at that would go on without an end: a predicate for each record."""
 
-from lifefold.core import fleet
 from lifefold.core.fleet.board import budget, fleet_task, restart_permit, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import desired_state, usage_meter
@@ -21,35 +20,35 @@ def little_money(x: lease.Lease) -> bool:
     return x.account.cap <= most_granted and x.account.overrun <= most_overrun
 
 
-def little_left(p: budget.Purse) -> bool:
+def little_left(p: budget.Budget) -> bool:
     """Tell whether a purse has no more than a few sessions, and few more were spent."""
     most_granted, most_overrun = 4, 3
     return all(each.account.cap <= most_granted and each.account.overrun <= most_overrun for each in p.lines)
 
 
-def little_spent(m: usage_meter.Meter) -> bool:
+def little_spent(m: usage_meter.UsageMeter) -> bool:
     """Tell whether sessions have cost no more than a little since the board was told."""
     most = 6
     return max(m.spent.microusd, m.spent.time_ms) <= most
 
 
-def few_retries(t: fleet_task.Job) -> bool:
+def few_retries(t: fleet_task.FleetTask) -> bool:
     """Tell whether a task may be tried again no more than twice, and has no more than four parts."""
     most_retries, most_parts = 2, 4
     return t.max_retries <= most_retries and t.parts <= most_parts
 
 
-def few_uses(p: restart_permit.Permit) -> bool:
+def few_uses(p: restart_permit.RestartPermit) -> bool:
     """Tell whether a permit for a restart has come back no more than once."""
     return p.used <= 1 or p.state is not restart_permit.State.FREE
 
 
-def no_drain(i: desired_state.Intent) -> bool:
+def no_drain(i: desired_state.DesiredState) -> bool:
     """Tell whether an agent is to run, to pause, to hold or to stop, without draining and without being killed."""
     return not i.drains and not i.at_once
 
 
-def no_kill(i: desired_state.Intent) -> bool:
+def no_kill(i: desired_state.DesiredState) -> bool:
     """Tell whether an agent may end what it has begun with grace."""
     return not i.at_once
 
@@ -61,10 +60,10 @@ def one_message(i: inbox.Inbox) -> bool:
 
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has no more than one letter."""
-    return len(box.letters) <= 1
+    return len(box.messages) <= 1
 
 
-def short_record(s: worker_slot.Seat) -> bool:
+def short_record(s: worker_slot.WorkerSlot) -> bool:
     """Tell whether a seat has no more than eleven successes and one violation."""
     most_successes, most_violations = 11, 1
     trust = s.trust or Trust()

@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True):
     """With what a machine begins, if not with its own initial record."""
     opened_there: bool = False
     """Whether what is spelled is a system together with its opening."""
-    promises: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
     """Where the promises are that it has here besides its own, as module and name."""
     crashes: CrashBounds = CRASHES
     """How much is looked at of what crashes of the runner do."""
@@ -67,16 +67,18 @@ def named(name: str) -> Target:
         return _found(name)
     question = QUESTIONS.get(name, Question())
     of = question.of or name
-    more = tuple(each for module, attribute in question.promises for each in getattr(import_module(module), attribute))
+    more = tuple(
+        each for module, attribute in question.properties for each in getattr(import_module(module), attribute)
+    )
     if of in views.systems():
         return Target(
             name,
-            views.systems()[of].promising(*more),
+            views.systems()[of].with_properties(*more),
             question.opening,
             question.bounds,
             (_VIEWS, "systems"),
             f'systems()["{of}"]',
-            promises=question.promises,
+            properties=question.properties,
             crashes=question.crashes,
         )
     if name not in views.machines():
@@ -84,7 +86,7 @@ def named(name: str) -> Target:
     machine = views.machines()[name]
     if question.record is not None:
         machine = machine.starting(question.record)
-    machine = machine.promising(*more)
+    machine = machine.with_properties(*more)
     spelled, needs = f'machines()["{name}"]', (_VIEWS, "machines")
     return Target(
         name,
@@ -94,7 +96,7 @@ def named(name: str) -> Target:
         needs,
         spelled,
         question.record,
-        promises=question.promises,
+        properties=question.properties,
         crashes=question.crashes,
     )
 
@@ -106,8 +108,8 @@ def _meant(name: str) -> str:
     """Ask for the names that are nearest, if any is near; for a file of Python, for how it is named."""
     if name.endswith(".py") or Path(f"{name.replace('.', '/')}.py").is_file():
         return f" did you mean {name.removesuffix('.py').replace('/', '.')}:ATTRIBUTE?"
-    near = get_close_matches(name.lower(), (*known(), *larger()), n=3)
-    return f" did you mean {' or '.join(map(repr, near))}?" if near else ""
+    localized = get_close_matches(name.lower(), (*known(), *larger()), n=3)
+    return f" did you mean {' or '.join(map(repr, localized))}?" if localized else ""
 
 
 _VIEWS: Final = "lifefold.interpreters.views"
@@ -184,8 +186,8 @@ def _part(name: str, of: Any, attribute: str) -> Any:
         return getattr(of, attribute)
     except AttributeError as error:
         there = [each for each in dir(of) if not each.startswith("_") and not isinstance(getattr(of, each, None), type)]
-        near = get_close_matches(attribute, there, n=3)
-        meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        localized = get_close_matches(attribute, there, n=3)
+        meant = f"; did you mean {' or '.join(map(repr, localized))}?" if localized else ""
         raise UnusableTarget(f"{name}: {error}{meant}") from error
 
 

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core import fleet
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.service import inbox
 from lifefold.core.fleet.worker import assignment, stall_detector, usage_meter
@@ -44,14 +43,14 @@ from lifefold.interpreters.targets.openings import LADDER
 class Question(msgspec.Struct, frozen=True):
     """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
 
-    ``promises`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the lifecycle
+    ``properties`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the lifecycle
     or system, if the question has a name of its own.
     """
 
     record: Record | None = None
     opening: Opening = ()
     bounds: Bounds = Bounds()
-    promises: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
     crashes: CrashBounds = CRASHES
     of: str = ""
 
@@ -104,16 +103,16 @@ _PROCESS: Final = Question(
         )
     ),
     bounds=Bounds(compared=500),
-    promises=tuple(
-        ("lifefold.core.lifecycles.process.promises", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
+    properties=tuple(
+        ("lifefold.core.lifecycles.process.properties", name) for name in ("COMING_BACK", "IDLING", "RECYCLING")
     ),
     crashes=_ONE_INPUT,
 )
 
 
-def _renewed() -> budget.Purse:
+def _renewed() -> budget.Budget:
     """Return a purse for two sessions an hour."""
-    return budget.Purse(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
+    return budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
 
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
@@ -141,7 +140,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "lease": Question(lease.Lease(holder="h", account=Account(cap=4)), bounds=Bounds(within={"lease": little_money})),
     "task-governed": Question(crashes=_ONE_INPUT),
     "task-in-fleet": Question(
-        fleet_task.Job(
+        fleet_task.FleetTask(
             max_retries=1,
             limit=1,
             asks=True,
@@ -154,9 +153,9 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT,
     ),
     "assignment": Question(assignment.Assignment(guarded=True)),
-    "seat": Question(worker_slot.Seat(trust=Trust()), bounds=Bounds(within={"seat": short_record})),
+    "seat": Question(worker_slot.WorkerSlot(trust=Trust()), bounds=Bounds(within={"seat": short_record})),
     "agent": Question(_AGENT),
-    "pulse": Question(stall_detector.Pulse(limits=LADDER)),
+    "pulse": Question(stall_detector.StallDetector(limits=LADDER)),
     "agent-supervised": Question(_AGENT),
     "permit": Question(bounds=Bounds(within={"permit": few_uses})),
     "fleet": Question(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
@@ -168,7 +167,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-restarts": Question(
         opening=openings.restarted(),
-        bounds=_usual(commands=2, permit=few_uses),
+        bounds=_usual(commands=2, restart_permit=few_uses),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
@@ -192,12 +191,12 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-limited": Question(
         opening=openings.limited(),
-        bounds=_usual(commands=1, purse=little_left),
+        bounds=_usual(commands=1, budget=little_left),
         crashes=_ONE_INPUT,
         of="fleet",
     ),
     "purse": Question(_renewed(), bounds=Bounds(within={"purse": little_left})),
-    "meter": Question(usage_meter.Meter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
+    "meter": Question(usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
     "fleet-trusted": Question(
         opening=openings.trusted(),
         bounds=_usual(commands=2),
@@ -225,7 +224,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "inbox": Question(inbox.Inbox(takes_messages=True), bounds=Bounds(within={"inbox": one_message})),
     "fleet-orphans": Question(
         opening=openings.orphaning(),
-        promises=(("lifefold.core.fleet.worker.orphans", "AT_LAST"),),
+        properties=(("lifefold.core.fleet.worker.orphans", "AT_LAST"),),
         bounds=_usual(commands=2),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",

@@ -12,7 +12,18 @@ from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
 
-from lifefold.core.kernel import Elapsed, Ended, Entity, Envelope, Event, Machine, Phase, Recovered, Running, System
+from lifefold.core.kernel import (
+    ActivityEnded,
+    Entity,
+    Envelope,
+    Event,
+    Machine,
+    Phase,
+    RunnerRecovered,
+    Running,
+    System,
+    TimerFired,
+)
 from lifefold.effects import Activity, Effect
 from lifefold.interpreters.called import called
 from lifefold.interpreters.testing.account import ASPECTS, Account, Aspect
@@ -88,7 +99,7 @@ class Harness(AbstractContextManager["Harness"]):
         aggregate, ref, entity = self._named(to)
         ending = [each for each in entity.running if each.phase is Phase.ENDING and _slot(slot) in {"", each.slot}]
         part = _only(ending, "no end was asked for that could be confirmed", "say which by slot=")
-        self._take(aggregate, Envelope(ref, Ended(part.slot, part.generation), self.now_ms, "engine"))
+        self._take(aggregate, Envelope(ref, ActivityEnded(part.slot, part.generation), self.now_ms, "engine"))
 
     def advance(self, ms: int) -> None:
         """Let time pass. Every timer that is due meanwhile elapses at its time, the earliest first."""
@@ -114,7 +125,7 @@ class Harness(AbstractContextManager["Harness"]):
         at_ms = self.now_ms + down_ms
         for name, aggregate in list(self._world.aggregates.items()):
             if any(entity.running for entity in aggregate.entities.values()):
-                self._account.note(self._world.take(name, Envelope("", Recovered(down_ms), at_ms, "engine")))
+                self._account.note(self._world.take(name, Envelope("", RunnerRecovered(down_ms), at_ms, "engine")))
 
     def assert_changed(self, entity: str = "", /, *, of: str = "", **fields: object) -> None:
         """Assert that these fields of a record have changed since the last input, and what to.
@@ -207,8 +218,8 @@ class Harness(AbstractContextManager["Harness"]):
         """Fail unless everything was asserted, and every message delivered."""
         self._settle()
         if "running" in self._aspects and self._world.channels:
-            letters = (f"  {a} tells {b}: {event!r}" for a, b, _, event in self.trace.in_flight)
-            self._fail("\n".join(["messages were not delivered:", *letters]))
+            messages = (f"  {a} tells {b}: {event!r}" for a, b, _, event in self.trace.in_flight)
+            self._fail("\n".join(["messages were not delivered:", *messages]))
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -238,7 +249,7 @@ class Harness(AbstractContextManager["Harness"]):
                 for part in entity.running:
                     if part.activity is None and part.deadline_ms <= until_ms:
                         at_ms = max(part.deadline_ms, self.now_ms)
-                        yield at_ms, name, Envelope(ref, Elapsed(part.slot, part.generation), at_ms, "timer")
+                        yield at_ms, name, Envelope(ref, TimerFired(part.slot, part.generation), at_ms, "timer")
 
     def _named(self, of: str) -> tuple[str, str, Entity[Any]]:
         """Return an entity with its aggregate and reference; its name may be left out as far as there is only one."""
@@ -299,8 +310,8 @@ def _field(entity: Entity[Any], name: str) -> Any:
         return getattr(entity.record, name)
     except AttributeError as error:
         there: tuple[str, ...] = entity.record.__struct_fields__
-        near = get_close_matches(name, there, n=1)
-        meant = f"; did you mean {near[0]!r}?" if near else ""
+        localized = get_close_matches(name, there, n=1)
+        meant = f"; did you mean {localized[0]!r}?" if localized else ""
         message = f"{type(entity.record).__name__} has no field {name!r}; there are {', '.join(there)}{meant}"
         raise AttributeError(message) from error
 

@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 
 from lifefold.core.kernel import Aggregate, Does, Event, System
 from lifefold.effects import Activity, Begin, Effect
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, Unreached
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Unreached
 
 PATIENCE_S: Final = 30.0
 """How long a handler may take until it has returned."""
@@ -66,16 +66,16 @@ InterpreterCheck = Callable[[Bench], Awaitable[None]]
 """Raises ``AssertionError`` if handlers do not keep the promise in its docstring."""
 
 
-class Recorded(Ongoing):
+class Recorded(ActivityContext):
     """An activity in a check: what is reported is kept, and taken."""
 
-    def __init__(self, bench: Bench, example: Example, *, resumed: bool = False, leftover: bool = False) -> None:
+    def __init__(self, bench: Bench, example: Example, *, resumed: bool = False, cleanup_only: bool = False) -> None:
         """Let the activity of an example begin."""
         activity = example.what
         assert isinstance(activity, Activity), f"{activity!r} is no activity"
         slot = type(activity).__name__
         begin = Begin(slot, activity, generation=1, resumed=resumed)
-        super().__init__(begin, Occasion(example.within, example.ref, 1, 0), leftover=leftover)
+        super().__init__(begin, EffectContext(example.within, example.ref, 1, 0), cleanup_only=cleanup_only)
         self.reported: Final[list[Event]] = []
         self.heard: Final = anyio.Event()
         machine = bench.system.type_of(example.within.name).machines[example.ref.partition(":")[0]]
@@ -99,12 +99,12 @@ class Recorded(Ongoing):
         return any(isinstance(each, self.last) for each in self.reported)
 
 
-async def perform(bench: Bench, ongoing: Ongoing) -> None:
+async def perform(bench: Bench, context: ActivityContext) -> None:
     """Let the handler of an activity do its work, until it returns."""
-    activity = ongoing.begin.activity
+    activity = context.begin.activity
     with anyio.move_on_after(PATIENCE_S) as scope:
-        await bench.interpreter.activities[type(activity)](activity, ongoing)
-    assert not scope.cancelled_caught, f"the handler of {ongoing.begin.slot} has not returned in {PATIENCE_S} s"
+        await bench.interpreter.activities[type(activity)](activity, context)
+    assert not scope.cancelled_caught, f"the handler of {context.begin.slot} has not returned in {PATIENCE_S} s"
 
 
 Moment = int | Callable[[], Awaitable[object]] | None
@@ -112,14 +112,14 @@ Moment = int | Callable[[], Awaitable[object]] | None
 has reported something, or is over."""
 
 
-async def perform_until(bench: Bench, ongoing: Recorded, moment: Moment, *, ending: bool) -> None:
+async def perform_until(bench: Bench, context: Recorded, moment: Moment, *, ending: bool) -> None:
     """Let the handler of an activity work until this moment, and cancel it."""
 
     async def work() -> None:
         try:
-            await perform(bench, ongoing)
+            await perform(bench, context)
         finally:
-            ongoing.heard.set()
+            context.heard.set()
 
     with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
@@ -128,8 +128,8 @@ async def perform_until(bench: Bench, ongoing: Recorded, moment: Moment, *, endi
                 for _ in range(moment):
                     await checkpoint()
             else:
-                await (ongoing.heard.wait if moment is None else moment)()
-            ongoing.ending = ending
+                await (context.heard.wait if moment is None else moment)()
+            context.ending = ending
             tasks.cancel_scope.cancel()
 
 
@@ -164,7 +164,7 @@ async def an_effect_comes_to_the_same_when_it_is_performed_again(bench: Bench) -
     for number, example in enumerate(bench.examples):
         if isinstance(effect := example.what, Effect):
             handler = bench.interpreter.effects[type(effect)]
-            occasion = Occasion(example.within, example.ref, example.within.version, number)
+            occasion = EffectContext(example.within, example.ref, example.within.version, number)
             await _performed(handler(effect, occasion))
             once = await bench.look()
             await _performed(handler(effect, occasion))
@@ -180,11 +180,11 @@ async def _performed(work: Awaitable[None]) -> None:
 async def an_activity_reports_what_it_yields_and_how_it_is_over(bench: Bench) -> None:
     """A handler that has returned by itself has reported an event with which the activity is over, and only its own."""
     for example in (each for each in bench.examples if each.ends):
-        ongoing = Recorded(bench, example)
-        await perform(bench, ongoing)
-        strange = [event for event in ongoing.reported if not isinstance(event, ongoing.yields)]
-        assert not strange, f"{ongoing.begin.slot} reports {strange!r}, which it does not yield"
-        assert ongoing.is_over, f"{ongoing.begin.slot} has returned, and reported no end: {ongoing.reported!r}"
+        context = Recorded(bench, example)
+        await perform(bench, context)
+        strange = [event for event in context.reported if not isinstance(event, context.yields)]
+        assert not strange, f"{context.begin.slot} reports {strange!r}, which it does not yield"
+        assert context.is_over, f"{context.begin.slot} has returned, and reported no end: {context.reported!r}"
 
 
 async def an_activity_that_is_ended_leaves_nothing(bench: Bench) -> None:
@@ -200,7 +200,7 @@ async def what_a_crash_has_left_is_ended(bench: Bench) -> None:
     for example, moment in interrupted(bench):
         before = await bench.look()
         await perform_until(bench, Recorded(bench, example), moment, ending=False)
-        await perform(bench, Recorded(bench, example, resumed=True, leftover=True))
+        await perform(bench, Recorded(bench, example, resumed=True, cleanup_only=True))
         assert await bench.look() == before, f"{example.what!r}, left over by a crash {at(moment)}, is not gone"
 
 
@@ -214,7 +214,7 @@ async def what_a_crash_has_interrupted_goes_on(bench: Bench) -> None:
             said = f"{again.reported!r}"
             assert again.is_over, f"{again.begin.slot}, resumed after a crash {at(moment)}, comes to no end: {said}"
         else:
-            await perform(bench, Recorded(bench, example, resumed=True, leftover=True))
+            await perform(bench, Recorded(bench, example, resumed=True, cleanup_only=True))
 
 
 INTERPRETER_CHECKS: Final[tuple[InterpreterCheck, ...]] = (
@@ -236,6 +236,6 @@ class InterpreterConformance:
     backend: ClassVar[str] = "asyncio"
 
     @pytest.mark.parametrize("check", INTERPRETER_CHECKS, ids=[check.__name__ for check in INTERPRETER_CHECKS])
-    def test_the_interpreter_keeps_the_promise(self, check: InterpreterCheck, bench: Bench) -> None:
+    def test_the_interpreter_keeps_the_property(self, check: InterpreterCheck, bench: Bench) -> None:
         """Each check says in its docstring what it asks of handlers."""
         anyio.run(check, bench, backend=self.backend)

@@ -20,9 +20,9 @@ from lifefold.core.kernel import (
     Envelope,
     Event,
     Machine,
+    PropertyKind,
     Reaction,
     Refusal,
-    Temper,
     advance,
     alone,
     digest,
@@ -210,16 +210,18 @@ def keeps_invariants(subject: Subject, trace: Trace) -> Iterator[str]:
                 yield f"{holds.__name__} does not hold of {record!r}"
 
 
-def keeps_promises(subject: Subject, trace: Trace) -> Iterator[str]:
+def has_properties(subject: Subject, trace: Trace) -> Iterator[str]:
     """What is promised to be so always, or of every step, is so."""
-    promised = subject.machine.properties
+    declared = subject.machine.properties
     for taken in trace.steps:
         entity = taken.after.entities[subject.machine.name]
         steps = taken.outcome.transitions if isinstance(taken.outcome, Reaction) else ()
-        for promise in promised:
-            subjects: tuple[Any, ...] = {Temper.ALWAYS: (entity,), Temper.ALWAYS_STEP: steps}.get(promise.temper, ())
-            if not all(promise.holds(each) for each in subjects):
-                yield f"{promise.name!r} does not hold after {what(taken.envelope)}"
+        for prop in declared:
+            subjects: tuple[Any, ...] = {PropertyKind.ALWAYS: (entity,), PropertyKind.ALWAYS_STEP: steps}.get(
+                prop.property_kind, ()
+            )
+            if not all(prop.holds(each) for each in subjects):
+                yield f"{prop.name!r} does not hold after {what(taken.envelope)}"
 
 
 def folds_to_the_same(subject: Subject, trace: Trace) -> Iterator[str]:
@@ -244,6 +246,6 @@ LAWS: Final[dict[str, Law]] = {
     "what is given does not change": leaves_all_as_it_was,
     "what is late is refused": refuses_what_is_late,
     "invariants hold": keeps_invariants,
-    "promises hold": keeps_promises,
+    "promises hold": has_properties,
     "the log folds to the same": folds_to_the_same,
 }

@@ -320,6 +320,6 @@ class StoreConformance:
     backend: ClassVar[str] = "asyncio"
 
     @pytest.mark.parametrize("check", STORE_CHECKS, ids=[check.__name__ for check in STORE_CHECKS])
-    def test_the_store_keeps_the_promise(self, check: StoreCheck, log: Log) -> None:
+    def test_the_store_keeps_the_property(self, check: StoreCheck, log: Log) -> None:
         """Each check says in its docstring what it asks of a store."""
         anyio.run(check, log, backend=self.backend)

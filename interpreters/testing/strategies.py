@@ -103,7 +103,7 @@ def _moves(world: World, later_ms: int) -> Iterator[Move]:
     for channel in world.channels:
         yield Move(f"{channel}", WEIGHT, partial(world.deliver, channel))
     for channel, tell in world.delivered.items():
-        yield Move(f"{channel} again", WEIGHT, partial(world.take, channel[1], world.letter(channel, tell)))
+        yield Move(f"{channel} again", WEIGHT, partial(world.take, channel[1], world.message(channel, tell)))
 
 
 def _ends(world: World, taken: Taken) -> bool:

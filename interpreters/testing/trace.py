@@ -12,20 +12,20 @@ from typing import Any, Final
 import msgspec
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
-    Asked,
     Created,
-    Elapsed,
-    Ended,
     Entity,
     Envelope,
     Opened,
     Phase,
     Reaction,
-    Recovered,
     Refusal,
+    RequestedEffect,
+    RunnerRecovered,
     Running,
-    Scene,
+    SystemState,
+    TimerFired,
 )
 from lifefold.effects import Begin, CancelTimer, Effect, End, StartTimer
 
@@ -56,7 +56,7 @@ class Taken(msgspec.Struct, frozen=True):
         return self.outcome.aggregate if isinstance(self.outcome, Reaction) else self.before
 
     @property
-    def effects(self) -> tuple[Asked, ...]:
+    def effects(self) -> tuple[RequestedEffect, ...]:
         """What it asked for, in order."""
         return self.outcome.effects if isinstance(self.outcome, Reaction) else ()
 
@@ -68,9 +68,9 @@ class Trace(msgspec.Struct, frozen=True):
     in_flight: tuple[tuple[str, str, str, Any], ...] = _NO_MESSAGES
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> SystemState:
         """The whole, as it is at the end."""
-        return Scene(self.aggregates, self.in_flight)
+        return SystemState(self.aggregates, self.in_flight)
 
     @property
     def aggregates(self) -> Mapping[str, Aggregate]:
@@ -185,11 +185,11 @@ def place(aggregate: str, ref: str) -> str:
 def what(envelope: Envelope) -> str:
     """Return what an input is, and whose."""
     match envelope.event:
-        case Elapsed(slot=slot):
+        case TimerFired(slot=slot):
             return f"{slot} elapses"
-        case Ended(slot=slot):
+        case ActivityEnded(slot=slot):
             return f"{slot} has ended"
-        case Recovered():
+        case RunnerRecovered():
             return "the runner comes back"
         case Created() | Opened():
             return "begins"

@@ -74,9 +74,9 @@ class World:
     def deliver(self, channel: tuple[str, str]) -> Taken:
         """Let the first message from one aggregate to another arrive."""
         tell = self.delivered[channel] = self.under_way[channel].pop(0)
-        return self.take(channel[1], self.letter(channel, tell))
+        return self.take(channel[1], self.message(channel, tell))
 
-    def letter(self, channel: tuple[str, str], tell: Tell) -> Envelope:
+    def message(self, channel: tuple[str, str], tell: Tell) -> Envelope:
         """Return a message as its receiver gets it."""
         sender = channel[0]
         return Envelope(tell.entity, tell.event, self.now_ms, sender, sender=sender, ordinal=tell.ordinal)
@@ -84,7 +84,7 @@ class World:
     @property
     def channels(self) -> list[tuple[str, str]]:
         """From whom to whom messages are under way."""
-        return [channel for channel, letters in self.under_way.items() if letters]
+        return [channel for channel, messages in self.under_way.items() if messages]
 
     def possible(self, later_ms: int = 0) -> Iterator[tuple[str, Envelope]]:
         """Yield what may come next to each aggregate, this much later; messages are not among it."""
@@ -97,8 +97,8 @@ class World:
         """All that has happened, and what is under way."""
         in_flight = tuple(
             (sender, receiver, tell.entity, tell.event)
-            for (sender, receiver), letters in self.under_way.items()
-            for tell in letters
+            for (sender, receiver), messages in self.under_way.items()
+            for tell in messages
         )
         return Trace(tuple(self.steps), in_flight)
 

@@ -15,7 +15,7 @@ from typing import Any, Never, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from lifefold.core.kernel import After, Does, Event, Machine, Row, Span, State
+from lifefold.core.kernel import ActivityScope, After, Does, Event, Machine, Row, State
 
 
 class Arc(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ class Region(msgspec.Struct, frozen=True):
     """A state (no ``parts``) or several, with the activities and timers that last exactly as long."""
 
     states: tuple[State, ...]
-    spans: tuple[Span[Any], ...] = ()
+    spans: tuple[ActivityScope[Any], ...] = ()
     parts: tuple["Region", ...] = ()
 
     @property
@@ -122,7 +122,7 @@ def in_words(function: Callable[..., object]) -> str:
 def regions(machine: Machine[Any], among: Iterable[State] | None = None) -> tuple[Region, ...]:
     """Return these states of the machine (all, if not said otherwise) as regions, in the order of the states."""
     states = tuple(machine.states if among is None else among)
-    grouped: dict[frozenset[State], list[Span[Any]]] = {}
+    grouped: dict[frozenset[State], list[ActivityScope[Any]]] = {}
     for span in machine.spans.values():
         grouped.setdefault(span.states & frozenset(states), []).append(span)
     kept: list[frozenset[State]] = []
@@ -134,7 +134,9 @@ def regions(machine: Machine[Any], among: Iterable[State] | None = None) -> tupl
 
 
 def _nest(
-    states: tuple[State, ...], groups: list[tuple[frozenset[State], tuple[Span[Any], ...]]], loose: list[Span[Any]]
+    states: tuple[State, ...],
+    groups: list[tuple[frozenset[State], tuple[ActivityScope[Any], ...]]],
+    loose: list[ActivityScope[Any]],
 ) -> tuple[Region, ...]:
     found: list[Region] = []
     for state in states:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from lifefold.core.kernel import After, Does, Event, Machine, Span
+from lifefold.core.kernel import ActivityScope, After, Does, Event, Machine
 from lifefold.interpreters.views.outline import Arc, arcs, condition_of, duration, name_of, postponed
 
 Cells = tuple[str, ...]
@@ -150,7 +150,7 @@ def _detached(machine: Machine[Any]) -> Section:
     return Section("States outside the table", "No row enters or leaves them.", ("State",), rows)
 
 
-def _where(machine: Machine[Any], span: Span[Any]) -> str:
+def _where(machine: Machine[Any], span: ActivityScope[Any]) -> str:
     return ", ".join(state for state in machine.states if state in span.states)
 
 

@@ -4,9 +4,9 @@ from lifefold.core import fleet, kernel
 
 KERNEL = (
     "ANY STAY Advance After Aggregate AggregateType Asked Cause Codec Create Created DecisionError Dispatch Does"
-    " Elapsed Ended Entity EntityQuarantined EntityReleased Envelope Event Fairness HandlerFailed"
+    " TimerFired Ended Entity EntityQuarantined EntityReleased Envelope Event Fairness HandlerFailed"
     " IllegalTransition InvalidMachine LifecycleEvent Machine Opened Overview Pattern Phase Possible Property"
-    " Reaction Record Recovered Refusal Row Rule Running Scene Span State Step System Temper Transition"
+    " Reaction Record RunnerRecovered Refusal Row Rule Running Scene Span State Step System Temper Transition"
     " UnreadableEntry View advance after alone always always_step anywhere create decide describe digest does"
     " encode eventually journal late leads_to near possible possible_of react replace restarted row rule seeing"
     " sometimes strongly subject_of takes weakly"

@@ -16,17 +16,17 @@ from lifefold.interpreters.simulate import Faults, simulate
 from lifefold.interpreters.store import SqliteStore
 
 
-def test_a_fleet_whose_session_has_another_state_keeps_all_that_it_promises() -> None:
+def test_a_fleet_whose_session_has_another_state_keeps_all_that_it_properties() -> None:
     """Every state of it is looked at, and every promise is decided."""
     of, opening = fleet
     assert check(of, opening=opening, bounds=Bounds(commands=1)).ok
 
 
 @pytest.mark.campaign
-def test_the_promises_that_are_given_up_would_be_broken() -> None:
+def test_the_properties_that_are_given_up_would_be_broken() -> None:
     """These two, and no other."""
     of, opening = fleet
-    strict = of.with_machine(worker.KIND, agent.promising(*worker.agent.properties))
+    strict = of.with_machine(worker.KIND, agent.with_properties(*worker.agent.properties))
     assert {each.name for each in check(strict, opening=opening, bounds=Bounds(commands=1)).broken()} == {
         "a completed session counts once",
         "every event leads where the document says",

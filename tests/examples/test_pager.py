@@ -13,7 +13,7 @@ from examples import pager
 from examples.pager import Pager
 from fleet_bench import FleetBench
 from lifefold.effects import LogFatal
-from lifefold.interpreters.engine import Occasion
+from lifefold.interpreters.engine import EffectContext
 from lifefold.interpreters.testing import Bench, InterpreterConformance
 from webhook import SILENCE, Receiver, receiving
 
@@ -54,7 +54,7 @@ def page(bench: FleetBench, url: str, message: str = "no key", index: int = 0, t
     """Let a pager perform the effect at a place of the log."""
     within = bench.examples[0].within
     handler = Pager(bench.surroundings, url, timeout)
-    anyio.run(handler.page, LogFatal(message), Occasion(within, "session", 7, index))
+    anyio.run(handler.page, LogFatal(message), EffectContext(within, "session", 7, index))
 
 
 def test_a_message_says_who_and_why_and_bears_the_effects_identity(tmp_path: Path, receiver: Receiver) -> None:

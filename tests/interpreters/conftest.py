@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from git_faults import Faults
-from git_ground import Scene, new_repository
+from git_ground import GitScene, new_repository
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, template: Path, no_configuration: None) -> Scene:
+def scene(tmp_path: Path, template: Path, no_configuration: None) -> GitScene:
     del no_configuration
-    return Scene(tmp_path, template)
+    return GitScene(tmp_path, template)
 
 
 @pytest.fixture

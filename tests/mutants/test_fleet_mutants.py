@@ -69,18 +69,18 @@ def mistakes() -> dict[str, Mistake]:
 
 
 @pytest.mark.parametrize(("name", "promise"), FOUND.items(), ids=FOUND)
-def test_a_mistake_in_the_rules_breaks_a_promise(campaign: Campaign, name: str, promise: str) -> None:
+def test_a_mistake_in_the_rules_breaks_a_property(campaign: Campaign, name: str, prop: str) -> None:
     """Whichever of its kind: these are some."""
     ended = campaign.attempt(mistakes()[name])
     assert ended.fate is Fate.KILLED
-    assert promise in ended.by
+    assert prop in ended.by
 
 
 @pytest.mark.parametrize(("name", "where", "promise"), FEATURED_FOUND, ids=[each[0] for each in FEATURED_FOUND])
-def test_a_mistake_in_what_only_some_fleets_have_breaks_a_promise(name: str, where: str, promise: str) -> None:
+def test_a_mistake_in_what_only_some_fleets_have_breaks_a_property(name: str, where: str, prop: str) -> None:
     """In a small fleet that has it."""
     ended = Campaign(where, sources=()).attempt(mistakes()[name])
-    assert (ended.fate, ended.by) == (Fate.KILLED, promise)
+    assert (ended.fate, ended.by) == (Fate.KILLED, prop)
 
 
 def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:

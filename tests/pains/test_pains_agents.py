@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from declared import instead, rebuilt
 from lifefold.core.kernel import STAY, Step, after, replace, row
 from lifefold.core.lifecycles import agent, process, session, status, turn
 from lifefold.core.lifecycles.agent import Agent, Heartbeat, State, Watched, silent_ms
@@ -10,8 +11,7 @@ from lifefold.core.lifecycles.process import rules as do
 from lifefold.core.lifecycles.session.rules import complete
 from lifefold.effects import CallHook
 from planted import ALL, STUCK, lasting, shipped, way_to
-from promise_ground import changed
-from promised import instead, rebuilt
+from property_ground import changed
 
 WORKING, IDLE, DEAD = State.WORKING, State.IDLE, State.DEAD
 FOR_EVER: Final = "     and from then on, for ever:"

@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
+from declared import rebuilt
 from lifefold.core.kernel import STAY, Step, replace, row
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.account import Reservation
 from lifefold.core.lifecycles.budget.lease import Expire, Lease, Reserve, Settle, State
 from planted import shipped, way_to
-from promise_ground import changed
-from promised import rebuilt
+from property_ground import changed
 
 SPENDING: Final = (Reserve, Settle)
 

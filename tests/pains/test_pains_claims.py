@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from declared import instead, rebuilt
 from lifefold.core.kernel import STAY, Machine, Row, Step, replace, row
 from lifefold.core.lifecycles import approval, task, turn
 from lifefold.core.lifecycles.approval import ApprovalGranted
@@ -18,8 +19,7 @@ from lifefold.core.lifecycles.task import (
 )
 from lifefold.core.lifecycles.task_profiles import GovernedTask
 from planted import ALL, STUCK, shipped, way_to
-from promise_ground import changed, without_timer
-from promised import instead, rebuilt
+from property_ground import changed, without_timer
 
 OPEN, CLAIMED, DONE = State.OPEN, State.CLAIMED, State.DONE
 FENCE: Final = "a report of another claim changes nothing"

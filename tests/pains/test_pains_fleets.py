@@ -5,7 +5,7 @@ from typing import Final
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import claims, dependencies
-from lifefold.core.fleet.dispatch.task_index import Work, _close, fold, is_lost
+from lifefold.core.fleet.dispatch.task_index import TaskIndex, _close, fold, is_lost
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Transition, replace, rule
 from lifefold.core.lifecycles import task
@@ -33,7 +33,7 @@ def test_what_nobody_can_do_is_said_to_be_blocked() -> None:
     assert way[-1] == STUCK
 
 
-def _lost_is_done(work: Work, transition: Transition) -> Work:
+def _lost_is_done(work: TaskIndex, transition: Transition) -> TaskIndex:
     now = fold(work, transition)
     lost = transition.machine == "task" and transition.entered is not None and is_lost(transition.after.record)
     return _close(now, transition.after.record.id) if lost else now
@@ -50,9 +50,11 @@ def test_what_depends_on_a_failure_is_not_queued_again() -> None:
 @rule(on=fleet_task.machine)
 def _again_as_another(_of: Aggregate, transition: Transition) -> Iterator[Create]:
     """Try a task that has failed again under another id, so that what depends on it need not be blocked."""
-    record: fleet_task.Job = transition.after.record
+    record: fleet_task.FleetTask = transition.after.record
     if transition.entered is task.State.FAILED and not record.id.endswith("-again"):
-        fresh = fleet_task.Job(task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries)
+        fresh = fleet_task.FleetTask(
+            task.State.OPEN, f"{record.id}-again", record.prompt, max_retries=record.max_retries
+        )
         yield Create(f"task:{fresh.id}", fresh)
 
 

@@ -47,10 +47,10 @@ def rows(text: str) -> Iterator[tuple[set[str], list[str], list[tuple[str, str]]
             )
 
 
-def promises() -> set[str]:
+def properties() -> set[str]:
     """Return the names of all that is promised of what is shipped."""
     systems = [*views.systems().values(), *(alone(shipped(name))[0] for name in views.machines())]
-    return {each.property.name for system in systems for each in Judge(system).promises} | set(Fault)
+    return {each.property.name for system in systems for each in Judge(system).properties} | set(Fault)
 
 
 def test_every_test_that_the_page_names_is_there() -> None:
@@ -72,9 +72,9 @@ def test_what_is_said_to_be_planted_is_planted_by_a_test_that_names_the_thread()
     assert said == planted
 
 
-def test_every_promise_that_the_page_names_is_made() -> None:
+def test_every_property_that_the_page_names_is_made() -> None:
     """Of the lifecycle that stands beside it, or of the runner."""
-    made = promises()
+    made = properties()
     assert [cells[2] for _, cells, _ in rows(PLANTED) if cells[2].rpartition(" (")[0] not in made] == []
 
 

@@ -8,7 +8,7 @@ from lifefold.core.lifecycles.process import Comeback, Limits, Process
 from lifefold.core.lifecycles.process import rules as do
 from lifefold.effects import ServeTriggers
 from planted import lasting, shipped, way_to
-from promise_ground import changed
+from property_ground import changed
 
 SAID: Final = (process.StartRequested,)
 LIMITS: Final = Limits(restart_policy="on_failure", max_restarts=2, max_consecutive_failures=1)

@@ -2,19 +2,19 @@
 
 from typing import Any, Final
 
+from declared import instead
 from lifefold.core.kernel import STAY, Row, Step, after, replace, row
 from lifefold.core.lifecycles import agent, process, session, task_profiles
 from lifefold.core.lifecycles.agent import Heartbeat, SpawnOverdue, TaskFinished
 from lifefold.core.lifecycles.process import Process
-from lifefold.core.lifecycles.process.promises import COMING_BACK
+from lifefold.core.lifecycles.process.properties import COMING_BACK
 from lifefold.core.lifecycles.process.restart import Limits
 from lifefold.core.lifecycles.session import GraceExceeded
 from lifefold.core.lifecycles.session.rules import force_stop
 from lifefold.core.lifecycles.task import Approved, Claimed, Started, State, Task
 from lifefold.core.lifecycles.task_profiles import LeaseExpired
 from planted import ALL, STUCK, lasting, shipped, way_to
-from promise_ground import changed, without_timer
-from promised import instead
+from property_ground import changed, without_timer
 
 RESTARTING: Final = process.machine.starting(Process(limits=Limits(restart_policy="on_failure", max_restarts=1)))
 
@@ -27,7 +27,7 @@ def test_a_pause_is_over_at_last_after_a_restore_too() -> None:
     """statelyai/xstate#5331: what is restored has lost its delay, and is stuck."""
     lost = RESTARTING.with_rows(during={process.DOWN: after(_unless_restored, process.BackoffElapsed)})
     said = (process.StartRequested, process.Orphaned)
-    way = way_to("who is to come back does", lost.promising(*COMING_BACK), states=ALL, said=said)
+    way = way_to("who is to come back does", lost.with_properties(*COMING_BACK), states=ALL, said=said)
     assert "Orphaned()" in way[1]
     assert way[-1] == STUCK
 

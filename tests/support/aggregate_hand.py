@@ -4,9 +4,8 @@ from typing import Any
 
 from lifefold.core.fleet import system
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
-    Elapsed,
-    Ended,
     Entity,
     Envelope,
     Event,
@@ -14,9 +13,10 @@ from lifefold.core.kernel import (
     Phase,
     Reaction,
     Record,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     Running,
+    TimerFired,
     react,
 )
 from lifefold.effects import Begin, Effect, Tell
@@ -83,16 +83,16 @@ class Hand:
         """Let a timer reach its deadline."""
         timer = self.part(entity, slot)
         self.now_ms = timer.deadline_ms
-        return self.give(entity, Elapsed(slot, timer.generation))
+        return self.give(entity, TimerFired(slot, timer.generation))
 
     def confirm(self, entity: str, slot: str) -> "Hand":
         """Confirm the end of what is ending in a slot."""
-        return self.give(entity, Ended(slot, self.part(entity, slot, Phase.ENDING).generation))
+        return self.give(entity, ActivityEnded(slot, self.part(entity, slot, Phase.ENDING).generation))
 
     def crash(self, down_ms: int = 10) -> "Hand":
         """Let the runner go and come back."""
         self.now_ms += down_ms
-        return self.give("", Recovered(down_ms))
+        return self.give("", RunnerRecovered(down_ms))
 
     def part(self, entity: str, slot: str, phase: Phase = Phase.LIVE) -> Running:
         """Return what goes on in a slot; there must be something."""

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     AggregateType,
     Created,
-    Elapsed,
-    Ended,
     Entity,
     Envelope,
     Event,
@@ -15,6 +14,7 @@ from lifefold.core.kernel import (
     Phase,
     Running,
     System,
+    TimerFired,
 )
 
 NAME = "only"
@@ -47,8 +47,8 @@ def next_inputs(machine: Machine[Any], entity: Entity[Any], now_ms: int) -> Iter
 
 def _reports(machine: Machine[Any], part: Running) -> Iterator[Event]:
     if part.phase is Phase.ENDING:
-        yield Ended(part.slot, part.generation)
+        yield ActivityEnded(part.slot, part.generation)
     elif part.activity is None:
-        yield Elapsed(part.slot, part.generation)
+        yield TimerFired(part.slot, part.generation)
     elif part.phase is Phase.LIVE:
         yield from (event for kind in machine.spans[part.slot].during.yields for event in kind.examples())

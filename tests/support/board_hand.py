@@ -12,19 +12,19 @@ Seats = tuple[str, ...] | dict[str, tuple[str, ...]]
 """The workers of a board, and the roles that they have if they have any."""
 
 
-def opened(*tasks: fleet_task.Job, seats: Seats = ("ann", "bob"), **more: Record) -> Hand:
+def opened(*tasks: fleet_task.FleetTask, worker_slots: Seats = ("ann", "bob"), **more: Record) -> Hand:
     """Return a board with these tasks and seats, all away."""
-    roles = seats if isinstance(seats, dict) else dict.fromkeys(seats, ())
+    roles = worker_slots if isinstance(worker_slots, dict) else dict.fromkeys(worker_slots, ())
     records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
     return Hand(
-        "board", records | {f"seat:{name}": worker_slot.Seat(roles=have) for name, have in roles.items()} | more
+        "board", records | {f"seat:{name}": worker_slot.WorkerSlot(roles=have) for name, have in roles.items()} | more
     )
 
 
-def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> fleet_task.Job:
+def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> fleet_task.FleetTask:
     """Return an open task."""
     begun: dict[str, Any] = {"state": task.State.OPEN, "prompt": f"do {name}", "limit": max_retries}
-    return fleet_task.Job(id=name, depends_on=needs, max_retries=max_retries, **(begun | fields))
+    return fleet_task.FleetTask(id=name, depends_on=needs, max_retries=max_retries, **(begun | fields))
 
 
 def ask(of: Hand, *names: str) -> Hand:

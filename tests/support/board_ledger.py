@@ -12,22 +12,22 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 class Ledger(msgspec.Struct, frozen=True):
     """What the board has been told, and has made of it.
 
-    The ``seats`` of those whose trust counts, and that a task was taken from one who might be at it (``robbed``); what
+    The ``worker_slots`` of those whose trust counts, and that a task was taken from one who might be at it (``robbed``); what
     was ``spent``, by the word that has come last, which may have been ``silent``, and that something else was charged
     (``mischarged``); and the last claim of each task that had to make room (``made_room``).
 
-    The state of each permit for a restart (``permits``); how many permits somebody is owed who has asked while there
+    The state of each permit for a restart (``restart_permits``); how many permits somebody is owed who has asked while there
     were some (``owed``), for the how many-th time who was granted one is restarted (``granted``), who has just used his
     (``used``), and that a permit was spent by somebody else, or given back by him (``misspent``).
     """
 
-    seats: tuple[tuple[str, worker_slot.Seat], ...] = ()
+    worker_slots: tuple[tuple[str, worker_slot.WorkerSlot], ...] = ()
     robbed: bool = False
     spent: Amounts = Amounts()
     silent: bool = False
     mischarged: bool = False
     made_room: tuple[tuple[str, int], ...] = ()
-    permits: tuple[tuple[str, restart_permit.State], ...] = ()
+    restart_permits: tuple[tuple[str, restart_permit.State], ...] = ()
     owed: int = 0
     granted: tuple[tuple[str, int], ...] = ()
     used: str = ""
@@ -44,11 +44,11 @@ def enter(ledger: Ledger, transition: Transition) -> Ledger:
         return _permitted(ledger, transition)
     match transition.event:
         case task.Released() if transition.machine == fleet_task.machine.name and transition.before is not None:
-            before: fleet_task.Job = transition.before.record
+            before: fleet_task.FleetTask = transition.before.record
             if transition.actor == f"rule:{preemption.take_away.name}":
                 made = dict(ledger.made_room) | {before.id: before.epoch}
                 return replace(ledger, made_room=tuple(sorted(made.items())))
-            owner = dict(ledger.seats).get(before.owner)
+            owner = dict(ledger.worker_slots).get(before.owner)
             by_trust = transition.actor == f"rule:{trust.withdraw.name}"
             allowed = by_trust and owner is not None and trust.is_allowed(before, owner)
             return replace(ledger, robbed=ledger.robbed or allowed)
@@ -61,7 +61,7 @@ def enter(ledger: Ledger, transition: Transition) -> Ledger:
 
 def _seated(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what is said of a worker, and how far it is trusted now."""
-    now: worker_slot.Seat = transition.after.record
+    now: worker_slot.WorkerSlot = transition.after.record
     if isinstance(transition.event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone):
         ledger = replace(ledger, spent=transition.event.spent, silent=transition.event.silent)
     if isinstance(transition.event, worker_slot.RestartWanted):
@@ -70,13 +70,15 @@ def _seated(ledger: Ledger, transition: Transition) -> Ledger:
         ledger = replace(ledger, used=transition.entity.removeprefix("seat:"))
     if now.trust is None:
         return ledger
-    seats = dict(ledger.seats) | {transition.entity.removeprefix("seat:"): replace(worker_slot.Seat(), trust=now.trust)}
-    return replace(ledger, seats=tuple(sorted(seats.items(), key=lambda each: each[0])))
+    worker_slots = dict(ledger.worker_slots) | {
+        transition.entity.removeprefix("seat:"): replace(worker_slot.WorkerSlot(), trust=now.trust)
+    }
+    return replace(ledger, worker_slots=tuple(sorted(worker_slots.items(), key=lambda each: each[0])))
 
 
 def _asked(ledger: Ledger, name: str) -> Ledger:
     """Take in that somebody asks for a restart: a permit of his own and one of all are due to him, if both are free."""
-    kinds = [[state for ref, state in ledger.permits if ref.startswith(f"permit:{of}.")] for of in (name, "*")]
+    kinds = [[state for ref, state in ledger.restart_permits if ref.startswith(f"permit:{of}.")] for of in (name, "*")]
     if not all(restart_permit.State.FREE in states for states in kinds):
         return ledger
     recent = sum(state is not restart_permit.State.FREE for state in kinds[0]) + 1
@@ -86,16 +88,18 @@ def _asked(ledger: Ledger, name: str) -> Ledger:
 
 def _permitted(ledger: Ledger, transition: Transition) -> Ledger:
     """Take in what becomes of a permit."""
-    permits = dict(ledger.permits) | {transition.entity: transition.after.state}
+    restart_permits = dict(ledger.restart_permits) | {transition.entity: transition.after.state}
     owed = ledger.owed - isinstance(transition.event, restart_permit.Reserved)
     wrong = False
     if transition.before is not None and isinstance(transition.event, restart_permit.Used | restart_permit.Returned):
         is_used = ledger.used == transition.before.record.worker
         wrong = is_used is not isinstance(transition.event, restart_permit.Used)
-    return replace(ledger, permits=tuple(sorted(permits.items())), owed=owed, misspent=ledger.misspent or wrong)
+    return replace(
+        ledger, restart_permits=tuple(sorted(restart_permits.items())), owed=owed, misspent=ledger.misspent or wrong
+    )
 
 
-def _due(ledger: Ledger, p: budget.Purse) -> Amounts:
+def _due(ledger: Ledger, p: budget.Budget) -> Amounts:
     """Return what a claim has cost, by what was said of it."""
     spent = ledger.spent
     if not (ledger.silent and p.charges_the_silent):

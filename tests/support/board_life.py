@@ -20,21 +20,21 @@ from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.dispatch.claims import KEPT
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import board_properties
-from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.system.plan import fleet_task_of
 from lifefold.core.kernel import (
     AggregateType,
     Created,
-    Elapsed,
     Envelope,
     Event,
     Opened,
     Phase,
     Reaction,
-    Recovered,
     Refusal,
+    RunnerRecovered,
+    TimerFired,
     replace,
 )
-from lifefold.core.kernel.property import Property, Temper
+from lifefold.core.kernel.property import Property, PropertyKind
 from lifefold.core.lifecycles import approval, task
 from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.retry import RetryPolicy
@@ -57,12 +57,12 @@ PICK: Final = st.integers(0, 11)
 CHANCES: Final = st.builds(Chance, PICK, PICK, FILES)
 WORKED_AT: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
 
-ALWAYS: Final = [each for each in board_properties.PROMISES if each.temper is Temper.ALWAYS]
+ALWAYS: Final = [each for each in board_properties.PROPERTIES if each.property_kind is PropertyKind.ALWAYS]
 STEPS: Final[dict[str, list[Property[Any]]]] = {
     of.name: [
         each
-        for each in (*of.properties, *board_properties.PROMISES)
-        if each.temper is Temper.ALWAYS_STEP and each.of is None
+        for each in (*of.properties, *board_properties.PROPERTIES)
+        if each.property_kind is PropertyKind.ALWAYS_STEP and each.of is None
     ]
     for of in (fleet_task.machine, worker_slot.machine, plan_approval.machine, intake.machine)
 }
@@ -122,8 +122,12 @@ class Board(RuleBasedStateMachine):
         """Hold a reaction against the promises, of the board and of everything on it."""
         of = reaction.aggregate
         assert [each.name for each in ALWAYS if not each.holds(of)] == []
-        near = [each for each in ALWAYS if each.near and not each.holds(each.near(of, "board", reaction.transitions))]
-        assert [each.name for each in near] == []
+        localized = [
+            each
+            for each in ALWAYS
+            if each.localized and not each.holds(each.localized(of, "board", reaction.transitions))
+        ]
+        assert [each.name for each in localized] == []
         for step in reaction.transitions:
             assert [each.name for each in STEPS[step.machine] if not each.holds(step)] == [], step
         assert [each.reason for each in reaction.refusals if not self.is_expected(each)] == []
@@ -135,20 +139,22 @@ class Board(RuleBasedStateMachine):
         """Tell whether a rule has asked for something twice, or a worker for what it may not any more."""
         return not refusal.envelope.actor.startswith("rule:") or bool(ASKED_TWICE.match(refusal.reason))
 
-    def fitting(self, fits: Callable[[fleet_task.Job], bool]) -> list[fleet_task.Job]:
+    def fitting(self, fits: Callable[[fleet_task.FleetTask], bool]) -> list[fleet_task.FleetTask]:
         """Return the tasks that fit, in the order of their names."""
         return sorted((each for each in tasks_of(self.of.aggregate) if fits(each)), key=lambda each: each.id)
 
-    def has(self, fits: Callable[[fleet_task.Job], bool]) -> bool:
+    def has(self, fits: Callable[[fleet_task.FleetTask], bool]) -> bool:
         """Tell whether a task fits."""
         return bool(self.fitting(fits))
 
-    def pick(self, by: Chance, fits: Callable[[fleet_task.Job], bool] = lambda _: True) -> fleet_task.Job | None:
+    def pick(
+        self, by: Chance, fits: Callable[[fleet_task.FleetTask], bool] = lambda _: True
+    ) -> fleet_task.FleetTask | None:
         """Choose one of the tasks that fit; None if there is none."""
         found = self.fitting(fits)
         return found[by.number % len(found)] if found else None
 
-    def say(self, chosen: fleet_task.Job | None, event: Event) -> None:
+    def say(self, chosen: fleet_task.FleetTask | None, event: Event) -> None:
         """Let a person say something to a task, if there is one."""
         if chosen is not None:
             self.offer(Envelope(f"task:{chosen.id}", event, self.of.now_ms, "operator"))
@@ -280,7 +286,7 @@ class Board(RuleBasedStateMachine):
             fresh = replace(like, id=f"N{self.added}", files=by.files, depends_on=(*like.depends_on, like.id))
             plan = self.of.aggregate.entities.get("plan")
             proposed = plan is not None and plan.state is plan_approval.State.PROPOSED
-            record = job_of(fresh, 10 + self.added, replace(self.plan, approve_plan=proposed))
+            record = fleet_task_of(fresh, 10 + self.added, replace(self.plan, approve_plan=proposed))
             self.offer(Envelope(f"task:{fresh.id}", Created(record), self.of.now_ms, "operator"))
 
     # Time, and the runner
@@ -293,27 +299,27 @@ class Board(RuleBasedStateMachine):
         if timers:
             ref, part = timers[by.number % len(timers)]
             self.of.now_ms = max(self.of.now_ms, part.deadline_ms)
-            self.offer(Envelope(ref, Elapsed(part.slot, part.generation), self.of.now_ms, "timer"))
+            self.offer(Envelope(ref, TimerFired(part.slot, part.generation), self.of.now_ms, "timer"))
 
     @rule()
     def recover(self) -> None:
         """The runner comes back."""
-        self.offer(Envelope("", Recovered(10), self.of.now_ms, "runner"))
+        self.offer(Envelope("", RunnerRecovered(10), self.of.now_ms, "runner"))
 
 
-def _is(*states: State) -> Callable[[fleet_task.Job], bool]:
+def _is(*states: State) -> Callable[[fleet_task.FleetTask], bool]:
     return lambda each: each.state in states
 
 
-def _was_claimed(t: fleet_task.Job) -> bool:
+def _was_claimed(t: fleet_task.FleetTask) -> bool:
     return t.epoch > 0
 
 
-def _may_be_split(t: fleet_task.Job) -> bool:
+def _may_be_split(t: fleet_task.FleetTask) -> bool:
     return t.state in WORKED_AT and t.parts < t.most_subtasks
 
 
-def _reports(t: fleet_task.Job, reason: str) -> tuple[Event, ...]:
+def _reports(t: fleet_task.FleetTask, reason: str) -> tuple[Event, ...]:
     """Return what the owner of a task may say of it."""
     rejected = task.Rejected(t.epoch, reason)
     match t.state, t.stage:

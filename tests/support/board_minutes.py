@@ -46,7 +46,7 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
         return replace(minutes, decided=transition.entered)
     if transition.machine != fleet_task.machine.name:
         return minutes
-    of: fleet_task.Job = transition.after.record
+    of: fleet_task.FleetTask = transition.after.record
     minutes = _decided(minutes, of, transition)
     if transition.before is None:
         wished = dict(minutes.described).get(of.id)
@@ -76,7 +76,7 @@ def _taken_down(minutes: Minutes, transition: Transition) -> Minutes:
     return now
 
 
-def _decided(minutes: Minutes, of: fleet_task.Job, transition: Transition) -> Minutes:
+def _decided(minutes: Minutes, of: fleet_task.FleetTask, transition: Transition) -> Minutes:
     """Take in who has to be decided about, and whether somebody is given something before that."""
     place = (of.priority, of.ordinal)
     others = minutes.planned - {place}

@@ -106,7 +106,7 @@ graph: Final = Machine(
     final={Place.END},
 )
 
-letters: Final = Machine("letters", Letter(), rows=(row(Desk.EMPTY, Asked, Desk.DONE, write),), final={Desk.DONE})
+messages: Final = Machine("letters", Letter(), rows=(row(Desk.EMPTY, Asked, Desk.DONE, write),), final={Desk.DONE})
 
 
 class Burn(Activity, frozen=True):
@@ -139,7 +139,7 @@ def tell(_talks: Aggregate, transition: Transition) -> Iterator[Tell]:
 told: Final = System(
     "told",
     AggregateType("talk", machines=(talk,), rules=(tell,)),
-    AggregateType("letters", machines=(letters,), commands={"letters": ()}),
+    AggregateType("letters", machines=(messages,), commands={"letters": ()}),
 )
 
 TOLD: Final = tuple((name, Envelope(name, Created(Letter()), 0)) for name in ("talk", "letters"))

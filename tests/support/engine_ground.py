@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 import kiln
 from kiln import Announce, Fire
 from lifefold.core.kernel import Entity, Envelope, Event, Reaction, Refusal
-from lifefold.interpreters.engine import Clock, Engine, Interpreter, Occasion, OnError, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Engine, Interpreter, OnError
 from lifefold.interpreters.store import Batch, Entry, EventStore, MemoryStore, Post, Shelf, SqliteStore
 
 T = TypeVar("T")
@@ -140,19 +140,19 @@ class Hands:
 
     def __init__(self) -> None:
         self.announced: list[tuple[str, tuple[str, int, int]]] = []
-        self.fires: list[Ongoing] = []
+        self.fires: list[ActivityContext] = []
         self.happened: list[str] = []
         self.out = anyio.Event()
         self.swept = anyio.Event()
         self.swept.set()
 
-    async def announce(self, effect: Announce, occasion: Occasion) -> None:
+    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
         await checkpoint()
         self.announced.append((effect.word, occasion.identity))
 
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
         """Burn; and when that is over sweep, which takes until a test says so."""
-        self.fires.append(ongoing)
+        self.fires.append(context)
         self.happened.append(f"fire {activity.firing} begins")
         try:
             await self.out.wait()

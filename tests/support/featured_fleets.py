@@ -7,7 +7,7 @@ from lifefold.core.fleet import AgentPlan, Budget, Caps, GatePlan, Plan, Preempt
 from lifefold.core.fleet.board import budget, intake, worker_slot
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.service import inbox
-from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.system.plan import fleet_task_of
 from lifefold.core.fleet.worker import desired_state, stall_detector
 from lifefold.core.kernel import replace
 from lifefold.core.lifecycles import process, task
@@ -52,7 +52,7 @@ PREEMPTING: Final[Mapping[str, Small]] = {
         _MAKES_ROOM,
         {"task": (task.Cancelled,), "plan": _APPROVAL},
         commands=2,
-        jobs=tuple(replace(job_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
+        jobs=tuple(replace(fleet_task_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
         plan_is=plan_approval.State.PROPOSED,
     ),
 }

@@ -37,7 +37,7 @@ from lifefold.effects import (
 )
 from lifefold.interpreters.engine import Interpreter
 from lifefold.interpreters.fleet_file import load
-from lifefold.interpreters.fleet_runner import FleetFolder, Surroundings
+from lifefold.interpreters.fleet_runner import FleetFolder, RunContext
 from lifefold.interpreters.fleet_runner.handlers import Handlers
 from lifefold.interpreters.processes.shim import proc
 from lifefold.interpreters.testing import Example
@@ -71,7 +71,7 @@ GRACE_MS: Final = 5_000
 HANGS: Final = ("sh", "-c", "sleep 600 & sleep 600")
 """A command that does not end, and has a child that does not either."""
 
-Make = Callable[[Surroundings], object]
+Make = Callable[[RunContext], object]
 """Makes what is to be looked at, to be laid over the standard interpreter."""
 
 
@@ -88,7 +88,7 @@ class FleetBench:
             place.folder("", task).mkdir(parents=True, exist_ok=True)
         self.handlers: Final = Handlers(load(file), FleetFolder(folder / "log.db"), place)
         standard = self.handlers.interpreter()
-        self.surroundings: Final = Surroundings(
+        self.surroundings: Final = RunContext(
             self.handlers.fleet, uuid4().hex, self.handlers.folder, place, standard, self.handlers.tell
         )
         made = make(self.surroundings) if make else standard

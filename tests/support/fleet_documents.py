@@ -19,8 +19,8 @@ TEXTS = [*"a T1 .. . sh {prompt} { 5s 0s 1h30m 10MB start command merge docs/ é
 
 texts = st.sampled_from(TEXTS) | st.text(max_size=5)
 keys = st.sampled_from(KEYS) | st.text(max_size=3)
-moments = st.dates() | st.times() | st.datetimes()
-scalars = texts | st.booleans() | st.integers(-2, 3) | st.integers(-(2**70), 2**70) | st.floats() | moments
+timestamps = st.dates() | st.times() | st.datetimes()
+scalars = texts | st.booleans() | st.integers(-2, 3) | st.integers(-(2**70), 2**70) | st.floats() | timestamps
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=12
 )
@@ -64,7 +64,7 @@ def misfits(schema: Any) -> st.SearchStrategy[Any]:
         "object": st.dictionaries(st.sampled_from("ab"), st.integers(), max_size=2),
     }
     right = schema.get("type")
-    wrong = [moments, *(kinds[kind] for kind in kinds.keys() - _alike(schema))]
+    wrong = [timestamps, *(kinds[kind] for kind in kinds.keys() - _alike(schema))]
     if "enum" in schema:
         wrong.append(texts.filter(lambda text: text not in schema["enum"]))
     if right == "array":

@@ -15,18 +15,18 @@ from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
-    Asked,
     Codec,
-    Elapsed,
-    Ended,
     Entity,
     Envelope,
     Event,
     Phase,
     Reaction,
-    Recovered,
     Refusal,
+    RequestedEffect,
+    RunnerRecovered,
+    TimerFired,
     Transition,
     digest,
     encode,
@@ -139,7 +139,7 @@ class Driver:
 
     # What a runner does
 
-    def perform(self, name: str, asked: Asked) -> None:
+    def perform(self, name: str, asked: RequestedEffect) -> None:
         """Do what an effect asks for."""
         match asked.effect:
             case Tell() as tell:
@@ -152,9 +152,9 @@ class Driver:
                 self.begin(part, activity)
             case End(slot=slot, generation=generation):
                 self.live.pop((name, asked.entity, slot, generation), None)
-                self.twice(name, Envelope(asked.entity, Ended(slot, generation), 0, "runner"), self.delay_ms())
+                self.twice(name, Envelope(asked.entity, ActivityEnded(slot, generation), 0, "runner"), self.delay_ms())
             case StartTimer(slot=slot, generation=generation, deadline_ms=deadline_ms):
-                elapsed = Envelope(asked.entity, Elapsed(slot, generation), 0, "timer")
+                elapsed = Envelope(asked.entity, TimerFired(slot, generation), 0, "timer")
                 self.twice(name, elapsed, deadline_ms - self.now_ms + self.delay_ms())
             case CancelSession():
                 self.cancel(name)
@@ -248,7 +248,7 @@ class Driver:
         worker = f"worker/{agent}"
         match self.choose(24):
             case 1 | 2:
-                letter = mailbox.LetterArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
+                letter = mailbox.OperatorMessageArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
                 self.post(worker, "mailbox", letter, self.delay_ms())
             case 3:
                 self.post(worker, "intent", desired_state.HoldWanted(), self.delay_ms())
@@ -261,7 +261,7 @@ class Driver:
             case 7 | 8:
                 down_ms = self.delay_ms()
                 for name in self.aggregates:
-                    self.put(name, Envelope("", Recovered(down_ms), 0, "runner"), down_ms)
+                    self.put(name, Envelope("", RunnerRecovered(down_ms), 0, "runner"), down_ms)
             case 6 | 9 | 10 | 11 | 12 | 13 | 14:
                 self.speak(self.some_task())
             case _:

@@ -23,12 +23,12 @@ from lifefold.core.kernel import (
     Machine,
     Possible,
     Property,
+    PropertyKind,
     Reaction,
-    Recovered,
     Refusal,
-    Scene,
+    RunnerRecovered,
     System,
-    Temper,
+    SystemState,
     Transition,
     late,
     possible,
@@ -172,7 +172,7 @@ class World:
     def crash(self) -> None:
         """Let the runner die, and come back: it lets go on what went on."""
         for name in sorted(self.aggregates):
-            assert isinstance(self.give(name, Envelope("", Recovered(10), self.now_ms, "engine")), Reaction)
+            assert isinstance(self.give(name, Envelope("", RunnerRecovered(10), self.now_ms, "engine")), Reaction)
 
     def speak_late(self, number: int) -> None:
         """Let an activity, or a timer, that is long over say something: it is refused, and nothing has changed."""
@@ -187,21 +187,21 @@ class World:
         """Ask everything: of the steps, of what has changed, of the aggregate, of the system, and of any fleet."""
         of, aggregate = self.of.type_of(name), reaction.aggregate
         for step in reaction.transitions:
-            promised = (*of.machines[step.machine].properties, *of.properties, *self.of.properties)
-            self.hold(promised, Temper.ALWAYS_STEP, step)
+            declared = (*of.machines[step.machine].properties, *of.properties, *self.of.properties)
+            self.hold(declared, PropertyKind.ALWAYS_STEP, step)
             self.count(name, step)
         for ref in reaction.changed:
-            self.hold(self.machine(name, ref).properties, Temper.ALWAYS, aggregate.entities[ref])
-        self.hold(of.properties, Temper.ALWAYS, aggregate)
-        scene = Scene(self.aggregates, tuple(self.in_flight()))
+            self.hold(self.machine(name, ref).properties, PropertyKind.ALWAYS, aggregate.entities[ref])
+        self.hold(of.properties, PropertyKind.ALWAYS, aggregate)
+        scene = SystemState(self.aggregates, tuple(self.in_flight()))
         for each in self.of.properties:
-            if each.temper is Temper.ALWAYS:
-                self.hold((each,), Temper.ALWAYS, subject_of(each, scene))
+            if each.property_kind is PropertyKind.ALWAYS:
+                self.hold((each,), PropertyKind.ALWAYS, subject_of(each, scene))
         self.of_any_fleet(name, reaction)
 
-    def hold(self, promised: tuple[Property[Any], ...], temper: Temper, subject: Any) -> None:
+    def hold(self, declared: tuple[Property[Any], ...], property_kind: PropertyKind, subject: Any) -> None:
         """Ask the promises of one kind."""
-        broken = [each.name for each in promised if each.temper is temper and not each.holds(subject)]
+        broken = [each.name for each in declared if each.property_kind is property_kind and not each.holds(subject)]
         assert not broken, broken
 
     def in_flight(self) -> list[tuple[str, str, Any, Any]]:
@@ -240,12 +240,12 @@ class World:
     def is_looked_after(self, of: Entity[Any]) -> None:
         """A task in hand has an owner who is there, or whose word is on its way."""
         owner = f"worker/{of.record.owner}"
-        seat = self.record("board", f"seat:{of.record.owner}")
+        worker_slot = self.record("board", f"seat:{of.record.owner}")
         assert owner in self.aggregates, "whoever has a task is somebody"
-        assert str(seat.state) == "Working", "who has a task has not gone"
-        assert seat.task == of.record.id
+        assert str(worker_slot.state) == "Working", "who has a task has not gone"
+        assert worker_slot.task == of.record.id
 
-    def is_within_its_cap(self, of: budget.Purse) -> None:
+    def is_within_its_cap(self, of: budget.Budget) -> None:
         """What is spent and set aside is no more than the cap."""
         for line in of.lines:
             assert line.account.spent + line.account.reserved <= line.account.cap, "spending is within the caps"

@@ -15,7 +15,7 @@ def opened(limits: session.Limits | None = None) -> Hand:
     return Hand(
         NAME,
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),
@@ -55,7 +55,7 @@ def running() -> Hand:
 
 def interrupting() -> Hand:
     """Return a worker whose session was asked to end."""
-    return running().give("mailbox", mailbox.LetterArrived("look"))
+    return running().give("mailbox", mailbox.OperatorMessageArrived("look"))
 
 
 def verifying() -> Hand:
@@ -91,13 +91,13 @@ def prompt_of(of: Hand) -> str:
     return begin.activity.prompt
 
 
-def letters_in(prompt: str) -> list[str]:
+def messages_in(prompt: str) -> list[str]:
     """Return the letters that a prompt has, in order."""
-    _, _, letters = prompt.partition("\n\nYou have messages:\n")
-    return [line.removeprefix("- ") for line in letters.splitlines()]
+    _, _, messages = prompt.partition("\n\nYou have messages:\n")
+    return [line.removeprefix("- ") for line in messages.splitlines()]
 
 
-class LetterWatch:
+class MessageWatch:
     """Watches reactions: a prompt has all letters that were accepted, but for those a session succeeded with."""
 
     def __init__(self) -> None:
@@ -109,13 +109,13 @@ class LetterWatch:
         waiting = self.waiting.setdefault(name, [])
         for transition in reaction.transitions:
             match transition.event:
-                case mailbox.LetterArrived(text=text):
+                case mailbox.OperatorMessageArrived(text=text):
                     waiting.append(text)
                 case session.PromptReady(prompt=prompt):
-                    assert letters_in(prompt) == waiting
+                    assert messages_in(prompt) == waiting
                 case _:
                     pass
             if transition.entered is session.State.SESSION_COMPLETE:
-                had = letters_in(transition.after.record.prompt)
+                had = messages_in(transition.after.record.prompt)
                 assert waiting[: len(had)] == had
                 del waiting[: len(had)]

@@ -20,7 +20,7 @@ from engine_ground import TappedStore, VirtualClock
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.system import board
 from lifefold.core.fleet.worker import assignment, mailbox, shutdown
-from lifefold.core.kernel import Asked, Envelope, Event, Reaction, Refusal, encode
+from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, RequestedEffect, encode
 from lifefold.core.lifecycles import session, task
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.effects import (
@@ -51,7 +51,7 @@ from lifefold.effects import (
     WatchBranch,
     WatchOutput,
 )
-from lifefold.interpreters.engine import Engine, Interpreter, Ledger, Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Engine, Interpreter, Ledger
 from lifefold.interpreters.store import Batch, Entry, EventStore
 
 POINTS: Final = ("decided", "persisted", "letting go", "performing", "performed")
@@ -157,67 +157,67 @@ class Hands:
         self.world.do(*words)
         self.fuse.reach("performed")
 
-    async def perform(self, effect: Effect, occasion: Occasion) -> None:
+    async def perform(self, effect: Effect, occasion: EffectContext) -> None:
         self.fuse.reach("performing")
         await checkpoint()
         if isinstance(effect, CancelSession):
             self.world.do("asked to end", occasion.within.key, str(occasion.entity.record.attempt))
         self.do("effect", *map(str, occasion.identity), encode(effect).decode())
 
-    async def watch(self, _activity: WatchBranch | WatchOutput | AwaitTrigger, ongoing: Ongoing) -> None:
+    async def watch(self, _activity: WatchBranch | WatchOutput | AwaitTrigger, context: ActivityContext) -> None:
         """See whoever is watched move all the time, and nothing that triggers anything."""
-        if not ongoing.leftover:
+        if not context.cleanup_only:
             await anyio.sleep_forever()
 
-    async def prepare(self, _activity: PrepareWorktree, ongoing: Ongoing) -> None:
-        await self._once(ongoing, session.WorktreeReady(), "worktree", ongoing.occasion.within.key)
+    async def prepare(self, _activity: PrepareWorktree, context: ActivityContext) -> None:
+        await self._once(context, session.WorktreeReady(), "worktree", context.occasion.within.key)
 
-    async def check_out(self, activity: CheckOutWork, ongoing: Ongoing) -> None:
-        await self._once(ongoing, assignment.CheckedOut(), "branch", activity.task, str(activity.epoch))
+    async def check_out(self, activity: CheckOutWork, context: ActivityContext) -> None:
+        await self._once(context, assignment.CheckedOut(), "branch", activity.task, str(activity.epoch))
 
-    async def inspect(self, activity: InspectWork, ongoing: Ongoing) -> None:
-        await self._once(ongoing, assignment.Inspected(differs=True), "inspected", activity.task, str(activity.epoch))
+    async def inspect(self, activity: InspectWork, context: ActivityContext) -> None:
+        await self._once(context, assignment.Inspected(differs=True), "inspected", activity.task, str(activity.epoch))
 
-    async def verify(self, activity: VerifyWork, ongoing: Ongoing) -> None:
+    async def verify(self, activity: VerifyWork, context: ActivityContext) -> None:
         claim = (activity.task, str(activity.epoch))
         rejected = FAILING.get(claim) == "verification"
         event = assignment.Rejected("no") if rejected else assignment.Verified()
-        await self._once(ongoing, event, "verified", *claim)
+        await self._once(context, event, "verified", *claim)
 
-    async def park(self, activity: ParkWork, ongoing: Ongoing) -> None:
-        await self._once(ongoing, assignment.Parked(), "parked", activity.task, str(activity.epoch))
+    async def park(self, activity: ParkWork, context: ActivityContext) -> None:
+        await self._once(context, assignment.Parked(), "parked", activity.task, str(activity.epoch))
 
-    async def merge(self, activity: MergeWork, ongoing: Ongoing) -> None:
+    async def merge(self, activity: MergeWork, context: ActivityContext) -> None:
         claim = (activity.task, str(activity.epoch))
         if FAILING.get(claim) == "merge":
-            await self._once(ongoing, assignment.Conflicted("no"), "conflict", *claim)
+            await self._once(context, assignment.Conflicted("no"), "conflict", *claim)
         else:
-            await self._once(ongoing, assignment.Merged(".".join(claim)), "merge", *claim)
+            await self._once(context, assignment.Merged(".".join(claim)), "merge", *claim)
 
-    async def _once(self, ongoing: Ongoing, event: Event, *deed: str) -> None:
+    async def _once(self, context: ActivityContext, event: Event, *deed: str) -> None:
         """Do a deed that must not be done twice, and report it."""
         self.fuse.reach("performing")
         await checkpoint()
-        if ongoing.leftover:
+        if context.cleanup_only:
             return
         if not self.world.has(*deed):
             self.do(*deed)
         await checkpoint()
-        await ongoing.report(event)
+        await context.report(event)
 
-    async def run_session(self, activity: RunSession, ongoing: Ongoing) -> None:
+    async def run_session(self, activity: RunSession, context: ActivityContext) -> None:
         """Run a process that goes on without its runner; adopt it if it is there."""
         self.fuse.reach("performing")
-        process = (ongoing.occasion.within.key, str(activity.attempt))
+        process = (context.occasion.within.key, str(activity.attempt))
         await checkpoint()
         await checkpoint()
-        if ongoing.leftover:
+        if context.cleanup_only:
             self._kill(process)
             return
         if not self.world.has("spawn", *process):
             self.do("spawn", *process)
         try:
-            await ongoing.report(session.SessionStarted(activity.session_seq))
+            await context.report(session.SessionStarted(activity.session_seq))
             if process == ("ann", "1"):
                 await self._urge()
             await self._work(process)
@@ -226,15 +226,15 @@ class Hands:
                 await checkpoint()
                 self._kill(process)
             raise
-        brief = ongoing.occasion.within.record("assignment").brief
+        brief = context.occasion.within.record("assignment").brief
         failed = FAILING.get((brief.task, str(brief.epoch))) == "session"
         if not self.world.has("exit", *process):
             self.do("exit", *process, "failed" if failed else "well")
-        await ongoing.report(session.SessionExited(session.Error("exit 1") if failed else session.Success()))
+        await context.report(session.SessionExited(session.Error("exit 1") if failed else session.Success()))
 
     async def _urge(self) -> None:
         """Have somebody say something that cannot wait, and rely on its being kept once it was accepted."""
-        letter = Envelope("mailbox", mailbox.LetterArrived("hurry"), self.engine.clock.now_ms())
+        letter = Envelope("mailbox", mailbox.OperatorMessageArrived("hurry"), self.engine.clock.now_ms())
         if isinstance(await self.engine.send("worker/ann", letter), Reaction):
             self.do("letter")
 
@@ -337,7 +337,7 @@ def _must_be_told(decisions: Sequence[tuple[str, Envelope, Reaction]]) -> None:
 
 
 def _must_be_performed(
-    asked: Sequence[tuple[str, int, int, Asked]], performed: Mapping[str, int], world: World, crashes: int
+    asked: Sequence[tuple[str, int, int, RequestedEffect]], performed: Mapping[str, int], world: World, crashes: int
 ) -> None:
     """Every effect was performed, as it is in the log, at most once more for each crash, and recorded; no other was."""
     derived = Begin | End | StartTimer | CancelTimer | Tell
@@ -360,7 +360,7 @@ def _must_be_merged_once(tasks: Sequence[task.Task], world: World) -> None:
     assert {each.commit for each in tasks} == {".".join(merge) for merge in merges}
 
 
-def _must_be_ended(asked: Sequence[tuple[str, int, int, Asked]], world: World) -> None:
+def _must_be_ended(asked: Sequence[tuple[str, int, int, RequestedEffect]], world: World) -> None:
     """Every process was decided on before it was spawned, was spawned once, alone for its agent, and has ended once."""
     alive: dict[str, str] = {}
     for deed in world.deeds:
@@ -385,5 +385,5 @@ def _must_be_ended(asked: Sequence[tuple[str, int, int, Asked]], world: World) -
 
 def _must_be_kept(decisions: Sequence[tuple[str, Envelope, Reaction]], world: World) -> None:
     """Every letter whose sender was told that it is accepted is in the log."""
-    letters = sum(isinstance(envelope.event, mailbox.LetterArrived) for _, envelope, _ in decisions)
-    assert letters >= sum(deed == ("letter",) for deed in world.deeds)
+    messages = sum(isinstance(envelope.event, mailbox.OperatorMessageArrived) for _, envelope, _ in decisions)
+    assert messages >= sum(deed == ("letter",) for deed in world.deeds)

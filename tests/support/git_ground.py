@@ -57,7 +57,7 @@ def new_repository(folder: Path) -> Path:
     return folder
 
 
-class Scene:
+class GitScene:
     """A repository, and the workplace of a fleet in it."""
 
     def __init__(self, folder: Path, template: Path) -> None:

@@ -15,7 +15,7 @@ SERVICE: Final = tuple(dict.fromkeys(each.name for each in service.aggregate.rul
 def without(name: str) -> System:
     """Return the fleet without the rules of this name."""
     types = [_without(of, name) for of in (board.aggregate, worker.aggregate, service.aggregate)]
-    return System("fleet", *types, properties=fleet_properties.PROMISES)
+    return System("fleet", *types, properties=fleet_properties.PROPERTIES)
 
 
 def _without(of: AggregateType, name: str) -> AggregateType:

@@ -12,11 +12,11 @@ from inspect import signature
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from declared import rebuilt
 from lifefold.core.kernel import Machine, Record, Row, State, Step, replace
 from lifefold.core.kernel.row import Pattern
 from lifefold.effects import Effect
 from mutation_limits import off_by_one, wrong_durations
-from promised import rebuilt
 from tabulated import Tabulated
 
 Make = Callable[[], Machine[Any]]

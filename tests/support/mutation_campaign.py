@@ -9,7 +9,7 @@ from lifefold.interpreters import views
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.targets.check_targets import named
 from mutation import Mutant, mutants
 from tabulated import Tabulated
@@ -31,7 +31,7 @@ class Fate(StrEnum):
     SURVIVED = "survived"
 
 
-class Ended(NamedTuple):
+class Tried(NamedTuple):
     """What became of a mutant, and by what: the first problem, the first promise that is broken, an error."""
 
     mutant: Mutant
@@ -46,11 +46,11 @@ def base_of(name: str) -> Machine[Any] | None:
     """
     shipped = views.machines()
     profile = shipped[name]
-    promised = {each.name for each in profile.properties}
+    declared = {each.name for each in profile.properties}
     first = next(
         machine
         for machine in shipped.values()
-        if machine.states == profile.states and promised.issuperset(each.name for each in machine.properties)
+        if machine.states == profile.states and declared.issuperset(each.name for each in machine.properties)
     )
     return None if first is profile else first
 
@@ -68,22 +68,22 @@ class Campaign:
         self._bounds: Final = replace(target.bounds, compared=0, states=most)
         self.mutants: Final = mutants(self.table, base_of(name))
 
-    def run(self, share: slice = slice(None)) -> Iterator[Ended]:
+    def run(self, share: slice = slice(None)) -> Iterator[Tried]:
         """Try some of the mutants, or all."""
         return (self.attempt(mutant) for mutant in self.mutants[share])
 
-    def attempt(self, mutant: Mutant) -> Ended:
+    def attempt(self, mutant: Mutant) -> Tried:
         """Say what becomes of a mutant."""
         try:
             machine = mutant.make()
         except InvalidMachine as invalid:
-            return Ended(mutant, Fate.REFUSED, invalid.problems[0])
+            return Tried(mutant, Fate.REFUSED, invalid.problems[0])
         if mutant.kind not in BEYOND and self.table.is_same(machine):
-            return Ended(mutant, Fate.SAME)
+            return Tried(mutant, Fate.SAME)
         is_deaf = self.table.takes_less(machine)
         by = self._killer(machine)
         survived = Fate.DEAF if is_deaf else Fate.SURVIVED
-        return Ended(mutant, Fate.KILLED if by else survived, by)
+        return Tried(mutant, Fate.KILLED if by else survived, by)
 
     def _killer(self, machine: Machine[Any]) -> str:
         """Return a promise that is broken; nothing if there is none. Those of states and steps are asked first."""
@@ -99,7 +99,7 @@ def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
     """Return the first promise about states or steps that a search finds broken; nothing if there is none."""
     system, openings = alone(machine)
     try:
-        explore(House(system, tuple(openings.items()), Impatient(system), bounds))
+        explore(ProductSystem(system, tuple(openings.items()), Impatient(system), bounds))
     except Broken as broken:
         return str(broken)
     return ""
@@ -115,9 +115,9 @@ class Impatient(Judge):
     def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
         super().meet(part, number, of, aggregate)
         for broken in self.wrong.values():
-            raise Broken(self.promises[broken[0]].property.name)
+            raise Broken(self.properties[broken[0]].property.name)
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
         for broken in super().step(of, reaction):
-            raise Broken(self.promises[broken].property.name)
+            raise Broken(self.properties[broken].property.name)
         return ()

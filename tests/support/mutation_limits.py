@@ -56,7 +56,7 @@ def _words(path: Path, by: int) -> str:
 def _numbers(table: Tabulated) -> list[Number]:
     """Return all numbers that records have, but for those that only identify or say when."""
     initial = table.machine.initial
-    told = {"at_ms", *initial.serials, *initial.moments}
+    told = {"at_ms", *initial.identifiers, *initial.timestamps}
     records = list(dict.fromkeys(record for record, _ in table.calls))
     paths = [path for path in _paths(initial) if not told.intersection(path)]
     limits = [path for path in paths if path[0] == "limits"]

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from lifefold.interpreters import views
-from mutation_campaign import Campaign, Ended, Fate
+from mutation_campaign import Campaign, Fate, Tried
 
 ROOT: Final = Path(__file__).parents[2]
 FOLDER: Final = ROOT / "tests" / "mutants" / "results"
@@ -79,7 +79,7 @@ class Result(msgspec.Struct, frozen=True):
         return self.fates.get(fate, 0)
 
 
-def result(campaign: Campaign, ended: Iterable[Ended]) -> Result:
+def result(campaign: Campaign, ended: Iterable[Tried]) -> Result:
     """Sum up a campaign."""
     every = tuple(ended)
     killers = Counter(each.by.removesuffix(": broken") for each in every if each.fate is Fate.KILLED)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from lifefold.core.kernel import (
-    Advance,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     Machine,
@@ -23,20 +23,20 @@ class Given:
     def __init__(self, record: Record | None = None, of: Machine[Any] = machine) -> None:
         """Begin a life at time 1000."""
         self.of = of
-        self.answer: Advance | Refusal = create(of, of.name, record or of.initial, 1_000, "test")
+        self.answer: EntityStep | Refusal = create(of, of.name, record or of.initial, 1_000, "test")
         self.entity: Entity[Any] = self.answer.entity
 
     def take(self, event: Event, at_ms: int = 1_000, slot: str = "", generation: int = 0) -> "Given":
         """Offer an event; the entity changes if it is accepted."""
         self.answer = advance(self.of, self.entity, Envelope(self.of.name, event, at_ms, "test", "", slot, generation))
-        if isinstance(self.answer, Advance):
+        if isinstance(self.answer, EntityStep):
             self.entity = self.answer.entity
         return self
 
     @property
     def effects(self) -> tuple[Effect, ...]:
         """The effects of the last input, which was accepted."""
-        assert isinstance(self.answer, Advance)
+        assert isinstance(self.answer, EntityStep)
         return self.answer.effects
 
     @property

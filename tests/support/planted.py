@@ -50,7 +50,7 @@ def lasting(
 
 
 def way_to(
-    promise: str, machine: Machine[Any], states: int = NEAR, said: tuple[type[Event], ...] | None = None
+    prop: str, machine: Machine[Any], states: int = NEAR, said: tuple[type[Event], ...] | None = None
 ) -> list[str]:
     """Check a copy of a shipped machine; return the way to where it breaks the promise with these words.
 
@@ -60,14 +60,14 @@ def way_to(
     if said is not None:
         system = System(machine.name, AggregateType(machine.name, machines=(machine,), commands={machine.name: said}))
     bounds = replace(named(machine.name).bounds, compared=0, states=states)
-    return way_in(check(system, opening=tuple(opening.items()), bounds=bounds), promise)
+    return way_in(check(system, opening=tuple(opening.items()), bounds=bounds), prop)
 
 
-def way_in(report: Report, promise: str) -> list[str]:
+def way_in(report: Report, prop: str) -> list[str]:
     """Return the way to where a promise is broken, a line for each step; it is short."""
     broken = {each.name: each for each in report.broken()}
-    found = [each for name, each in broken.items() if promise in name]
-    assert found, f"{promise!r} does not find it; broken are {sorted(broken)}; {report.conclusion()}"
+    found = [each for name, each in broken.items() if prop in name]
+    assert found, f"{prop!r} does not find it; broken are {sorted(broken)}; {report.conclusion()}"
     [verdict] = found
     assert verdict.outcome is Outcome.BROKEN, report
     assert verdict.trace is not None, report

@@ -54,7 +54,7 @@ def without(of: AggregateType, name: str, *instead: Rule, on: str = "") -> list[
 
 
 def way_through(  # noqa: PLR0913 - what can be different, each with its name
-    promise: str,
+    prop: str,
     of: Plan,
     people: People | None = None,
     *,
@@ -66,7 +66,7 @@ def way_through(  # noqa: PLR0913 - what can be different, each with its name
     """Check a copy of the fleet with other rules; return the way to where it breaks the promise with these words."""
     said = people or {}
     copy = System(
-        "fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=fleet_properties.PROMISES
+        "fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=fleet_properties.PROPERTIES
     )
     bounds = replace(named("fleet").bounds, compared=0, states=states)
-    return way_in(check(copy, opening=list(opening(of, 0)), bounds=bounds), promise)
+    return way_in(check(copy, opening=list(opening(of, 0)), bounds=bounds), prop)

@@ -3,17 +3,17 @@
 from typing import Any
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
-    Ended,
+    ActivityEnded,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     Machine,
     Phase,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     Running,
+    TimerFired,
     advance,
     create,
 )
@@ -58,12 +58,12 @@ class Life:
         """The activities that go on."""
         return {part.slot for part in self.entity.running if part.activity is not None}
 
-    def offer(self, event: Event, source: Running | None = None) -> Advance | Refusal:
+    def offer(self, event: Event, source: Running | None = None) -> EntityStep | Refusal:
         """Offer an event and keep what it becomes; what is asked to end is confirmed to have ended."""
         slot, generation = (source.slot, source.generation) if source else ("", 0)
         envelope = Envelope("process", event, self.now_ms, "test", slot=slot, generation=generation)
         answer = advance(self.machine, self.entity, envelope)
-        if isinstance(answer, Advance):
+        if isinstance(answer, EntityStep):
             self.entity = answer.entity
             self.effects += answer.effects
             if self.state is not self.visited[-1]:
@@ -74,13 +74,13 @@ class Life:
     def _confirm_ends(self) -> None:
         for part in self.entity.running:
             if part.phase is Phase.ENDING:
-                self.offer(Ended(part.slot, part.generation))
+                self.offer(ActivityEnded(part.slot, part.generation))
 
     def give(self, *events: Event) -> "Life":
         """Give events, each in the name of the activity that yields it if one does; all must be accepted."""
         for event in events:
             answer = self.offer(event, self.source(event))
-            assert isinstance(answer, Advance), answer.reason
+            assert isinstance(answer, EntityStep), answer.reason
         return self
 
     def refuse(self, event: Event) -> str:
@@ -104,15 +104,15 @@ class Life:
         while due := [part for part in self.entity.running if not part.activity and part.deadline_ms <= until_ms]:
             timer = min(due, key=lambda part: part.deadline_ms)
             self.now_ms = max(self.now_ms, timer.deadline_ms)
-            answer = self.offer(Elapsed(timer.slot, timer.generation))
-            assert isinstance(answer, Advance), answer.reason
+            answer = self.offer(TimerFired(timer.slot, timer.generation))
+            assert isinstance(answer, EntityStep), answer.reason
         self.now_ms = until_ms
         return self
 
     def crash(self, down_ms: int = 0) -> "Life":
         """Let the runner die and another one come: it finds what was live orphaned."""
         self.now_ms += down_ms
-        self.offer(Recovered(down_ms))
+        self.offer(RunnerRecovered(down_ms))
         self.offer(process.Orphaned())
         return self
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Final, NamedTuple
 
-from lifefold.interpreters.search.component import LocalStep, Part
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.component import Component, LocalStep
+from lifefold.interpreters.search.product_system import ProductSystem
 
 Situation = Mapping[int, int]
 """Some parts, and the state that each of them is in."""
@@ -42,20 +42,24 @@ class Model(NamedTuple):
 
 
 def model(
-    house: House, *, forbidden: Sequence[Situation] = (), promise: int | None = None, distinct: bool = False
+    product_system: ProductSystem,
+    *,
+    forbidden: Sequence[Situation] = (),
+    prop: int | None = None,
+    distinct: bool = False,
 ) -> Model:
     """Return the product of a house's parts, after a search that met everything.
 
-    A step into one of the ``forbidden`` situations, or one that breaks the ``promise`` of that number (of a machine or
+    A step into one of the ``forbidden`` situations, or one that breaks the ``prop`` of that number (of a machine or
     an aggregate type, not of the whole system), violates an assertion. ``distinct`` leaves out the steps that change
     nothing, and all but one of those that lead the same way: the states stay the same.
     """
-    return _Writer(house, (*forbidden, *_situations(house, promise)), promise, distinct=distinct).model()
+    return _Writer(product_system, (*forbidden, *_situations(product_system, prop)), prop, distinct=distinct).model()
 
 
-def _situations(house: House, promise: int | None) -> Iterator[Situation]:
-    for (part, local), broken in house.judge.wrong.items():
-        if promise in broken:
+def _situations(product_system: ProductSystem, prop: int | None) -> Iterator[Situation]:
+    for (part, local), broken in product_system.judge.wrong.items():
+        if prop in broken:
             yield {part: local}
 
 
@@ -63,35 +67,39 @@ _UNMET: Final = "true -> assert(false)"
 
 
 class _Writer:
-    def __init__(self, house: House, forbidden: Sequence[Situation], promise: int | None, *, distinct: bool) -> None:
-        self._house = house
+    def __init__(
+        self, product_system: ProductSystem, forbidden: Sequence[Situation], prop: int | None, *, distinct: bool
+    ) -> None:
+        self._house = product_system
         self._forbidden = forbidden
-        self._promise = promise
+        self._property = prop
         self._distinct = distinct
-        self._initial = house.initial()
-        assert not any(self._initial[: len(house.parts)]), "a search begins with the first state of each part"
-        self._limited = house.bounds.commands is not None
+        self._initial = product_system.initial()
+        assert not any(self._initial[: len(product_system.components)]), (
+            "a search begins with the first state of each part"
+        )
+        self._limited = product_system.bounds.commands is not None
         self._at_first = {
-            channel: house.queues[self._initial[len(house.parts) + channel]]
-            for channel in range(len(house.channels))
-            if self._initial[len(house.parts) + channel]
+            channel: product_system.queues[self._initial[len(product_system.components) + channel]]
+            for channel in range(len(product_system.channels))
+            if self._initial[len(product_system.components) + channel]
         }
 
     def model(self) -> Model:
         lines = [*self._declarations(), *self._opening()]
-        for part in self._house.parts:
+        for part in self._house.components:
             lines += self._process(part)
         return Model("\n".join([*lines, ""]), bool(self._at_first))
 
     def _declarations(self) -> Iterator[str]:
         capacity = max(map(len, self._house.queues)) + 1
-        kind = "byte" if len(self._house.letters) <= 255 else "short"
+        kind = "byte" if len(self._house.messages) <= 255 else "short"
         if capacity > 1:
             for channel, (sender, receiver) in enumerate(self._house.channels):
-                names = f"{self._house.parts[sender].name} to {self._house.parts[receiver].name}"
+                names = f"{self._house.components[sender].name} to {self._house.components[receiver].name}"
                 yield f"chan c{channel} = [{capacity}] of {{ {kind} }} /* {names} */"
         if self._forbidden:
-            yield from (f"short p{part.number}" for part in self._house.parts)
+            yield from (f"short p{part.number}" for part in self._house.components)
         if self._limited:
             yield f"short said = {self._initial[-1]}"
 
@@ -100,7 +108,7 @@ class _Writer:
             sent = "; ".join(f"c{c}!{message}" for c, messages in self._at_first.items() for message in messages)
             yield f"bool begun\nactive proctype opening() {{\n  d_step {{ {sent}; begun = true }};\n  false\n}}"
 
-    def _process(self, part: Part) -> Iterator[str]:
+    def _process(self, part: Component) -> Iterator[str]:
         provided = " provided (begun)" if self._at_first else ""
         yield f"active proctype a{part.number}(){provided} {{ /* {part.name} */"
         receptions = sorted(part._receptions)
@@ -114,7 +122,7 @@ class _Writer:
             yield "  fi;"
         yield "}"
 
-    def _spontaneous(self, part: Part, local: int) -> Iterable[str]:
+    def _spontaneous(self, part: Component, local: int) -> Iterable[str]:
         steps = [self._option(part, local, step, self._may(step)) for step in part.steps(local)]
         idle = self._option(part, local, LocalStep(0, local, 0, said=False, told=(), wrong=()), [])
         return [each for each in dict.fromkeys(steps) if each != idle] if self._distinct else steps
@@ -122,7 +130,7 @@ class _Writer:
     def _may(self, step: LocalStep) -> list[str]:
         return [f"said < {self._house.bounds.commands}", "said++"] if step.said and self._limited else []
 
-    def _takes(self, part: Part, local: int, known: Sequence[tuple[int, int]]) -> Iterator[str]:
+    def _takes(self, part: Component, local: int, known: Sequence[tuple[int, int]]) -> Iterator[str]:
         for channel, message in known:
             yield self._option(part, local, part.reception(local, channel, message), [f"c{channel}?{message}"])
         if len(self._house.queues) > 1:
@@ -131,7 +139,7 @@ class _Writer:
                     unknown = "".join(f" && !c{channel}?[{message}]" for at, message in known if at == channel)
                     yield f"d_step {{ nempty(c{channel}){unknown} -> assert(false) }}; goto S{local}"
 
-    def _option(self, part: Part, local: int, step: LocalStep, before: list[str]) -> str:
+    def _option(self, part: Component, local: int, step: LocalStep, before: list[str]) -> str:
         """Return a step; one that does nothing at all needs a condition, or SPIN takes it for a mistake."""
         sent = [f"c{channel}!{message}" for channel, message in step.told]
         moved = [f"p{part.number} = {step.to}"] if self._forbidden and step.to != local else []
@@ -140,8 +148,8 @@ class _Writer:
             return f"d_step {{ {'; '.join(done if before else ['true', *done])} }}; goto S{step.to}"
         return f"{done[0] if done else '_nr_pr' if step.to == local else 'true'} -> goto S{step.to}"
 
-    def _asserted(self, part: Part, step: LocalStep) -> Iterator[str]:
-        if self._promise in step.wrong:
+    def _asserted(self, part: Component, step: LocalStep) -> Iterator[str]:
+        if self._property in step.wrong:
             yield "assert(false)"
         for situation in self._forbidden:
             if situation.get(part.number) == step.to:

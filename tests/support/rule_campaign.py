@@ -20,11 +20,11 @@ from lifefold.interpreters.check import Bounds, Report
 from lifefold.interpreters.check import Outcome as Said
 from lifefold.interpreters.check.checking import NEVER_STUCK, _Check
 from lifefold.interpreters.search.canonical import NOW_MS, blank
-from lifefold.interpreters.search.component import Letter, Part
+from lifefold.interpreters.search.component import Component, FlightMessage
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import House, Refused, Unaddressed
-from lifefold.interpreters.search.rule_error import Flaw
+from lifefold.interpreters.search.product_system import ProductSystem, Refused, Unaddressed
+from lifefold.interpreters.search.rule_error import RuleError
 from lifefold.interpreters.search.witness import Witness
 from mutation_campaign import Broken, Impatient
 from rule_mutation import Mistake, Source
@@ -58,7 +58,7 @@ class Fate(StrEnum):
     SURVIVED = "survived"
 
 
-class Ended(NamedTuple):
+class Tried(NamedTuple):
     """What became of a mistake: in which fleet it was found, and by which promise; and in which it is another one."""
 
     mistake: Mistake
@@ -83,7 +83,7 @@ class Ground:
         self._small: Final = small
         system = witnessed(small.people)
         bounds = Bounds(within=small.within, commands=small.commands, compared=0)
-        self._house: Final = House(system, small.opening, Judge(system), bounds, CARRIED)
+        self._house: Final = ProductSystem(system, small.opening, Judge(system), bounds, CARRIED)
         report = self._judged(self._house)
         assert not report.truncated
         assert all(each.outcome in _IDLE or each.name == NEVER_STUCK for each in report.broken()), report
@@ -92,18 +92,18 @@ class Ground:
         self.states: Final = report.states
         self.bounds: Final = replace(bounds, states=2 * report.states + MORE_STATES)
         self._calls: Final = tuple(_calls(self._house))
-        ran = [watched(partial(self._outcome, part.of, call)) for part, call in self._each()]
+        ran = [watched(partial(self._outcome, component.of, call)) for component, call in self._each()]
         self._said: Final = [said for said, _ in ran]
         self._where: Final[defaultdict[str, list[int]]] = defaultdict(list)
         for number, (_, names) in enumerate(ran):
             for name in names:
                 self._where[name].append(number)
 
-    def _judged(self, house: House, graph: Graph | None = None) -> Report:
+    def _judged(self, product_system: ProductSystem, graph: Graph | None = None) -> Report:
         """Return what is found of all promises in a fleet."""
-        known = explore(house) if graph is None else graph
-        judge = _Check(house.system, self._small.opening, (), house.bounds, None)
-        return judge._judged(house, known, Witness(house, known))
+        known = explore(product_system) if graph is None else graph
+        judge = _Check(product_system.system, self._small.opening, (), product_system.bounds, None)
+        return judge._judged(product_system, known, Witness(product_system, known))
 
     def with_rules(self, mistake: Mistake) -> System:
         """Return the fleet with a mistake."""
@@ -117,9 +117,15 @@ class Ground:
         """
         numbers = self._where[within] if within and within not in called_at_once() else range(len(self._calls))
         with suppress(Exception):  # whatever a rule with a mistake raises, the true one does not
-            changed = {part.number for part in self._house.parts if _is_changed(part.of, system.type_of(part.name))}
-            return all(self._born(part, system) == self._born(part) for part in self._house.parts) and all(
-                self._outcome(system.type_of(self._house.parts[call[0]].name), call) == self._said[number]
+            changed = {
+                component.number
+                for component in self._house.components
+                if _is_changed(component.of, system.type_of(component.name))
+            }
+            return all(
+                self._born(component, system) == self._born(component) for component in self._house.components
+            ) and all(
+                self._outcome(system.type_of(self._house.components[call[0]].name), call) == self._said[number]
                 for number, call in ((number, self._calls[number]) for number in numbers)
                 if call[0] in changed
             )
@@ -127,47 +133,47 @@ class Ground:
 
     def is_needless(self, system: System) -> bool:
         """Tell whether another fleet does the same, but for messages that change nothing wherever they arrive."""
-        answers = (self._outcome(system.type_of(part.name), call) for part, call in self._each())
-        if not all(self._born(part, system) == self._born(part) for part in self._house.parts):
+        answers = (self._outcome(system.type_of(component.name), call) for component, call in self._each())
+        if not all(self._born(component, system) == self._born(component) for component in self._house.components):
             return False
         if not all(map(_tells_more, answers, self._said)):
             return False
-        house = House(system, self._small.opening, Judge(system), self.bounds, CARRIED)
-        graph = explore(house)
-        parts = zip(self._house.parts, house.parts, strict=True)
-        return not graph.truncated and all(_hears_nothing_new(*each) for each in parts)
+        product_system = ProductSystem(system, self._small.opening, Judge(system), self.bounds, CARRIED)
+        graph = explore(product_system)
+        components = zip(self._house.components, product_system.components, strict=True)
+        return not graph.truncated and all(_hears_nothing_new(*each) for each in components)
 
-    def _born(self, part: Part, system: System | None = None) -> Outcome:
-        of = part.of if system is None else system.type_of(part.name)
-        envelope = dict(self._small.opening)[part.name]
-        return self._outcome(of, (part.number, of.start(part.name), envelope))
+    def _born(self, component: Component, system: System | None = None) -> Outcome:
+        of = component.of if system is None else system.type_of(component.name)
+        envelope = dict(self._small.opening)[component.name]
+        return self._outcome(of, (component.number, of.start(component.name), envelope))
 
-    def _each(self) -> Iterator[tuple[Part, Call]]:
-        return ((self._house.parts[call[0]], call) for call in self._calls)
+    def _each(self) -> Iterator[tuple[Component, Call]]:
+        return ((self._house.components[call[0]], call) for call in self._calls)
 
     def _outcome(self, of: AggregateType, call: Call) -> Outcome:
         reaction = react(of, *call[1:])
         if not isinstance(reaction, Reaction):
             return None
         told = tuple(map(_plain, _lasting(each.effect for each in reaction.effects)))
-        return self._house.parts[call[0]].known(reaction.aggregate), told
+        return self._house.components[call[0]].known(reaction.aggregate), told
 
     def killer(self, system: System) -> str:
         """Return the first promise that is found broken; nothing if there is none."""
         try:
-            house = House(system, self._small.opening, Impatient(system), self.bounds, CARRIED)
-            graph = explore(house)
+            product_system = ProductSystem(system, self._small.opening, Impatient(system), self.bounds, CARRIED)
+            graph = explore(product_system)
         except Broken as broken:
             return str(broken)
-        except Flaw as flaw:
+        except RuleError as flaw:
             return flaw.name
         except Unaddressed:
             return NOBODY
         except Refused:
             return BEGINS
-        names = [house.judge.promises[number].property.name for number in graph.broken]
+        names = [product_system.judge.properties[number].property.name for number in graph.broken]
         if not names:
-            names = [each.name for each in self._judged(house, graph).broken()]
+            names = [each.name for each in self._judged(product_system, graph).broken()]
         return next((name for name in names if name not in self.idle), "")
 
 
@@ -209,7 +215,7 @@ def _tells_more(answer: Outcome, said: Outcome) -> bool:
     return state == other and asked[0] == asked[1] and all(each in left for each in known)
 
 
-def _hears_nothing_new(ours: Part, theirs: Part) -> bool:
+def _hears_nothing_new(ours: Component, theirs: Component) -> bool:
     """Tell whether a part reaches no other states than ours, and what it hears there that ours does not is nothing."""
     known = [ours.known(each) for each in theirs.states]
     heard = {(number, *_heard(ours, *letter)) for number, *letter in ours._receptions}
@@ -219,19 +225,21 @@ def _hears_nothing_new(ours: Part, theirs: Part) -> bool:
     )
 
 
-def _heard(part: Part, channel: int, message: int) -> tuple[str, Letter]:
-    return part._house.sender(channel), part._house.letters[message]
+def _heard(component: Component, channel: int, message: int) -> tuple[str, FlightMessage]:
+    return component._house.sender(channel), component._house.messages[message]
 
 
-def _calls(house: House) -> Iterator[Call]:
+def _calls(product_system: ProductSystem) -> Iterator[Call]:
     """Yield all that an aggregate of a fleet is told, in every state in which it was met."""
-    for part in house.parts:
-        for aggregate in part.states:
-            yield from ((part.number, aggregate, each.envelope) for each in possible(part.of, aggregate, NOW_MS))
-        for number, channel, message in part._receptions:
-            letter, sender = house.letters[message], house.sender(channel)
+    for component in product_system.components:
+        for aggregate in component.states:
+            yield from (
+                (component.number, aggregate, each.envelope) for each in possible(component.of, aggregate, NOW_MS)
+            )
+        for number, channel, message in component._receptions:
+            letter, sender = product_system.messages[message], product_system.sender(channel)
             envelope = Envelope(letter.entity, letter.event, NOW_MS, sender, "", "", 0, sender, 1)
-            yield part.number, part.states[number], envelope
+            yield component.number, component.states[number], envelope
 
 
 class Campaign:
@@ -243,11 +251,11 @@ class Campaign:
         self.grounds: Final = {name: Ground(every[name]) for name in grounds or SMALL}
         self.mistakes: Final = tuple(each for source in sources for each in source.mistakes())
 
-    def run(self, share: slice = slice(None)) -> Iterator[Ended]:
+    def run(self, share: slice = slice(None)) -> Iterator[Tried]:
         """Try some of the mistakes, or all."""
         return (self.attempt(mistake) for mistake in self.mistakes[share])
 
-    def attempt(self, mistake: Mistake) -> Ended:
+    def attempt(self, mistake: Mistake) -> Tried:
         """Say what becomes of a mistake."""
         differs: list[str] = []
         for name, ground in self.grounds.items():
@@ -256,8 +264,8 @@ class Campaign:
                 differs.append(name)
                 by = ground.killer(system)
                 if by:
-                    return Ended(mistake, Fate.KILLED, name, by, tuple(differs))
-        return Ended(mistake, self._left(mistake, differs), differs=tuple(differs))
+                    return Tried(mistake, Fate.KILLED, name, by, tuple(differs))
+        return Tried(mistake, self._left(mistake, differs), differs=tuple(differs))
 
     def _left(self, mistake: Mistake, differs: Sequence[str]) -> Fate:
         """Say what a mistake is that breaks no promise, and is another fleet in these."""

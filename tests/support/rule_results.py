@@ -13,7 +13,7 @@ import msgspec
 from lifefold.core.kernel import replace
 from mutation_results import FOLDER, ROOT, page
 from mutation_results import kept as kept_of_lifecycles
-from rule_campaign import Ended, Fate, campaign_of
+from rule_campaign import Fate, Tried, campaign_of
 from rule_mutation import Mistake
 from rule_sources import FEATURES, SOURCES
 from simulated_results import kept as simulated
@@ -76,7 +76,7 @@ class Rules(msgspec.Struct, frozen=True):
         return tuple(each.mistake for each in self.survivors if not reason(each.mistake))
 
 
-def result(name: str, ended: Iterable[Ended]) -> Rules:
+def result(name: str, ended: Iterable[Tried]) -> Rules:
     """Sum up a part of the campaign."""
     every = tuple(ended)
     killed = [each for each in every if each.fate is Fate.KILLED]
@@ -100,7 +100,7 @@ def run(name: str, within_s: float = math.inf) -> Rules:
     They are tried in an order that takes from everywhere: so those that are left are not all of the same rules.
     """
     campaign = campaign_of(PARTS[name])
-    until_s, tried = monotonic() + within_s, Tried(name)
+    until_s, tried = monotonic() + within_s, Records(name)
     every = sorted(campaign.mistakes, key=lambda each: sha256(each.name.encode()).digest())
     ended = {each.name: known for each in every if (known := tried.known(each)) is not None}
     for each in every:
@@ -111,7 +111,7 @@ def run(name: str, within_s: float = math.inf) -> Rules:
     return replace(found, mistakes=len(campaign.mistakes), untried=len(campaign.mistakes) - len(ended))
 
 
-class Tried:
+class Records:
     """What became of the mistakes of a part that were tried, as long as nothing of what they depend on is changed."""
 
     def __init__(self, name: str) -> None:
@@ -121,12 +121,12 @@ class Tried:
         lines = self._file.read_bytes().splitlines() if self._file.exists() else []
         self._known: Final = {each.mistake: each for each in (msgspec.json.decode(one, type=One) for one in lines)}
 
-    def known(self, mistake: Mistake) -> Ended | None:
+    def known(self, mistake: Mistake) -> Tried | None:
         """Return what became of a mistake; None if that is not known."""
         one = self._known.get(mistake.name)
-        return None if one is None else Ended(mistake, Fate(one.fate), one.where, one.by, one.differs)
+        return None if one is None else Tried(mistake, Fate(one.fate), one.where, one.by, one.differs)
 
-    def keep(self, ended: Ended) -> None:
+    def keep(self, ended: Tried) -> None:
         """Write down what became of one."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         one = One(ended.mistake.name, str(ended.fate), ended.where, ended.by, ended.differs)

@@ -2,7 +2,7 @@
 
 from typing import Final, TypeVar
 
-from lifefold.core.kernel import Advance, Elapsed, Entity, Envelope, Event, Machine, Refusal, advance, create
+from lifefold.core.kernel import Entity, EntityStep, Envelope, Event, Machine, Refusal, TimerFired, advance, create
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.runtime import (
     Complete,
@@ -46,11 +46,11 @@ class AgentLife:
     def state(self) -> State:
         return self.record.state
 
-    def give(self, event: Event) -> Advance | Refusal:
+    def give(self, event: Event) -> EntityStep | Refusal:
         """Offer an event and keep what comes of it."""
         answer = advance(self.machine, self.entity, Envelope("runtime", event, self.now_ms))
-        self.effects = answer.effects if isinstance(answer, Advance) else ()
-        if isinstance(answer, Advance):
+        self.effects = answer.effects if isinstance(answer, EntityStep) else ()
+        if isinstance(answer, EntityStep):
             self.entity = answer.entity
         return answer
 
@@ -58,7 +58,7 @@ class AgentLife:
         """Give events, all of which must be accepted."""
         for event in events:
             answer = self.give(event)
-            assert isinstance(answer, Advance), answer.reason
+            assert isinstance(answer, EntityStep), answer.reason
         return self
 
     def refuses(self, event: Event) -> bool:
@@ -71,16 +71,16 @@ class AgentLife:
         self.now_ms += ms
         return self
 
-    def elapse(self, slot: str, *, early_ms: int = 0) -> Advance | Refusal:
+    def elapse(self, slot: str, *, early_ms: int = 0) -> EntityStep | Refusal:
         """Let the time go on to a timer's deadline and report it."""
         timer = self.entity.find(slot)
         assert timer is not None, f"{slot} does not run"
         self.now_ms = timer.deadline_ms - early_ms
-        return self.give(Elapsed(slot, timer.generation))
+        return self.give(TimerFired(slot, timer.generation))
 
     def deadline(self) -> bool:
         """Say that a deadline of preemption may have passed; tell whether it has."""
-        return isinstance(self.give(DeadlinePassed()), Advance)
+        return isinstance(self.give(DeadlinePassed()), EntityStep)
 
     def asked(self, kind: type[E]) -> list[E]:
         """Return the effects of this type that the last input asked for."""

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
-    Ended,
+    ActivityEnded,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     Machine,
     Phase,
     Refusal,
     Running,
+    TimerFired,
     advance,
     create,
 )
@@ -57,14 +57,14 @@ class Life:
         """The state as it is now."""
         return self.record.state
 
-    def give(self, event: Event, *, slot: str = "", generation: int = 0) -> Advance | Refusal:
+    def give(self, event: Event, *, slot: str = "", generation: int = 0) -> EntityStep | Refusal:
         """Offer an event to the entity and keep what it becomes."""
         return self.offer(Envelope("session", event, self.now_ms, "test", slot=slot, generation=generation))
 
-    def offer(self, envelope: Envelope) -> Advance | Refusal:
+    def offer(self, envelope: Envelope) -> EntityStep | Refusal:
         """Offer an envelope to the entity and keep what it becomes."""
         answer = advance(self.machine, self.entity, envelope)
-        if isinstance(answer, Advance):
+        if isinstance(answer, EntityStep):
             self.entity, self.effects, self.refusals = answer.entity, answer.effects, answer.refusals
         else:
             self.effects, self.refusals = (), (answer,)
@@ -75,7 +75,7 @@ class Life:
         for event in events:
             part = self._source(event)
             answer = self.give(event, slot=part.slot, generation=part.generation) if part else self.give(event)
-            assert isinstance(answer, Advance), answer.reason
+            assert isinstance(answer, EntityStep), answer.reason
         return self
 
     def _source(self, event: Event) -> Running | None:
@@ -90,15 +90,15 @@ class Life:
         assert part is not None, f"{slot} is not {phase}: {self.entity.running}"
         return part
 
-    def elapse(self, slot: str, *, early_ms: int = 0) -> Advance | Refusal:
+    def elapse(self, slot: str, *, early_ms: int = 0) -> EntityStep | Refusal:
         """Let the time go on to a timer's deadline and report it."""
         timer = self.part(slot)
         self.now_ms = timer.deadline_ms - early_ms
-        return self.give(Elapsed(slot, timer.generation))
+        return self.give(TimerFired(slot, timer.generation))
 
-    def confirm(self, slot: str) -> Advance | Refusal:
+    def confirm(self, slot: str) -> EntityStep | Refusal:
         """Confirm the end of what is ending in a slot."""
-        return self.give(Ended(slot, self.part(slot, Phase.ENDING).generation))
+        return self.give(ActivityEnded(slot, self.part(slot, Phase.ENDING).generation))
 
     def settle(self) -> "Life":
         """Confirm the end of everything that is ending."""

@@ -83,12 +83,12 @@ def shown(of: Target, mistake: str, kind: str, seed: int, run: Run) -> Seen:
     found = finding.run.found
     assert found is not None
     few, events = finding.run.deviations, finding.run.entries
-    return Seen(mistake, kind, seed + 1, seed, found.promise, len(events), len(few), finding.target.name)
+    return Seen(mistake, kind, seed + 1, seed, found.prop, len(events), len(few), finding.target.name)
 
 
 def is_broken(run: Run) -> bool:
     """Tell whether a promise is broken in a run, and not only the run broken off."""
-    return run.found is not None and run.found.promise != ENDLESS
+    return run.found is not None and run.found.prop != ENDLESS
 
 
 def runs(of: Target, seeds: int) -> Iterator[tuple[int, Run]]:
@@ -167,7 +167,7 @@ def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> 
     """Return the shipped fleet with a mistake in its rules; what is found there is looked for in smaller ones."""
     made = mistake.make()
     types = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
-    system = System("fleet", *types, properties=fleet_properties.PROMISES)
+    system = System("fleet", *types, properties=fleet_properties.PROPERTIES)
     large, *small_ones = (
         target(system, tuple(fleet.opening(of, 0)), environment=FLEET, name=f"fleet-{of.name}")
         for of in (planned(*size) for size in FLEETS)

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from git_ground import Scene, commit
+from git_ground import GitScene, commit
 from lifefold.interpreters.processes import ProcessIdentity
 from session_ground import Bell
 
@@ -33,7 +33,7 @@ anyio.run(main, *sys.argv[1:])
 class Slow:
     """A filter that makes git wait whenever it writes the file ``slow``; the git that waits is told of by its pid."""
 
-    def __init__(self, scene: Scene, folder: Path, name: str = "slow") -> None:
+    def __init__(self, scene: GitScene, folder: Path, name: str = "slow") -> None:
         self.begun, self._go = Bell(folder / "begun"), Bell(folder / "go")
         commit(scene.repository, **{name: "s", ".gitattributes": f"{name} filter=slow\n"})
         script = f"[ -e {folder}/quick ] || {{ echo $PPID > {self.begun}; read line < {self._go}; }}; cat"
@@ -47,7 +47,7 @@ class Slow:
 
 
 @contextmanager
-def runner(scene: Scene, operation: str, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
+def runner(scene: GitScene, operation: str, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
     """Perform an operation in a process of its own."""
     argv = [sys.executable, "-c", RUNNER, str(scene.repository), str(scene.root), operation, *arguments]
     with subprocess.Popen(argv, start_new_session=True) as process:
@@ -57,7 +57,7 @@ def runner(scene: Scene, operation: str, *arguments: str) -> Generator["subproce
             process.kill()
 
 
-async def killed_in_git(scene: Scene, slow: Slow, operation: str, *arguments: str) -> ProcessIdentity:
+async def killed_in_git(scene: GitScene, slow: Slow, operation: str, *arguments: str) -> ProcessIdentity:
     """Kill a runner whose git is at work; return that git, which goes on."""
     with runner(scene, operation, *arguments) as process:
         git_process = await slow.begun.pid()

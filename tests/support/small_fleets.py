@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.board import fleet_task, intake
 from lifefold.core.fleet.dispatch import plan_approval
-from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.system.plan import fleet_task_of
 from lifefold.core.fleet.worker import desired_state, mailbox
 from lifefold.core.kernel import Envelope, Event, Opened, replace
 from lifefold.core.lifecycles import approval, task
@@ -28,7 +28,7 @@ class Small(NamedTuple):
     plan: Plan
     people: Mapping[str, tuple[type[Event], ...]]
     commands: int | None = None
-    jobs: tuple[fleet_task.Job, ...] = ()
+    jobs: tuple[fleet_task.FleetTask, ...] = ()
     plan_is: plan_approval.State | None = None
     within: Mapping[str, Callable[[Any], bool]] = ONE_LETTER
 
@@ -52,10 +52,10 @@ def _agents(number: int, errors: int, roles: tuple[tuple[str, ...], ...] = ((), 
     return tuple(AgentPlan(f"a{n}", limits, roles=roles[n]) for n in range(number))
 
 
-def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> fleet_task.Job:
+def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> fleet_task.FleetTask:
     most = 4 >> name.count("+")
     waits = parts > 0
-    return fleet_task.Job(
+    return fleet_task.FleetTask(
         state, name, "do it", max_retries=0, limit=0, parent=parent, parts=parts, waits=waits, most_subtasks=most
     )
 
@@ -102,12 +102,15 @@ SMALL: Final[Mapping[str, Small]] = {
         commands=3,
     ),
     "one agent, a task that comes to an approved plan": Small(
-        _plan(1, 1), {}, jobs=(fleet_task.Job(id="T0", max_retries=0, limit=0),), plan_is=plan_approval.State.APPROVED
+        _plan(1, 1),
+        {},
+        jobs=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
+        plan_is=plan_approval.State.APPROVED,
     ),
     "one agent, a task that comes to a declined plan": Small(
         _plan(1, 1, TaskPlan("T1", "do that", max_retries=0)),
         {},
-        jobs=(fleet_task.Job(id="T0", max_retries=0, limit=0),),
+        jobs=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
         plan_is=plan_approval.State.DECLINED,
     ),
     "two agents, one task": Small(
@@ -166,10 +169,10 @@ SMALL: Final[Mapping[str, Small]] = {
         _IN_PARTS,
         {"task": (fleet_task.Split, task.Cancelled, fleet_task.RetryGranted, task.Unblocked)},
         commands=2,
-        jobs=(job_of(_WHOLE, 1, _IN_PARTS),),
+        jobs=(fleet_task_of(_WHOLE, 1, _IN_PARTS),),
     ),
     "one agent, one task": Small(
-        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.LetterArrived,), "task": _TASK}
+        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.OperatorMessageArrived,), "task": _TASK}
     ),
 }
 """By what they are: small fleets, each with what people may say; the one that takes longest is the last."""

@@ -73,12 +73,12 @@ def make(path: Path, moment: str) -> None:
     class Dying(sqlite3.Connection):
         executemany: Any = die
 
-    moments: dict[str, tuple[object, str, object]] = {
+    timestamps: dict[str, tuple[object, str, object]] = {
         "between its tables": (sqlite3, "connect", partial(sqlite3.connect, factory=Dying)),
         "before it has its name": (Path, "replace", die),
         "after it has its name": (sqlite, "flush_folder", die),
     }
-    setattr(*moments[moment])
+    setattr(*timestamps[moment])
     SqliteStore.create(path, {"name": "torn"})
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from declared import rebuilt
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -28,8 +29,7 @@ from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.search.canonical import NOW_MS
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import explore
-from lifefold.interpreters.search.product_system import House
-from promised import rebuilt
+from lifefold.interpreters.search.product_system import ProductSystem
 
 Answer = Step[Any, Any] | IllegalTransition
 """What a reducer says."""
@@ -43,9 +43,9 @@ class Tabulated:
         self.machine: Final = machine
         self.calls: Final[dict[tuple[Record, Event], Answer]] = {}
         system, self._opening = alone(_overheard(machine, self.calls))
-        house = House(system, tuple(self._opening.items()), Judge(system), bounds)
-        explore(house)
-        self.states: Final[tuple[Aggregate, ...]] = tuple(house.parts[0].states)
+        product_system = ProductSystem(system, tuple(self._opening.items()), Judge(system), bounds)
+        explore(product_system)
+        self.states: Final[tuple[Aggregate, ...]] = tuple(product_system.components[0].states)
         self.asked: Final[dict[type[Event], list[tuple[Any, Any]]]] = {}
         """What the reducer is asked, by the type of the event: record and event."""
         for record, event in self.calls:
@@ -83,9 +83,9 @@ def _overheard(machine: Machine[Any], calls: dict[tuple[Record, Event], Answer])
 
 def _surroundings(machine: Machine[Any]) -> tuple[object, ...]:
     """Return all of a machine, but for its rows and what people may say, that decides what comes of an input."""
-    parts: tuple[Mapping[Any, Any], ...] = (machine.during, machine.postpone)
+    components: tuple[Mapping[Any, Any], ...] = (machine.during, machine.postpone)
     same = (machine.initial, machine.final, machine.detached, machine.served, machine.reports)
-    return (type(machine), *same, *(tuple(part.items()) for part in parts))
+    return (type(machine), *same, *(tuple(part.items()) for part in components))
 
 
 def _alike(machine: Machine[Any], record: Record, event: Event, said: Answer) -> bool:

@@ -20,17 +20,17 @@ from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
     Event,
-    Overview,
+    Projection,
     Property,
     Rule,
-    Scene,
     System,
+    SystemState,
     Transition,
     View,
     always,
     always_step,
+    projected,
     replace,
-    seeing,
 )
 from lifefold.core.lifecycles import session, session_profiles, task
 from service_conduct import Runs, accompany
@@ -72,9 +72,9 @@ def remember(diary: Diary, transition: Transition) -> Diary:
     interrupted = transition.machine == worker.agent.name and transition.entered is session.State.INTERRUPTING
     now = replace(diary, patient=False, disturbed=diary.disturbed or (diary.patient and interrupted))
     match transition.event:
-        case mailbox.LetterArrived(urgent=urgent):
+        case mailbox.OperatorMessageArrived(urgent=urgent):
             now = replace(now, urgent=now.urgent or urgent, patient=not urgent)
-        case mailbox.LettersTaken() | mailbox.MailboxClosed():
+        case mailbox.MessagesTaken() | mailbox.MailboxClosed():
             now = replace(now, urgent=False)
         case assignment.CheckoutFailed() | session_profiles.PromptFailed():
             now = replace(now, unplaced=transition.machine == assignment.machine.name)
@@ -197,7 +197,7 @@ def runs(of: Aggregate) -> Claims:
     return frozenset((each.id, each.epoch) for each in tasks_of(of) if each.state is task.State.IN_PROGRESS)
 
 
-def in_progress_is_run(fleet: Overview) -> bool:
+def in_progress_is_run(fleet: Projection) -> bool:
     """Tell whether a session has run at whatever is in progress."""
     ran: Claims = Claims().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
     begun: Claims = fleet.aggregates[board.NAME]
@@ -210,7 +210,7 @@ def outcomes(of: Aggregate) -> Outcomes:
     return found
 
 
-def taken_for_what_came(fleet: Overview) -> bool:
+def taken_for_what_came(fleet: Projection) -> bool:
     """Tell whether what the board was told of a claim is what came of it, as long as somebody knows."""
     taken: Outcomes = fleet.aggregates[board.NAME]
     said = {(name, epoch): word for name, epoch, word in taken}
@@ -244,12 +244,12 @@ def waits_for_more(of: Aggregate) -> Left | bool:
     if of.kind != board.NAME:
         return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
-    purses = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
-    spent = frozenset(f"{worker.KIND}/{name}" for name, each in purses if name and budget.is_spent_for_good(each))
+    all_budgets = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
+    spent = frozenset(f"{worker.KIND}/{name}" for name, each in all_budgets if name and budget.is_spent_for_good(each))
     return Left(intake.are_open(of) or is_left, spent, work_of(of).present > 0)
 
 
-def nobody_is_sent_home(fleet: Overview) -> bool:
+def nobody_is_sent_home(fleet: Projection) -> bool:
     """Tell whether all who have something left to spend are there as long as something is left to do, or may come."""
     left: Left = fleet.aggregates[board.NAME]
     serves = f"{service.KIND}/"
@@ -269,7 +269,7 @@ def brought_home(of: Aggregate) -> Claims:
     return frozenset((each.id, each.epoch) for each in tasks_of(of) if each.state is task.State.CLOSED)
 
 
-def closed_is_merged(fleet: Overview) -> bool:
+def closed_is_merged(fleet: Projection) -> bool:
     """Tell whether somebody has merged whatever is closed, under the very claim that has closed it."""
     merged: Claims = Claims().union(*(seen for name, seen in fleet.aggregates.items() if name != board.NAME))
     closed: Claims = fleet.aggregates[board.NAME]
@@ -325,16 +325,16 @@ def told(of: Aggregate) -> Told | None:
         return Told(within_ms, frozenset({(name, epoch)} if name else ()), granted)
     if of.kind != board.NAME:
         return None
-    rooms = [each.record.within_ms for ref, each in of.entities.items() if ref.startswith("room:")]
+    preemption_requests = [each.record.within_ms for ref, each in of.entities.items() if ref.startswith("room:")]
     ledger: Ledger = of.views["ledger"]
-    return Told(rooms[0] if rooms else 0, frozenset(ledger.made_room), ledger.granted)
+    return Told(preemption_requests[0] if preemption_requests else 0, frozenset(ledger.made_room), ledger.granted)
 
 
-def _heard(fleet: Overview) -> Iterable[Told]:
+def _heard(fleet: Projection) -> Iterable[Told]:
     return (each for name, each in fleet.aggregates.items() if name != board.NAME and isinstance(each, Told))
 
 
-def has_its_time(fleet: Overview) -> bool:
+def has_its_time(fleet: Projection) -> bool:
     """Tell whether whoever has to make room was told how long that may take, and nobody else, of the last claims."""
     said: Told = fleet.aggregates[board.NAME]
     made = dict(said.claims)
@@ -346,7 +346,7 @@ def has_its_time(fleet: Overview) -> bool:
     )
 
 
-def knows_how_often(fleet: Overview) -> bool:
+def knows_how_often(fleet: Projection) -> bool:
     """Tell whether everybody who rests before he is restarted knows for the how many-th time that is."""
     said: Told = fleet.aggregates[board.NAME]
     return all(set(each.granted) <= set(said.granted) for each in _heard(fleet))
@@ -354,22 +354,22 @@ def knows_how_often(fleet: Overview) -> bool:
 
 MERGED: Final = "a task is closed when its owner has merged it, and not otherwise"
 
-OF_ALL: Final[tuple[Property[Scene], ...]] = (
-    *fleet_properties.PROMISES,
+OF_ALL: Final[tuple[Property[SystemState], ...]] = (
+    *fleet_properties.PROPERTIES,
     *orphans.AT_LAST,
-    *seeing(
+    *projected(
         told,
         always("whoever has to make room is told how long that may take", has_its_time),
         always("whoever is restarted is told for the how many-th time", knows_how_often),
     ),
-    *seeing(brought_home, always(MERGED, closed_is_merged)),
-    *seeing(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
-    *seeing(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
-    *seeing(outcomes, always(OUTCOME, taken_for_what_came)),
+    *projected(brought_home, always(MERGED, closed_is_merged)),
+    *projected(runs, always("nothing is in progress that no session has run at", in_progress_is_run)),
+    *projected(waits_for_more, always("nobody is sent home while something is left to do", nobody_is_sent_home)),
+    *projected(outcomes, always(OUTCOME, taken_for_what_came)),
 )
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     worker.KIND: (
-        *worker_properties.PROMISES,
+        *worker_properties.PROPERTIES,
         always("no session goes on without the urgent letter that has come", urgency_interrupts),
         always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
@@ -384,14 +384,14 @@ OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
         always("nobody is stopped whom nobody wants to stop", stops_when_asked),
     ),
     service.KIND: (
-        *service.PROMISES,
+        *service.PROPERTIES,
         always(
             "no run is begun that people do not want, or that nobody is up for", lambda s: not s.views["runs"].hasty
         ),
         always("the process hears how a run went", lambda s: not s.views["runs"].mistold),
     ),
     board.NAME: (
-        *board_properties.PROMISES,
+        *board_properties.PROPERTIES,
         always("nobody is given a part of what is cancelled", lambda b: not b.views["minutes"].unwanted),
         always("nothing is tried again at once that nobody has granted", lambda b: not b.views["minutes"].hasty),
         always("a part is what whoever split the task has described", lambda b: not b.views["minutes"].changed),

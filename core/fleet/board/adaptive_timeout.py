@@ -12,7 +12,7 @@ when it is said, before anybody has verified the work: how long a session needs 
 
 import msgspec
 
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.board.fleet_task import machine as of_tasks
 from lifefold.core.kernel import Aggregate, Property, Transition, always, replace
 from lifefold.core.lifecycles import task
@@ -24,7 +24,7 @@ MOST_RUNS = 20
 """How many sessions of each role are remembered: those of long ago say little of what tasks take now."""
 
 
-class Pace(msgspec.Struct, frozen=True):
+class PastSessions(msgspec.Struct, frozen=True):
     """The sessions that are remembered, the oldest first: after each its owner said that the task was done."""
 
     runs: tuple[PastRun, ...] = ()
@@ -34,7 +34,7 @@ class Pace(msgspec.Struct, frozen=True):
         return estimate(Work(role=role, owned_files=files), self.runs).timeout_ms
 
 
-def fold(pace: Pace, transition: Transition) -> Pace:
+def fold(pace: PastSessions, transition: Transition) -> PastSessions:
     """Remember the session by which a task is said to be done, and forget the oldest if its role has too many."""
     event = transition.event
     if transition.machine != of_tasks.name or not isinstance(event, task.Completed) or event.took_ms <= 0:
@@ -46,13 +46,13 @@ def fold(pace: Pace, transition: Transition) -> Pace:
     return replace(pace, runs=(*kept, PastRun(role, "done", event.took_ms)))
 
 
-def pace_of(board: Aggregate) -> Pace:
+def pace_of(board: Aggregate) -> PastSessions:
     """Return what the board remembers."""
-    found: Pace = board.views[VIEW]
+    found: PastSessions = board.views[VIEW]
     return found
 
 
-def limit_ms(board: Aggregate, record: Job) -> int:
+def limit_ms(board: Aggregate, record: FleetTask) -> int:
     """Return for how long a session of a task may take in its owner's hands; 0 if that does not depend on others."""
     owner = board.entities.get(f"seat:{record.owner}")
     is_adaptive = owner is not None and owner.record.adaptive
@@ -77,7 +77,8 @@ def is_within_bounds(board: Aggregate) -> bool:
     pace = pace_of(board)
     limits = {role: pace.limit_ms(role, 0) for role in ("", *(each.role for each in pace.runs))}
     return all(
-        SHORTEST_MS <= limit <= LONGEST_MS and limit >= Pace().limit_ms(role, 0) for role, limit in limits.items()
+        SHORTEST_MS <= limit <= LONGEST_MS and limit >= PastSessions().limit_ms(role, 0)
+        for role, limit in limits.items()
     )
 
 
@@ -90,7 +91,7 @@ def is_bounded(board: Aggregate) -> bool:
     )
 
 
-PROMISES: tuple[Property[Aggregate], ...] = (
+PROPERTIES: tuple[Property[Aggregate], ...] = (
     always("a session may take five minutes, and never more than two hours", is_within_bounds),
     always("of each role the latest sessions are remembered, and no more", is_bounded),
 )

@@ -25,6 +25,7 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     after,
     always,
     always_step,
@@ -32,12 +33,11 @@ from lifefold.core.kernel import (
     replace,
     row,
     sometimes,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.budget.account import Account
 from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
-from lifefold.core.lifecycles.property_forms import is_over_with, keeps_time
+from lifefold.core.lifecycles.property_forms import exits_on, keeps_time
 
 
 class State(AnyLifecycleState):
@@ -120,7 +120,7 @@ class Line(msgspec.Struct, frozen=True):
         return self.account.free >= self.share and not self.account.overrun
 
 
-class Purse(Record, frozen=True):
+class Budget(Record, frozen=True):
     """What may be spent. ``period_ms`` is after how long it is filled anew; 0 is never.
 
     ``charges_the_silent``: a session that does not say what it has cost is taken to have cost its share.
@@ -150,7 +150,7 @@ class Purse(Record, frozen=True):
         return given
 
 
-def is_spent_for_good(p: Purse) -> bool:
+def is_spent_for_good(p: Budget) -> bool:
     """Tell whether it is spent, and only a person may fill it."""
     return p.state is State.SPENT and not p.period_ms
 
@@ -158,22 +158,22 @@ def is_spent_for_good(p: Purse) -> bool:
 # What becomes of it
 
 
-def reserved(p: Purse, e: Reserve) -> Purse:
+def reserved(p: Budget, e: Reserve) -> Budget:
     """Return it with a share set aside."""
     return _each(p, lambda line: line.account.reserve(e.holder, line.share))
 
 
-def settled(p: Purse, e: Settle) -> Purse:
+def settled(p: Budget, e: Settle) -> Budget:
     """Return it with a share turned into what the claim has cost. Its holder may have another one afterwards."""
     return _each(p, lambda line: replace(line.account.settle(e.holder, e.cost.of(line.resource)), settled=()))
 
 
-def raised(p: Purse, e: Raise) -> Purse:
+def raised(p: Budget, e: Raise) -> Budget:
     """Return it with so much more."""
     return _each(p, lambda line: line.account.grant(e.by.of(line.resource)))
 
 
-def recapped(p: Purse, e: Recapped) -> Purse:
+def recapped(p: Budget, e: Recapped) -> Budget:
     """Return it with the caps of the plan; never less than is spent and set aside."""
     return _each(p, lambda line: _capped(line.account, e.more.of(line.resource) - e.less.of(line.resource)))
 
@@ -182,69 +182,69 @@ def _capped(account: Account, by: int) -> Account:
     return account.grant(max(by, -account.free))
 
 
-def refilled(p: Purse, _e: Refilled) -> Purse:
+def refilled(p: Budget, _e: Refilled) -> Budget:
     """Return it as if nothing had been spent."""
     return _each(p, lambda line: line.account.renewed())
 
 
-def _each(p: Purse, change: Callable[[Line], Account]) -> Purse:
+def _each(p: Budget, change: Callable[[Line], Account]) -> Budget:
     return replace(p, lines=tuple(replace(line, account=change(line)) for line in p.lines))
 
 
 # Guards
 
 
-def may_reserve(p: Purse, e: Reserve) -> bool:
+def may_reserve(p: Budget, e: Reserve) -> bool:
     """There is a share left of everything, and this one holds none."""
     return p.suffices and e.holder not in p.holders
 
 
-def leaves_a_share(p: Purse, e: Reserve) -> bool:
+def leaves_a_share(p: Budget, e: Reserve) -> bool:
     """And there is another one left."""
     return may_reserve(p, e) and reserved(p, e).suffices
 
 
-def holds(p: Purse, e: Settle) -> bool:
+def holds(p: Budget, e: Settle) -> bool:
     """A share was set aside for it."""
     return e.holder in p.holders
 
 
-def frees_a_share(p: Purse, e: Settle) -> bool:
+def frees_a_share(p: Budget, e: Settle) -> bool:
     """And then there is one left."""
     return holds(p, e) and settled(p, e).suffices
 
 
-def is_not_the_last(p: Purse, e: Settle) -> bool:
+def is_not_the_last(p: Budget, e: Settle) -> bool:
     """And there are others for whom one is set aside."""
     return holds(p, e) and len(p.holders) > 1
 
 
-def suffices_then(p: Purse, e: Raise) -> bool:
+def suffices_then(p: Budget, e: Raise) -> bool:
     """There is a share left of everything afterwards."""
     return raised(p, e).suffices
 
 
-def suffices_now(p: Purse, e: Recapped) -> bool:
+def suffices_now(p: Budget, e: Recapped) -> bool:
     """There is a share left of everything with the new caps."""
     return recapped(p, e).suffices
 
 
-def is_held_now(p: Purse, e: Recapped) -> bool:
+def is_held_now(p: Budget, e: Recapped) -> bool:
     """There is none, and somebody holds one."""
     return bool(p.holders) and not suffices_now(p, e)
 
 
-def is_untouched(p: Purse, _e: Reopened) -> bool:
+def is_untouched(p: Budget, _e: Reopened) -> bool:
     """Nobody holds a share, and there is one left of everything."""
     return p.suffices and not p.holders
 
 
-def suffices(p: Purse, _e: Reopened) -> bool:
+def suffices(p: Budget, _e: Reopened) -> bool:
     """There is a share left of everything."""
     return p.suffices
 
 
-def is_held(p: Purse, _e: Reopened) -> bool:
+def is_held(p: Budget, _e: Reopened) -> bool:
     """Somebody holds a share."""
     return bool(p.holders)
 
@@ -252,27 +252,27 @@ def is_held(p: Purse, _e: Reopened) -> bool:
 # Actions
 
 
-def set_aside(p: Purse, e: Reserve) -> Step[Purse, Never]:
+def set_aside(p: Budget, e: Reserve) -> Step[Budget, Never]:
     """Set a share aside."""
     return Step(reserved(p, e))
 
 
-def settle(p: Purse, e: Settle) -> Step[Purse, Never]:
+def settle(p: Budget, e: Settle) -> Step[Budget, Never]:
     """Turn a share into what was spent."""
     return Step(settled(p, e))
 
 
-def add(p: Purse, e: Raise) -> Step[Purse, Never]:
+def add(p: Budget, e: Raise) -> Step[Budget, Never]:
     """Let more be spent."""
     return Step(raised(p, e))
 
 
-def recap(p: Purse, e: Recapped) -> Step[Purse, Never]:
+def recap(p: Budget, e: Recapped) -> Step[Budget, Never]:
     """Take the caps of the plan."""
     return Step(recapped(p, e))
 
 
-def refill(p: Purse, e: Refilled) -> Step[Purse, Never]:
+def refill(p: Budget, e: Refilled) -> Step[Budget, Never]:
     """Begin anew."""
     return Step(refilled(p, e))
 
@@ -280,7 +280,7 @@ def refill(p: Purse, e: Refilled) -> Step[Purse, Never]:
 # Timers
 
 
-def period(p: Purse) -> int | None:
+def period(p: Budget) -> int | None:
     """Return after how long it is filled anew, in milliseconds; None if it never is."""
     return p.period_ms or None
 
@@ -295,12 +295,12 @@ TOUCHED: Final = (State.OPEN, State.HELD, State.SPENT)
 # Promises
 
 
-def caps_are_kept(p: Purse) -> bool:
+def caps_are_kept(p: Budget) -> bool:
     """What is spent and what is set aside are together never more than the cap."""
     return all(each.account.sound for each in p.lines)
 
 
-def is_what_it_holds(p: Purse) -> bool:
+def is_what_it_holds(p: Budget) -> bool:
     """It says what is left: a share of everything, none for the moment, or none at all."""
     if p.state is State.RENEWED:
         return True
@@ -309,7 +309,7 @@ def is_what_it_holds(p: Purse) -> bool:
     return not p.suffices and (p.state is State.HELD) is bool(p.holders)
 
 
-def sets_aside_alike(p: Purse) -> bool:
+def sets_aside_alike(p: Budget) -> bool:
     """Everybody who holds a share holds one of everything."""
     each = [tuple((held.name, held.amount) for held in line.account.reservations) for line in p.lines]
     return each == [tuple((name, line.share) for name in p.holders) for line in p.lines]
@@ -368,7 +368,7 @@ def begins_when_it_is_to(step: Transition) -> bool:
     """
     if step.before is None:
         return True
-    p: Purse = step.after.record
+    p: Budget = step.after.record
     if isinstance(step.event, Reopened) and (p.state is State.FULL) is not (p.suffices and not p.holders):
         return False
     if isinstance(step.event, Raise | Recapped) and step.before.state is State.FULL and p.suffices:
@@ -376,7 +376,7 @@ def begins_when_it_is_to(step: Transition) -> bool:
     return (p.state is State.RENEWED) is isinstance(step.event, Refilled)
 
 
-def ends_by_itself(e: Entity[Purse]) -> bool:
+def ends_by_itself(e: Entity[Budget]) -> bool:
     """A period that has begun is timed, if it is to end at all; and nothing else is."""
     goes_on = e.state in TOUCHED and e.record.period_ms > 0
     return (e.find(Refilled.__name__) is not None) is goes_on
@@ -384,7 +384,7 @@ def ends_by_itself(e: Entity[Purse]) -> bool:
 
 _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, Amounts(sessions=2)))
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("what is spent and set aside is together never more than the cap", lambda e: caps_are_kept(e.record)),
     always("a purse says what is left in it", lambda e: is_what_it_holds(e.record)),
     always("whoever holds a share holds one of everything that is limited", lambda e: sets_aside_alike(e.record)),
@@ -394,30 +394,30 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("a new period begins with what was overspent, and no more", begins_anew),
     *keeps_time({Refilled: (TOUCHED, period)}),
     always("a period that has begun is over by itself", ends_by_itself),
-    takes(
+    accepts(
         "whoever has no share can have one set aside where there is one",
         {(State.FULL, State.OPEN): (Reserve,)},
         when=lambda e: any(each.holder not in e.record.holders for each in Reserve.examples()),
     ),
-    takes(
+    accepts(
         "whatever a claim has cost, it can be settled",
         {(State.OPEN, State.HELD): (Settle, _MORE)},
         when=lambda e: FIRST in e.record.holders,
     ),
-    takes(
+    accepts(
         "a person can let more be spent at any time, and the plan can change what may be",
         {(*TOUCHED, State.FULL): (Raise, Recapped)},
     ),
-    *is_over_with(State.HELD, Settle),
-    *is_over_with(State.SPENT, Raise),
-    *is_over_with(State.RENEWED, Reopened),
+    *exits_on(State.HELD, Settle),
+    *exits_on(State.SPENT, Raise),
+    *exits_on(State.RENEWED, Reopened),
     sometimes("a purse is spent", lambda e: e.state is State.SPENT),
     sometimes("more is spent than was set aside", lambda e: any(line.account.overrun for line in e.record.lines)),
 )
 
 machine: Machine[Any] = Machine(
     "purse",
-    Purse(),
+    Budget(),
     about="what may be spent by a fleet, by an agent, or on a task: set aside before it is spent",
     rows=(
         row((State.FULL, State.OPEN), Reserve, State.OPEN, set_aside, when=leaves_a_share),
@@ -439,6 +439,6 @@ machine: Machine[Any] = Machine(
         row(State.RENEWED, Reopened, State.SPENT),
     ),
     during={TOUCHED: after(period, Refilled)},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, Transition, always_step, anywhere, row
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with
+from lifefold.core.lifecycles.property_forms import exits_on
 
 REF: Final = "doors"
 
@@ -28,7 +28,7 @@ class LastTaskIn(Event, frozen=True):
     reason: str = ""
 
 
-class Doors(Record, frozen=True):
+class Intake(Record, frozen=True):
     """Whether more tasks may come."""
 
     state: State = State.OPEN
@@ -45,17 +45,17 @@ def stay_closed(step: Transition) -> bool:
     return step.before is None or step.before.state is State.OPEN
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a fleet that takes no more tasks takes none again", stay_closed),
-    *is_over_with(State.OPEN, LastTaskIn),
+    *exits_on(State.OPEN, LastTaskIn),
 )
 
 machine = Machine(
     "doors",
-    Doors(),
+    Intake(),
     about="whether more tasks may come to a fleet that is kept alive",
     rows=(row(State.OPEN, LastTaskIn, State.CLOSED),),
     final={State.CLOSED},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -16,42 +16,42 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always,
     always_step,
     anywhere,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 
 
 class State(AnyLifecycleState):
     """The two states of a room."""
 
     FREE = "Free"
-    ASKED = "Asked"
+    ASKED = "RequestedEffect"
 
 
-class RoomWanted(Event, frozen=True):
+class PreemptionRequested(Event, frozen=True):
     """The worker is to let the task ``of`` go, for ``task``."""
 
     task: str = "T2"
     of: str = "T1"
 
 
-class RoomPassedOn(Event, frozen=True):
+class RequestPassedOn(Event, frozen=True):
     """The one that it was for needs it no more: it is for ``task`` now."""
 
     task: str = "T3"
 
 
-class RoomUsed(Event, frozen=True):
+class RequestUsed(Event, frozen=True):
     """The worker has been given something to work at, or is gone."""
 
 
-class Room(Record, frozen=True):
+class PreemptionRequest(Record, frozen=True):
     """For which ``task`` a worker makes room, and the one ``of`` its that it had to let go for that.
 
     ``within_ms`` is how long its session may take to end, in milliseconds; with 0 it has its agent's grace.
@@ -65,54 +65,54 @@ class Room(Record, frozen=True):
     within_ms: int = 0
 
 
-def ask(r: Room, e: RoomWanted) -> Step[Room, Never]:
+def ask(r: PreemptionRequest, e: PreemptionRequested) -> Step[PreemptionRequest, Never]:
     """Remember for which task, and of which."""
     return Step(replace(r, task=e.task, of=e.of))
 
 
-def pass_on(r: Room, e: RoomPassedOn) -> Step[Room, Never]:
+def pass_on(r: PreemptionRequest, e: RequestPassedOn) -> Step[PreemptionRequest, Never]:
     """Remember for which task it is now."""
     return Step(replace(r, task=e.task))
 
 
-def forget(r: Room, _e: RoomUsed) -> Step[Room, Never]:
+def forget(r: PreemptionRequest, _e: RequestUsed) -> Step[PreemptionRequest, Never]:
     """Forget both."""
     return Step(replace(r, task="", of=""))
 
 
 def knows_for_whom(step: Transition) -> bool:
     """A room has the names that it was asked with, until it is passed on or used."""
-    r: Room = step.after.record
+    r: PreemptionRequest = step.after.record
     match step.event:
-        case RoomWanted(task=task, of=of):
+        case PreemptionRequested(task=task, of=of):
             return (r.task, r.of) == (task, of)
-        case RoomPassedOn(task=task):
+        case RequestPassedOn(task=task):
             return step.before is not None and (r.task, r.of) == (task, step.before.record.of)
         case _:
             return (r.task, r.of) == ("", "")
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("it is known for which task room is made, and which one had to go", knows_for_whom),
     always("room is made for a task, or not at all", lambda e: (e.state is State.ASKED) is bool(e.record.task)),
     leads_where(
         "who is asked makes room until that is used",
-        {RoomWanted: (State.ASKED,), RoomPassedOn: (State.ASKED,), RoomUsed: (State.FREE,)},
+        {PreemptionRequested: (State.ASKED,), RequestPassedOn: (State.ASKED,), RequestUsed: (State.FREE,)},
     ),
-    *is_over_with(State.FREE, RoomWanted),
-    takes("room that nobody needs can be passed on", {State.ASKED: (RoomPassedOn,)}),
-    *is_over_with(State.ASKED, RoomUsed),
+    *exits_on(State.FREE, PreemptionRequested),
+    accepts("room that nobody needs can be passed on", {State.ASKED: (RequestPassedOn,)}),
+    *exits_on(State.ASKED, RequestUsed),
 )
 
 machine = Machine(
     "room",
-    Room(),
+    PreemptionRequest(),
     about="whether a worker was asked to make room, by letting its task go, and for which",
     rows=(
-        row(State.FREE, RoomWanted, State.ASKED, ask),
-        row(State.ASKED, RoomPassedOn, STAY, pass_on),
-        row(State.ASKED, RoomUsed, State.FREE, forget),
+        row(State.FREE, PreemptionRequested, State.ASKED, ask),
+        row(State.ASKED, RequestPassedOn, STAY, pass_on),
+        row(State.ASKED, RequestUsed, State.FREE, forget),
     ),
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

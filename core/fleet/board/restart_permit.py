@@ -24,7 +24,7 @@ from lifefold.core.kernel import (
     row,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with, keeps_time, leads_where, passes
+from lifefold.core.lifecycles.property_forms import exits_on, is_transient, keeps_time, leads_where
 
 
 class State(AnyLifecycleState):
@@ -53,7 +53,7 @@ class Renewed(Event, frozen=True):
     """The window since it was used is over."""
 
 
-class Permit(Record, frozen=True):
+class RestartPermit(Record, frozen=True):
     """A permit, who holds it, how many milliseconds it takes to come back once it is used, and how often it was."""
 
     opaque: ClassVar[tuple[str, ...]] = ("window_ms",)
@@ -64,22 +64,22 @@ class Permit(Record, frozen=True):
     used: int = 0
 
 
-def hold(p: Permit, e: Reserved) -> Step[Permit, Never]:
+def hold(p: RestartPermit, e: Reserved) -> Step[RestartPermit, Never]:
     """Remember who holds it."""
     return Step(replace(p, worker=e.worker))
 
 
-def use(p: Permit, _e: Used) -> Step[Permit, Never]:
+def use(p: RestartPermit, _e: Used) -> Step[RestartPermit, Never]:
     """Count the use, and forget who has held it."""
     return Step(replace(p, worker="", used=p.used + 1))
 
 
-def let_go(p: Permit, _e: Returned) -> Step[Permit, Never]:
+def let_go(p: RestartPermit, _e: Returned) -> Step[RestartPermit, Never]:
     """Forget who has held it."""
     return Step(replace(p, worker=""))
 
 
-def window(p: Permit) -> int:
+def window(p: RestartPermit) -> int:
     """Return how long it stays spent, in milliseconds."""
     return p.window_ms
 
@@ -101,7 +101,7 @@ def counts_its_uses(step: Transition) -> bool:
     return bool(step.after.record.used == before + isinstance(step.event, Used))
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a permit that was used comes back by time alone", comes_back_by_time),
     always_step("a permit is held by whom it was given to", is_held_by_whom_it_was_given),
     always_step("every use of a permit is counted", counts_its_uses),
@@ -111,14 +111,14 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         {Reserved: (State.HELD,), Used: (State.SPENT,), Returned: (State.FREE,), Renewed: (State.FREE,)},
     ),
     *keeps_time({Renewed: ((State.SPENT,), window)}),
-    *is_over_with(State.FREE, Reserved),
-    *is_over_with(State.HELD, Used, Returned),
-    passes(State.SPENT),
+    *exits_on(State.FREE, Reserved),
+    *exits_on(State.HELD, Used, Returned),
+    is_transient(State.SPENT),
 )
 
 machine = Machine(
     "permit",
-    Permit(),
+    RestartPermit(),
     about="a permit for one restart: free, held by a worker, or spent until its window is over",
     rows=(
         row(State.FREE, Reserved, State.HELD, hold),
@@ -127,6 +127,6 @@ machine = Machine(
         row(State.SPENT, Renewed, State.FREE),
     ),
     during={State.SPENT: after(window, Renewed)},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -23,7 +23,7 @@ from lifefold.core.kernel import (
     row,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with
+from lifefold.core.lifecycles.property_forms import exits_on
 from lifefold.effects import Tell
 
 REF: Final = "duty"
@@ -45,7 +45,7 @@ class ServiceGone(Event, frozen=True):
     failed: bool = False
 
 
-class Duty(Record, frozen=True):
+class ServiceSlot(Record, frozen=True):
     """A service, as the board sees it."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -55,12 +55,12 @@ class Duty(Record, frozen=True):
     failed: bool = False
 
 
-def leave(d: Duty, e: ServiceGone) -> Step[Duty, Never]:
+def leave(d: ServiceSlot, e: ServiceGone) -> Step[ServiceSlot, Never]:
     """Remember why."""
     return Step(replace(d, reason=e.reason, failed=e.failed))
 
 
-def duties(board: Aggregate) -> Iterator[tuple[str, Entity[Duty]]]:
+def service_slots(board: Aggregate) -> Iterator[tuple[str, Entity[ServiceSlot]]]:
     """Yield the services that a board has, by their names."""
     for ref in sorted(board.entities):
         if ref.startswith(f"{REF}:"):
@@ -69,35 +69,35 @@ def duties(board: Aggregate) -> Iterator[tuple[str, Entity[Duty]]]:
 
 def is_kept(board: Aggregate) -> bool:
     """Tell whether there are services on duty, and never was anybody else: such a fleet lives on without workers."""
-    serves = any(each.state is State.ON for _, each in duties(board))
+    serves = any(each.state is State.ON for _, each in service_slots(board))
     return serves and not any(ref.startswith("seat:") for ref in board.entities)
 
 
 def send_home(board: Aggregate, why: str) -> Iterator[Tell]:
     """Have every service that is on duty drain."""
-    for name, each in duties(board):
+    for name, each in service_slots(board):
         if each.state is State.ON:
             yield Tell(f"service/{name}", "intent", desired_state.DrainWanted(why))
 
 
 def knows_why(step: Transition) -> bool:
     """Say: who is gone has said why, and whether that was wanted."""
-    d: Duty = step.after.record
+    d: ServiceSlot = step.after.record
     if not isinstance(step.event, ServiceGone):
         return True
     return d.state is State.GONE and (d.reason, d.failed) == (step.event.reason, step.event.failed)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("who is gone has said why", knows_why),
-    *is_over_with(State.ON, ServiceGone),
+    *exits_on(State.ON, ServiceGone),
 )
 
 machine: Machine[Any] = Machine(
     REF,
-    Duty(),
+    ServiceSlot(),
     about="the board's view of a service: on duty, gone",
     rows=(row(State.ON, ServiceGone, State.GONE, leave),),
     final={State.GONE},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

@@ -14,14 +14,14 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.budget.amounts import Amounts
-from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 from lifefold.core.policy.access import SUCCESSES, AccessLevel, Trust, demoted, promoted, succeeded, violated
 
 
@@ -120,7 +120,7 @@ class Dismissed(Event, frozen=True):
     """The plan has the agent no more: it finishes what it has in hand, and is given nothing more."""
 
 
-class Seat(Record, frozen=True):
+class WorkerSlot(Record, frozen=True):
     """A worker, as the board sees it. ``task`` is the one it was given last; ``roles`` are what tasks may ask for.
 
     ``trust`` is its track record; None in a fleet that gates nothing, where everybody may do everything. ``adaptive``:
@@ -147,59 +147,59 @@ class Seat(Record, frozen=True):
         return (not role or role in self.roles) and self.level >= level
 
 
-def has_trust(s: Seat, _e: Succeeded | Judged) -> bool:
+def has_trust(s: WorkerSlot, _e: Succeeded | Judged) -> bool:
     """The fleet gates what its agents may do."""
     return s.trust is not None
 
 
-def give(s: Seat, e: Seated) -> Step[Seat, Never]:
+def give(s: WorkerSlot, e: Seated) -> Step[WorkerSlot, Never]:
     """Remember the task."""
     return Step(replace(s, task=e.task))
 
 
-def empty(s: Seat, _e: WorkWanted | WorkLeft) -> Step[Seat, Never]:
+def empty(s: WorkerSlot, _e: WorkWanted | WorkLeft) -> Step[WorkerSlot, Never]:
     """Forget the task: the worker is done with it."""
     return Step(replace(s, task=""))
 
 
-def leave(s: Seat, e: WorkerGone) -> Step[Seat, Never]:
+def leave(s: WorkerSlot, e: WorkerGone) -> Step[WorkerSlot, Never]:
     """Remember why."""
     return Step(replace(s, task="", reason=e.reason))
 
 
-def reassign(s: Seat, e: Reassigned) -> Step[Seat, Never]:
+def reassign(s: WorkerSlot, e: Reassigned) -> Step[WorkerSlot, Never]:
     """Take the roles that the plan gives it now."""
     return Step(replace(s, roles=e.roles, adaptive=e.adaptive))
 
 
-def dismiss(s: Seat, _e: Dismissed) -> Step[Seat, Never]:
+def dismiss(s: WorkerSlot, _e: Dismissed) -> Step[WorkerSlot, Never]:
     """Remember that it leaves."""
     return Step(replace(s, leaves=True))
 
 
-def earn(s: Seat, _e: Succeeded) -> Step[Seat, Never]:
+def earn(s: WorkerSlot, _e: Succeeded) -> Step[WorkerSlot, Never]:
     """Record a success."""
     return Step(replace(s, trust=succeeded(s.trust or Trust())))
 
 
-def promote(s: Seat, _e: Promoted) -> Step[Seat, Never]:
+def promote(s: WorkerSlot, _e: Promoted) -> Step[WorkerSlot, Never]:
     """Trust it by one level more."""
     return Step(replace(s, trust=promoted(s.trust or Trust())))
 
 
-def demote(s: Seat, _e: Demoted) -> Step[Seat, Never]:
+def demote(s: WorkerSlot, _e: Demoted) -> Step[WorkerSlot, Never]:
     """Trust it by one level less."""
     return Step(replace(s, trust=demoted(s.trust or Trust())))
 
 
-def blame(s: Seat, _e: Violated) -> Step[Seat, Never]:
+def blame(s: WorkerSlot, _e: Violated) -> Step[WorkerSlot, Never]:
     """Record a violation."""
     return Step(replace(s, trust=violated(s.trust or Trust())))
 
 
 def knows_the_task(step: Transition) -> bool:
     """A seat has the task that was given to its worker as long as the worker is at it, and why the worker has gone."""
-    s: Seat = step.after.record
+    s: WorkerSlot = step.after.record
     match step.event:
         case Seated(task=task):
             return s.task == task
@@ -215,7 +215,7 @@ def knows_the_task(step: Transition) -> bool:
 
 def has_the_roles_of_the_plan(step: Transition) -> bool:
     """An agent has the roles that the plan gave it last, and nothing else gives it any."""
-    s: Seat = step.after.record
+    s: WorkerSlot = step.after.record
     if isinstance(step.event, Reassigned):
         return (s.roles, s.adaptive) == (step.event.roles, step.event.adaptive)
     return step.before is None or (s.roles, s.adaptive) == (step.before.record.roles, step.before.record.adaptive)
@@ -258,10 +258,10 @@ PRESENT: Final = (State.AWAY, State.WAITING, State.WORKING)
 
 _AT_REST_OR_WORK: Final = (State.AWAY, State.WORKING)
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("the board knows who is at which task, and why somebody has gone", knows_the_task),
     always_step("an agent has the roles that the plan gave it last", has_the_roles_of_the_plan),
-    takes("what the plan says of an agent is heard while it is there", {PRESENT: (Reassigned, Dismissed)}),
+    accepts("what the plan says of an agent is heard while it is there", {PRESENT: (Reassigned, Dismissed)}),
     always_step("an agent leaves when the plan has it no more, and is not taken back", leaves_for_good),
     always_step("an agent's level moves by its formula only", moves_by_the_formula),
     always_step("nobody goes anywhere by what is said of its trust, its restarts, or its plan", stays_where_it_is),
@@ -274,21 +274,21 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             WorkerGone: (State.GONE,),
         },
     ),
-    takes("an agent that fell is heard", {_AT_REST_OR_WORK: (RestartWanted, RestartDone)}),
-    takes("that nothing is in hand is heard", {_AT_REST_OR_WORK: (WorkLeft,)}),
-    takes(
+    accepts("an agent that fell is heard", {_AT_REST_OR_WORK: (RestartWanted, RestartDone)}),
+    accepts("that nothing is in hand is heard", {_AT_REST_OR_WORK: (WorkLeft,)}),
+    accepts(
         "whatever is said of an agent's trust is heard while it is there",
         {PRESENT: (Succeeded, Promoted, Demoted, Violated)},
         when=lambda e: e.record.trust is not None,
     ),
-    *is_over_with(State.AWAY, WorkWanted, WorkerGone),
-    *is_over_with(State.WAITING, Seated, WorkerGone),
-    *is_over_with(State.WORKING, WorkWanted, WorkLeft, WorkerGone),
+    *exits_on(State.AWAY, WorkWanted, WorkerGone),
+    *exits_on(State.WAITING, Seated, WorkerGone),
+    *exits_on(State.WORKING, WorkWanted, WorkLeft, WorkerGone),
 )
 
 machine = Machine(
     "seat",
-    Seat(),
+    WorkerSlot(),
     about="the board's view of a worker: away, waiting for work, working, gone",
     rows=(
         row(State.AWAY, WorkWanted, State.WAITING),
@@ -306,5 +306,5 @@ machine = Machine(
         row(PRESENT, Violated, STAY, blame, when=has_trust),
     ),
     final={State.GONE},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

@@ -21,10 +21,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task import Fate, Job
+from lifefold.core.fleet.board.fleet_task import Fate, FleetTask
 from lifefold.core.fleet.dispatch.locality import on_board
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
-from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, near, rule
+from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, always_step, localized, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.abort import AbortScope, Parents, Target, affected, escalated
 from lifefold.core.policy.reasons import AbortReason
@@ -59,12 +59,12 @@ def family(board: Aggregate, name: str) -> Parents:
     return {part: board.record(f"task:{part}").parent for part in work_of(board).parts.get(whole_of(name), ())}
 
 
-def is_to_end(record: Job) -> bool:
+def is_to_end(record: FleetTask) -> bool:
     """Tell whether an abort has anything to do at a task: it is not over, nor aborted already."""
     return not fleet_task.is_over(record) and not record.is_doomed
 
 
-def _why(target: Target, by: Job, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
+def _why(target: Target, by: FleetTask, said: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
     """Say why it is aborted: the document's word for it, what was aborted, and what was said of that."""
     what = (
         f"the tool {said.tool} was aborted at {by.id}" if isinstance(said, fleet_task.ToolAborted) else _what(by, said)
@@ -72,7 +72,7 @@ def _why(target: Target, by: Job, said: fleet_task.ToolAborted | fleet_task.Abor
     return f"{target.abort_reason}: {what}{said.reason and f': {said.reason}'}"
 
 
-def _what(by: Job, said: fleet_task.AbortWanted) -> str:
+def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
     return f"{by.id} was aborted" if said.scope is AbortScope.SESSION else f"the siblings of {by.id} were aborted"
 
 
@@ -97,7 +97,7 @@ def reaches_whom_it_was_said_of(board: Aggregate) -> bool:
     return all(_are_reached(tasks, _meant(tasks, each, fate)) for each, fate in said)
 
 
-def _meant(tasks: dict[str, Job], record: Job, fate: Fate) -> Iterable[str]:
+def _meant(tasks: dict[str, FleetTask], record: FleetTask, fate: Fate) -> Iterable[str]:
     """Return who was meant by the last abort that was said at a task."""
     whole = tasks.get(record.parent)
     if fate.said is AbortScope.SESSION:
@@ -108,7 +108,7 @@ def _meant(tasks: dict[str, Job], record: Job, fate: Fate) -> Iterable[str]:
     return siblings if escalated(fate.said, fate.policy) is AbortScope.SIBLING else (whole.id, *siblings)
 
 
-def _are_reached(tasks: dict[str, Job], names: Iterable[str]) -> bool:
+def _are_reached(tasks: dict[str, FleetTask], names: Iterable[str]) -> bool:
     """Tell whether all of them that are there are over, aborted, or wanted by a person after all."""
     there = (tasks[each] for each in names if each in tasks)
     return all(each.is_doomed or fleet_task.is_over(each) or bool(each.fate and each.fate.wanted) for each in there)
@@ -132,7 +132,7 @@ def is_aborted_once(step: Transition) -> bool:
     """No task is aborted twice, and none that is over (E36); what could not be cancelled is, when it is opened."""
     if step.before is None or not isinstance(step.event, fleet_task.Aborted):
         return True
-    before: Job = step.before.record
+    before: FleetTask = step.before.record
     return is_to_end(before) or _again(step)
 
 
@@ -149,8 +149,8 @@ def parts_have_the_same_policy(board: Aggregate) -> bool:
     return all((part and part.policy) == (whole and whole.policy) for part, whole in pairs)
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    *near(
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    *localized(
         on_board,
         always("nobody works at what was aborted, nor will", nobody_works_at_it),
         always("an abort reaches everything below", reaches_what_is_below),

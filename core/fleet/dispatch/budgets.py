@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, tasks_of, whole_of, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Entity, Property, Transition, always, replace, rule
 from lifefold.core.lifecycles import task
@@ -38,14 +38,16 @@ def admits(board: Aggregate, agent: str, name: str) -> bool:
 
     It may not as long as it holds another one.
     """
-    purses = (board.entities.get(ref) for ref in _concerned(agent, name))
-    return all(each is None or (each.state in budget.ADMITS and agent not in each.record.holders) for each in purses)
+    all_budgets = (board.entities.get(ref) for ref in _concerned(agent, name))
+    return all(
+        each is None or (each.state in budget.ADMITS and agent not in each.record.holders) for each in all_budgets
+    )
 
 
 def leaves_a_share(board: Aggregate, agent: str, name: str) -> bool:
     """Tell whether there is a share for a task in every purse that is concerned, besides what the agent holds now."""
-    purses = (board.entities.get(ref) for ref in _concerned(agent, name))
-    return all(each is None or each.state in budget.ADMITS for each in purses)
+    all_budgets = (board.entities.get(ref) for ref in _concerned(agent, name))
+    return all(each is None or each.state in budget.ADMITS for each in all_budgets)
 
 
 def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
@@ -57,7 +59,7 @@ def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
     return None
 
 
-def share_of(board: Aggregate, record: Job) -> Amounts:
+def share_of(board: Aggregate, record: FleetTask) -> Amounts:
     """Return what a claim is given; 0 is no limit."""
     given = Amounts()
     for ref in _concerned(record.owner, record.id):
@@ -76,7 +78,7 @@ def _concerned(agent: str, name: str) -> tuple[str, str, str]:
 def reserve(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who claims a task has a share set aside from every purse that is concerned, before anything else."""
     if transition.entered is task.State.CLAIMED:
-        record: Job = transition.after.record
+        record: FleetTask = transition.after.record
         for ref in _concerned(record.owner, record.id):
             if ref in board.entities:
                 yield Dispatch(ref, budget.Reserve(record.owner))
@@ -97,7 +99,7 @@ def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(ref, budget.Settle(agent, _cost(entity.record, event)))
 
 
-def _cost(p: budget.Purse, event: worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone) -> Amounts:
+def _cost(p: budget.Budget, event: worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone) -> Amounts:
     """Return what was spent; whoever has not said it has spent its share at least, if the fleet wants it so."""
     least = p.share if p.charges_the_silent and event.silent else Amounts()
     spent = event.spent
@@ -136,12 +138,12 @@ def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispat
                 yield Dispatch(ref, fleet_task.DependencyBack(transition.entity))
 
 
-def _blocked(spent: Entity[budget.Purse], name: str) -> Dispatch:
+def _blocked(spent: Entity[budget.Budget], name: str) -> Dispatch:
     """Return that a task is blocked because this purse is spent."""
     return Dispatch(f"task:{name}", fleet_task.DependencyLost(spent.ref, reason_of(spent)))
 
 
-def reason_of(spent: Entity[budget.Purse]) -> str:
+def reason_of(spent: Entity[budget.Budget]) -> str:
     """Return why nothing can be set aside from a purse any more, for people."""
     line = next(each for each in spent.record.lines if not each.suffices)
     left = max(0, line.account.cap - line.account.cost)
@@ -150,7 +152,7 @@ def reason_of(spent: Entity[budget.Purse]) -> str:
     return f"{whose} budget is spent: {in_words(line.resource, line.account.cost, line.account.cap)}{rest}"
 
 
-def raising(spent: Entity[budget.Purse]) -> str:
+def raising(spent: Entity[budget.Budget]) -> str:
     """Return the command that lets the next claim have its share: for people, and to be typed."""
     whose, _, name = spent.ref.removeprefix("purse:").partition("/")
     of = f" --{whose} {name}" if name else ""
@@ -199,10 +201,10 @@ def workers_have_their_share(board: Aggregate) -> bool:
 
 def shares_have_a_worker(board: Aggregate) -> bool:
     """Whoever holds a share sits at a task."""
-    purses = (entity for ref, entity in board.entities.items() if ref.startswith("purse:"))
+    all_budgets = (entity for ref, entity in board.entities.items() if ref.startswith("purse:"))
     return all(
         board.entities[f"seat:{holder}"].state is worker_slot.State.WORKING
-        for each in purses
+        for each in all_budgets
         for holder in each.record.holders
     )
 
@@ -219,7 +221,7 @@ def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
     return all(each.lacks in {FLEET, of_task(each.id)} for each in blocked)
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("whoever works at a task has a share set aside for it", workers_have_their_share),
     always("whoever has a share set aside sits at a task", shares_have_a_worker),
     always("no task is blocked by what another one has spent", is_blocked_by_its_own_purse),

@@ -9,7 +9,7 @@ is gone leaves is given to somebody else, under another number (E12).
 from collections.abc import Iterator
 
 from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, preemption_request, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, work_of
 from lifefold.core.fleet.worker import assignment
@@ -43,7 +43,7 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
     if not (work.waiting and work.ready):
         return None
     for (_priority, _ordinal, name), asked in sorted((places[0], asked) for asked, places in work.ready.items()):
-        record: Job = board.record(f"task:{name}")
+        record: FleetTask = board.record(f"task:{name}")
         if is_unwanted(board, name):
             continue
         for waiting in work.waiting:
@@ -56,7 +56,7 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
 
 def _claim(board: Aggregate, owner: str) -> task.Claimed:
     """Return the claim of a worker, which says how far it is trusted where that counts (E34)."""
-    sat: worker_slot.Seat = board.record(f"seat:{owner}")
+    sat: worker_slot.WorkerSlot = board.record(f"seat:{owner}")
     return task.Claimed(owner) if sat.trust is None else fleet_task.Entrusted(owner, sat.level)
 
 
@@ -66,7 +66,7 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
     Or whether it is not in the plan any more, so that it is blocked next. Not if it is done: that is brought home all
     the same (E16).
     """
-    record: Job = board.record(f"task:{name}")
+    record: FleetTask = board.record(f"task:{name}")
     is_open = record.state is task.State.OPEN
     if is_open and (record.is_doomed or record.removed):
         return True
@@ -81,13 +81,13 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
 def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """A task that was claimed, or handed over, is given to its new owner."""
     if isinstance(transition.event, task.Claimed):
-        record: Job = transition.after.record
+        record: FleetTask = transition.after.record
         yield Dispatch(f"seat:{record.owner}", worker_slot.Seated(record.id))
         brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
         yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
 
-def brief_of(record: Job, share: Amounts, timeout_ms: int = 0) -> task.Brief:
+def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Brief:
     """Return what a worker gets to know of a task; what its sessions may cost, and how long one may take."""
     return task.Brief(
         record.id,
@@ -113,7 +113,7 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
     if transition.before is None or transition.before.state not in _OPEN_ENDED or transition.after.state in KEPT:
         return
-    before: Job = transition.before.record
+    before: FleetTask = transition.before.record
     worker = f"worker/{before.owner}"
     owner = board.entities.get(f"seat:{before.owner}")
     if owner is not None and owner.state is worker_slot.State.WORKING and transition.actor != worker:
@@ -138,7 +138,7 @@ def _ends_by(board: Aggregate, transition: Transition) -> AbortReason:
             return AbortReason.SHUTDOWN_SIGNAL
 
 
-def _within_ms(board: Aggregate, record: Job) -> int:
+def _within_ms(board: Aggregate, record: FleetTask) -> int:
     """Return how long the session at a task that is recalled may take to end, if it has to make room for another one.
 
     0 is as long as it may in any case.
@@ -168,7 +168,7 @@ def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     ):
         return
     ref = f"task:{transition.before.record.task}"
-    record: Job = board.record(ref)
+    record: FleetTask = board.record(ref)
     if record.owner != transition.entity.removeprefix("seat:"):
         return
     reason = f"{record.owner} is gone"

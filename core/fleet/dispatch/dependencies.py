@@ -12,9 +12,9 @@
 from collections.abc import Iterator
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
-from lifefold.core.fleet.dispatch.task_index import Asked, abilities, is_lost, somebody_may, tasks_of, work_of
+from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, is_lost, somebody_may, tasks_of, work_of
 from lifefold.core.kernel import Aggregate, Create, Dispatch, Entity, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
@@ -31,7 +31,7 @@ def retry_granted(board: Aggregate, transition: Transition) -> Iterator[Dispatch
 @rule(on=fleet_task.machine)
 def block_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What waits for a task that will not be done is blocked, with the reason (E7, E19)."""
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     if is_lost(record) and not _was_lost(transition):
         for each in _waiting_for(board, record):
             if each.state in _WAITS:
@@ -41,7 +41,7 @@ def block_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch
 @rule(on=fleet_task.machine)
 def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was blocked because of a task goes on when that one may be done after all (E19)."""
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     if _was_lost(transition) and not is_lost(record):
         for each in _waiting_for(board, record):
             if each.state is task.State.BLOCKED and each.record.lacks == record.id:
@@ -54,7 +54,7 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
     One that is open and has parts waits for them first (E10). One that is not in the plan any more is blocked by that.
     """
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     if transition.entered is task.State.OPEN and record.waits:
         yield Dispatch(transition.entity, task.Decomposed(0))
     elif transition.entered is task.State.OPEN and record.removed:
@@ -77,8 +77,8 @@ def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When the last worker leaves, is gone, demoted, or without its role, who could take them, tasks are blocked."""
     if transition.before is None:
         return
-    before: worker_slot.Seat = transition.before.record
-    now: worker_slot.Seat = transition.after.record
+    before: worker_slot.WorkerSlot = transition.before.record
+    now: worker_slot.WorkerSlot = transition.after.record
     less = now.level < before.level or now.leaves > before.leaves or not {*before.roles} <= {*now.roles}
     if transition.entered is worker_slot.State.GONE or less:
         every = {(role, level) for role, _ in abilities(before) for level in AccessLevel}
@@ -113,11 +113,11 @@ def gather(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(whole.ref, task.SubtasksCompleted() if whole.state is _PARTS else task.Unblocked())
 
 
-def gathered(board: Aggregate, transition: Transition) -> Entity[Job] | None:
+def gathered(board: Aggregate, transition: Transition) -> Entity[FleetTask] | None:
     """Return the task that goes on because its last part is closed now; None if there is none."""
     if transition.entered is not task.State.CLOSED or not transition.after.record.parent:
         return None
-    whole: Entity[Job] = board.entities[f"task:{transition.after.record.parent}"]
+    whole: Entity[FleetTask] = board.entities[f"task:{transition.after.record.parent}"]
     goes_on = whole.state is _PARTS or (whole.state is task.State.BLOCKED and whole.record.waits)
     return whole if goes_on and _are_closed(board, whole.record) else None
 
@@ -128,9 +128,9 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
     del board
     if not isinstance(transition.event, fleet_task.Split) or transition.before is None:
         return
-    whole: Job = transition.after.record
+    whole: FleetTask = transition.after.record
     for number, each in enumerate(transition.event.tasks, transition.before.record.parts + 1):
-        part = Job(
+        part = FleetTask(
             state=task.State.OPEN,
             id=whole.part(number),
             prompt=each.prompt,
@@ -161,7 +161,7 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
 
     What is aborted has its parts aborted, which says why (``aborts``).
     """
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     if transition.entered is task.State.CANCELLED:
         if isinstance(transition.event, fleet_task.Aborted):
             return
@@ -169,12 +169,12 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
     elif transition.entered is task.State.OPEN and record.parent and not record.is_doomed:
-        whole: Job = board.record(f"task:{record.parent}")
+        whole: FleetTask = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)
 
 
-def _cancelled(part: Job, *, with_: Job) -> Dispatch:
+def _cancelled(part: FleetTask, *, with_: FleetTask) -> Dispatch:
     return Dispatch(f"task:{part.id}", task.Cancelled(f"{with_.id} is cancelled"))
 
 
@@ -194,12 +194,12 @@ _WAITS = frozenset({task.State.OPEN, _PARTS})
 """In these a task waits for others."""
 
 
-def is_unmanned(board: Aggregate, asked: Asked) -> bool:
+def is_unmanned(board: Aggregate, asked: Requirement) -> bool:
     """Tell whether a role or some trust is asked for, and nobody is left who has it."""
     return asked != ("", AccessLevel.UNTRUSTED) and not somebody_may(work_of(board), *asked)
 
 
-def unmanned(board: Aggregate, asked: Asked) -> tuple[str, str]:
+def unmanned(board: Aggregate, asked: Requirement) -> tuple[str, str]:
     """Return what is lacked where nobody has what is asked for, and say it of a task, after its name."""
     role, level = asked
     if role and not somebody_may(work_of(board), role, AccessLevel.UNTRUSTED):
@@ -208,7 +208,7 @@ def unmanned(board: Aggregate, asked: Asked) -> tuple[str, str]:
     return f"{fleet_task.LEVEL}{level.word}", f"takes an agent {whom}that is {level.word}, and there is none"
 
 
-def _without(board: Aggregate, ref: str, asked: Asked) -> Dispatch:
+def _without(board: Aggregate, ref: str, asked: Requirement) -> Dispatch:
     return Dispatch(ref, fleet_task.DependencyLost(*unmanned(board, asked)))
 
 
@@ -216,7 +216,7 @@ def _was_lost(transition: Transition) -> bool:
     return transition.before is not None and is_lost(transition.before.record)
 
 
-def _waiting_for(board: Aggregate, record: Job) -> Iterator[Entity[Job]]:
+def _waiting_for(board: Aggregate, record: FleetTask) -> Iterator[Entity[FleetTask]]:
     """Yield the tasks that have to do with what becomes of this one."""
     for name in work_of(board).dependents.get(record.id, ()):
         yield board.entities[f"task:{name}"]
@@ -224,19 +224,19 @@ def _waiting_for(board: Aggregate, record: Job) -> Iterator[Entity[Job]]:
         yield board.entities[f"task:{record.parent}"]
 
 
-def _records(board: Aggregate, names: tuple[str, ...]) -> Iterator[Job]:
+def _records(board: Aggregate, names: tuple[str, ...]) -> Iterator[FleetTask]:
     for name in names:
         found = board.entities.get(f"task:{name}")
         if found is not None:
             yield found.record
 
 
-def _are_closed(board: Aggregate, whole: Job) -> bool:
+def _are_closed(board: Aggregate, whole: FleetTask) -> bool:
     """Tell whether all parts of a task are there, and closed."""
     parts = list(_records(board, whole.parts_of_it()))
     return len(parts) == whole.parts and all(each.state is task.State.CLOSED for each in parts)
 
 
-def _lost(waiting: Entity[Job], *, by: Job) -> Dispatch:
+def _lost(waiting: Entity[FleetTask], *, by: FleetTask) -> Dispatch:
     what = f"{by.id}, a part of it, is" if waiting.record.id == by.parent else f"depends on {by.id}, which is"
     return Dispatch(waiting.ref, fleet_task.DependencyLost(by.id, f"{what} {by.state}"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrsistent import pmap
 
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.kernel import Aggregate, Entity, Transition, replace
 
@@ -37,7 +37,7 @@ def around(of: Aggregate, transitions: Iterable[Transition]) -> Iterator[str]:
             yield from _dependencies(of, records[-1])
 
 
-def _dependencies(of: Aggregate, record: Job) -> Iterator[str]:
+def _dependencies(of: Aggregate, record: FleetTask) -> Iterator[str]:
     yield from (f"task:{each}" for each in record.depends_on)
     work = work_of(of)
     for others in (work.dependents, work.rivals):
@@ -53,7 +53,7 @@ def part(of: Aggregate, refs: Iterable[str]) -> Aggregate:
     there: dict[str, Entity[Any]] = {ref: entities[ref] for ref in dict.fromkeys(refs) if ref in entities}
     owners = [each.record.owner for ref, each in there.items() if ref.startswith("task:")]
     for each in owners:
-        seat = f"seat:{each}"
-        if each and seat not in there and seat in entities:
-            there[seat] = entities[seat]
+        worker_slot = f"seat:{each}"
+        if each and worker_slot not in there and worker_slot in entities:
+            there[worker_slot] = entities[worker_slot]
     return replace(of, entities=pmap(there))

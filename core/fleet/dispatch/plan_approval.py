@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.kernel import (
     Aggregate,
@@ -24,7 +24,7 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles import task
-from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 
 REF: Final = "plan"
 
@@ -64,13 +64,13 @@ def is_decided_once(step: Transition) -> bool:
     return step.before is None or step.before.state is State.PROPOSED
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a plan is decided once", is_decided_once),
     leads_where(
         "what is approved is carried out, and what is declined is not",
         {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)},
     ),
-    *is_over_with(State.PROPOSED, PlanApproved, PlanDeclined),
+    *exits_on(State.PROPOSED, PlanApproved, PlanDeclined),
 )
 
 machine = Machine(
@@ -82,14 +82,14 @@ machine = Machine(
         row(State.PROPOSED, PlanDeclined, State.DECLINED),
     ),
     final={State.APPROVED, State.DECLINED},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )
 
 
 @rule(on=fleet_task.machine)
 def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was decided of the plan is decided of a task that comes to it afterwards."""
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     plan = board.entities.get(REF)
     if transition.before is None and record.state is task.State.PLANNED and plan is not None:
         if plan.state is State.APPROVED:

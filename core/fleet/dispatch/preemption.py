@@ -21,38 +21,38 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board import budget, fleet_task, preemption_request, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets, claims
 from lifefold.core.fleet.dispatch.locality import whole_board
-from lifefold.core.fleet.dispatch.task_index import CLAIMED, FIRST, Asked, Place, tasks_of, work_of
+from lifefold.core.fleet.dispatch.task_index import CLAIMED, FIRST, Place, Requirement, tasks_of, work_of
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     Transition,
     always,
     always_step,
     leads_to,
-    near,
+    localized,
+    projected,
     rule,
-    seeing,
     weakly,
 )
 from lifefold.core.lifecycles import session, task
 from lifefold.effects import MergeWork, ParkWork, PrepareWorktree, VerifyWork
 
 
-def room_of(worker: str) -> str:
+def request_of(worker: str) -> str:
     """Return the reference of a worker's room."""
     return f"room:{worker}"
 
 
-def rooms(workers: tuple[str, ...], within_ms: int) -> dict[str, preemption_request.Room]:
+def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the rooms that a board begins with, by their references."""
-    return {room_of(each): preemption_request.Room(within_ms=within_ms) for each in workers}
+    return {request_of(each): preemption_request.PreemptionRequest(within_ms=within_ms) for each in workers}
 
 
 # The rules
@@ -66,7 +66,8 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """
     work = work_of(board)
     if work.is_preempting and not (
-        work.changing or isinstance(transition.event, task.Claimed | budget.Reserve | preemption_request.RoomWanted)
+        work.changing
+        or isinstance(transition.event, task.Claimed | budget.Reserve | preemption_request.PreemptionRequested)
     ):
         asked = None if claims.next_pair(board) else _given_up(board) or next_asked(board)
         if asked is not None:
@@ -76,8 +77,8 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=preemption_request.machine)
 def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is asked to make room loses the task that it is at."""
-    if isinstance(transition.event, preemption_request.RoomWanted):
-        of: Job = board.record(f"task:{transition.event.of}")
+    if isinstance(transition.event, preemption_request.PreemptionRequested):
+        of: FleetTask = board.record(f"task:{transition.event.of}")
         yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {transition.event.task}"))
 
 
@@ -97,13 +98,13 @@ def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
     if worker in work_of(board).makes_room:
-        yield Dispatch(room_of(worker), preemption_request.RoomUsed())
+        yield Dispatch(request_of(worker), preemption_request.RequestUsed())
 
 
 def _given_up(board: Aggregate) -> Dispatch | None:
     """Return that somebody who waits makes room no more, when nothing can be given to anybody; None if nobody does."""
     idle = next((each for each in sorted(work_of(board).makes_room) if _waits(board, each)), None)
-    return None if idle is None else Dispatch(room_of(idle), preemption_request.RoomUsed())
+    return None if idle is None else Dispatch(request_of(idle), preemption_request.RequestUsed())
 
 
 def _waits(board: Aggregate, worker: str) -> bool:
@@ -125,7 +126,7 @@ def next_asked(board: Aggregate) -> Dispatch | None:
     return None
 
 
-def _waiting(board: Aggregate) -> Iterator[tuple[Place, Asked]]:
+def _waiting(board: Aggregate) -> Iterator[tuple[Place, Requirement]]:
     """Yield the first of all that ask for the same, of those who are to be worked at and have nobody asked for them."""
     work = work_of(board)
     covered = set(work.makes_room.values())
@@ -137,12 +138,12 @@ def _waiting(board: Aggregate) -> Iterator[tuple[Place, Asked]]:
             yield place, asked
 
 
-def _passed_on(board: Aggregate, place: Place, asked: Asked) -> Dispatch | None:
+def _passed_on(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | None:
     """Return that somebody who makes room already does so for this task, the one it was for having no need of it."""
     for worker, name in sorted(work_of(board).makes_room.items()):
-        of: Job = board.record(f"task:{board.record(room_of(worker)).of}")
+        of: FleetTask = board.record(f"task:{board.record(request_of(worker)).of}")
         if not is_ready(board, name) and of.priority > place[0] and _may_take(board, worker, place, asked):
-            return Dispatch(room_of(worker), preemption_request.RoomPassedOn(place[2]))
+            return Dispatch(request_of(worker), preemption_request.RequestPassedOn(place[2]))
     return None
 
 
@@ -152,7 +153,7 @@ def is_ready(board: Aggregate, name: str) -> bool:
     return offered is not None and offered.can_be_hindered and not work_of(board).hindered[name]
 
 
-def _asked(board: Aggregate, place: Place, asked: Asked) -> Dispatch | None:
+def _asked(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | None:
     """Return that the one is asked whose task is of the lowest priority, and was given to it last."""
     at = work_of(board).at
     for priority in sorted(at, reverse=True):
@@ -161,13 +162,13 @@ def _asked(board: Aggregate, place: Place, asked: Asked) -> Dispatch | None:
         for name in reversed(at[priority]):
             worker: str = board.record(f"task:{name}").owner
             if _may_take(board, worker, place, asked):
-                return Dispatch(room_of(worker), preemption_request.RoomWanted(place[2], name))
+                return Dispatch(request_of(worker), preemption_request.PreemptionRequested(place[2], name))
     return None
 
 
-def _may_take(board: Aggregate, worker: str, place: Place, asked: Asked) -> bool:
+def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -> bool:
     """Tell whether somebody who is at work might take this task instead."""
-    sat: worker_slot.Seat = board.record(f"seat:{worker}")
+    sat: worker_slot.WorkerSlot = board.record(f"seat:{worker}")
     is_there = sat.state is worker_slot.State.WORKING and not sat.leaves
     return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
@@ -175,9 +176,9 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Asked) -> bool
 # The promises
 
 
-def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.Room]:
+def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the rooms of those who were asked, by the names of these: they are looked up."""
-    return {name: board.record(room_of(name)) for name in work_of(board).makes_room}
+    return {name: board.record(request_of(name)) for name in work_of(board).makes_room}
 
 
 def first_comes_first(board: Aggregate) -> bool:
@@ -196,10 +197,10 @@ def has_let_go(board: Aggregate) -> bool:
     """Who was asked works at nothing until it is given something new, and sits where it had the task that went."""
     asked = _asked_rooms(board)
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
-    seats = {name: board.entities.get(f"seat:{name}") for name in asked}
+    worker_slots = {name: board.entities.get(f"seat:{name}") for name in asked}
     return not at_work & asked.keys() and all(
         sat is None or sat.record.task in {"", asked[name].of} or _is_brought_home(board, sat.record.task)
-        for name, sat in seats.items()
+        for name, sat in worker_slots.items()
     )
 
 
@@ -221,19 +222,26 @@ def nobody_waits_in_his_room(board: Aggregate) -> bool:
 
 def is_there(board: Aggregate) -> bool:
     """Whoever makes room is there: of one who is gone nobody waits for it."""
-    seats = (board.entities.get(f"seat:{name}") for name in _asked_rooms(board))
-    return all(sat is None or sat.state in worker_slot.PRESENT for sat in seats)
+    worker_slots = (board.entities.get(f"seat:{name}") for name in _asked_rooms(board))
+    return all(sat is None or sat.state in worker_slot.PRESENT for sat in worker_slots)
 
 
 def view_agrees(board: Aggregate) -> bool:
     """What is looked up of rooms, and of who is to work at what, is found again without the view."""
-    work, rooms = work_of(board), {ref: each for ref, each in board.entities.items() if ref.startswith("room:")}
-    asked = {ref: each.record.task for ref, each in rooms.items() if each.state is preemption_request.State.ASKED}
-    at = Counter((each.priority, each.id) for each in tasks_of(board) if rooms and each.state in CLAIMED)
+    work, preemption_requests = (
+        work_of(board),
+        {ref: each for ref, each in board.entities.items() if ref.startswith("room:")},
+    )
+    asked = {
+        ref: each.record.task
+        for ref, each in preemption_requests.items()
+        if each.state is preemption_request.State.ASKED
+    }
+    at = Counter((each.priority, each.id) for each in tasks_of(board) if preemption_requests and each.state in CLAIMED)
     return (
-        work.is_preempting is bool(rooms)
+        work.is_preempting is bool(preemption_requests)
         and Counter((priority, name) for priority, names in work.at.items() for name in names) == at
-        and {room_of(name): of for name, of in work.makes_room.items()} == asked
+        and {request_of(name): of for name, of in work.makes_room.items()} == asked
     )
 
 
@@ -241,8 +249,8 @@ def is_no_failure(step: Transition) -> bool:
     """What is given back, or taken away, has not failed by that: it is open, and may be tried as often as before."""
     if step.before is None or not isinstance(step.event, task.Released) or step.entered is None:
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     same = (now.retries, now.limit, now.failure, now.kept) == (
         before.retries,
         before.limit,
@@ -252,8 +260,8 @@ def is_no_failure(step: Transition) -> bool:
     return same and step.entered is task.State.OPEN and not now.owner
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    *near(
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    *localized(
         whole_board,
         always("only what is of strictly lower priority makes room", first_comes_first),
         always("at most one worker is asked to make room for a task", asks_one),
@@ -266,30 +274,34 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
 )
 
 
-class Desk(msgspec.Struct, frozen=True):
+class BoardView(msgspec.Struct, frozen=True):
     """Whether somebody ``sits_idle``: at a task that is not his any more, whether it was taken from him or is done."""
 
     sits_idle: bool
 
 
-def desk(of: Aggregate) -> Desk | bool:
+def board_view(of: Aggregate) -> BoardView | bool:
     """Return of a board whether somebody sits idle; of a worker, whether it was asked to hold."""
     if of.kind != "board":
         return of.record("intent").state in desired_state.RESTS
-    seats = [
+    worker_slots = [
         each for ref, each in of.entities.items() if ref.startswith("seat:") and each.state is worker_slot.State.WORKING
     ]
-    return Desk(any(of.record(f"task:{each.record.task}").owner != each.ref.removeprefix("seat:") for each in seats))
+    return BoardView(
+        any(of.record(f"task:{each.record.task}").owner != each.ref.removeprefix("seat:") for each in worker_slots)
+    )
 
 
-def _sits_idle(fleet: Overview) -> bool:
+def _sits_idle(fleet: Projection) -> bool:
     """Tell whether somebody sits idle, and nobody is held."""
     seen = fleet.aggregates.values()
-    return any(isinstance(each, Desk) and each.sits_idle for each in seen) and not any(each is True for each in seen)
+    return any(isinstance(each, BoardView) and each.sits_idle for each in seen) and not any(
+        each is True for each in seen
+    )
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
-    desk,
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
+    board_view,
     leads_to(
         "whoever has lost his task is free at last, or gone, however long his session would run",
         _sits_idle,

@@ -1,6 +1,6 @@
 """Who is begun anew after it has stopped by its errors: the rules of a worker, and those of the board.
 
-How often that may be is a fact about several workers, so the board keeps the account: in permits (see ``permit``),
+How often that may be is a fact about several workers, so the board keeps the account: in permits (see ``restart_permit``),
 some for each worker and some for all. A worker that fell asks (``RestartWanted``) and is answered. With a permit of
 each kind it rests, is begun anew, and says so (``RestartDone``); only from then on does the time run after which the
 permits are free again. Who goes for good gives back what it holds.
@@ -25,13 +25,13 @@ from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
     Entity,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     Transition,
     always,
+    projected,
     rule,
-    seeing,
 )
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.core.policy.intensity import Intensity, span
@@ -41,10 +41,11 @@ OF_ALL: Final = "*"
 """Whose the permits are that all workers share; no agent is called so."""
 
 
-def permits(of: str, intensity: Intensity) -> dict[str, restart_permit.Permit]:
+def restart_permits(of: str, intensity: Intensity) -> dict[str, restart_permit.RestartPermit]:
     """Return the permits that a board begins with, for a worker or for all, by their references."""
     return {
-        _ref(of, n): restart_permit.Permit(window_ms=intensity.window_ms) for n in range(1, intensity.max_restarts + 1)
+        _ref(of, n): restart_permit.RestartPermit(window_ms=intensity.window_ms)
+        for n in range(1, intensity.max_restarts + 1)
     }
 
 
@@ -52,7 +53,7 @@ def _ref(of: str, number: int) -> str:
     return f"permit:{of}.{number}"
 
 
-def permits_of(board: Aggregate, of: str) -> list[Entity[restart_permit.Permit]]:
+def permits_of(board: Aggregate, of: str) -> list[Entity[restart_permit.RestartPermit]]:
     """Return the permits of a worker, or of all."""
     refs = takewhile(board.entities.__contains__, (_ref(of, number) for number in count(1)))
     return [board.entities[ref] for ref in refs]
@@ -126,7 +127,7 @@ def grant(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
         yield Tell(to, supervisor.REF, supervisor.Refused(often))
 
 
-def _often(who: str, every: list[Entity[restart_permit.Permit]]) -> str:
+def _often(who: str, every: list[Entity[restart_permit.RestartPermit]]) -> str:
     """Say how often is too often."""
     times = "once" if len(every) == 1 else f"{len(every)} times"
     return f"{who} restarted {times} within {span(every[0].record.window_ms)}" if every else "it is not restarted"
@@ -148,7 +149,7 @@ def give_back(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(each.ref, restart_permit.Returned())
 
 
-def _held(board: Aggregate, name: str) -> list[Entity[restart_permit.Permit]]:
+def _held(board: Aggregate, name: str) -> list[Entity[restart_permit.RestartPermit]]:
     every = [*permits_of(board, name), *permits_of(board, OF_ALL)]
     return [each for each in every if each.record.worker == name]
 
@@ -189,17 +190,17 @@ def holders(of: Aggregate) -> Held | bool:
     return Held(tuple(sorted(name for name in held if name)))
 
 
-def _holding(fleet: Overview) -> list[str]:
+def _holding(fleet: Projection) -> list[str]:
     """Return the names of those who hold permits, each as often as it holds one."""
     return [name for each in fleet.aggregates.values() if isinstance(each, Held) for name in each.names]
 
 
-def _resting(fleet: Overview) -> set[str]:
+def _resting(fleet: Projection) -> set[str]:
     """Return the names of those who are about to use theirs."""
     return {name.partition("/")[2] for name, each in fleet.aggregates.items() if each is True}
 
 
-def are_permitted(fleet: Overview) -> bool:
+def are_permitted(fleet: Projection) -> bool:
     """Whoever is about to be restarted holds a permit of its own, and one of all."""
     held = _holding(fleet)
     return all(held.count(name) == _ONE_OF_EACH for name in _resting(fleet))
@@ -208,12 +209,12 @@ def are_permitted(fleet: Overview) -> bool:
 _ONE_OF_EACH: Final = 2
 
 
-def permits_are_counted(fleet: Overview) -> bool:
+def permits_are_counted(fleet: Projection) -> bool:
     """When nothing is under way, nobody holds a permit but who is about to use it."""
     return bool(fleet.under_way) or set(_holding(fleet)) <= _resting(fleet)
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     holders,
     always("whoever is about to be restarted has its permits", are_permitted),
     always("when every message has arrived, nobody has permits that it does not use", permits_are_counted),

@@ -14,7 +14,7 @@ import msgspec
 from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.fleet.board import budget, preemption_request, worker_slot
-from lifefold.core.fleet.board.fleet_task import LEVEL, Job
+from lifefold.core.fleet.board.fleet_task import LEVEL, FleetTask
 from lifefold.core.kernel import Aggregate, Transition, replace
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Stage, State
@@ -23,7 +23,7 @@ from lifefold.core.policy.access import AccessLevel
 Place = tuple[int, int, str]
 """Where a task stands among those that could be next: its priority, its place in the plan, its id."""
 
-Asked = tuple[str, AccessLevel]
+Requirement = tuple[str, AccessLevel]
 """What a task asks of whoever takes it: a role, which may be empty, and how far it is trusted."""
 
 FIRST = 0
@@ -34,11 +34,11 @@ class Offer(msgspec.Struct, frozen=True):
     """That a task is to be had: where it stands, what it asks for, and whether anything can hinder it."""
 
     place: Place
-    asked: Asked
+    asked: Requirement
     can_be_hindered: bool
 
 
-class Work(msgspec.Struct, frozen=True):
+class TaskIndex(msgspec.Struct, frozen=True):
     """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the seats.
 
     ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
@@ -56,7 +56,7 @@ class Work(msgspec.Struct, frozen=True):
     they were claimed, and ``makes_room`` by worker for which task it was asked to make room.
     """
 
-    ready: PMap[Asked, tuple[Place, ...]] = pmap()
+    ready: PMap[Requirement, tuple[Place, ...]] = pmap()
     waiting: tuple[str, ...] = ()
     offered: PMap[str, Offer] = pmap()
     hindered: PMap[str, int] = pmap()
@@ -68,8 +68,8 @@ class Work(msgspec.Struct, frozen=True):
     closed: PSet[str] = pset()
     unsettled: int = 0
     present: int = 0
-    able: PMap[Asked, int] = pmap()
-    distrusted: PMap[str, Asked] = pmap()
+    able: PMap[Requirement, int] = pmap()
+    distrusted: PMap[str, Requirement] = pmap()
     parts: PMap[str, PVector[str]] = pmap()
     dry: PSet[str] = pset()
     changing: bool = False
@@ -81,7 +81,7 @@ class Work(msgspec.Struct, frozen=True):
 _NOBODY: PVector[str] = pvector()
 
 
-def fold(work: Work, transition: Transition) -> Work:
+def fold(work: TaskIndex, transition: Transition) -> TaskIndex:
     """Take a transition of a task or a seat into account."""
     if transition.machine == "seat":
         return _fold_seat(work, transition)
@@ -94,7 +94,7 @@ def fold(work: Work, transition: Transition) -> Work:
     return _fold_task(work, transition) if transition.machine == "task" else work
 
 
-def _fold_seat(work: Work, transition: Transition) -> Work:
+def _fold_seat(work: TaskIndex, transition: Transition) -> TaskIndex:
     ref, entered = transition.entity, transition.entered
     leaves = transition.after.record.leaves
     waiting = work.waiting if entered is None and not leaves else _without(work.waiting, ref)
@@ -109,18 +109,18 @@ def _fold_seat(work: Work, transition: Transition) -> Work:
     return replace(work, waiting=waiting, present=work.present + arrived - gone, able=able)
 
 
-def abilities(of: worker_slot.Seat) -> tuple[Asked, ...]:
+def abilities(of: worker_slot.WorkerSlot) -> tuple[Requirement, ...]:
     """Return every role that a worker has, and none, with its level; nothing of one who is gone, or leaves."""
     roles = () if of.leaves or of.state is worker_slot.State.GONE else dict.fromkeys(("", *of.roles))
     return tuple((role, of.level) for role in roles)
 
 
-def somebody_may(work: Work, role: str, level: AccessLevel) -> bool:
+def somebody_may(work: TaskIndex, role: str, level: AccessLevel) -> bool:
     """Tell whether anybody who stays has this role, or any if it is empty, and is trusted so far."""
     return any(work.able.get((role, each)) for each in AccessLevel if each >= level)
 
 
-def _fold_purse(work: Work, transition: Transition) -> Work:
+def _fold_purse(work: TaskIndex, transition: Transition) -> TaskIndex:
     name = transition.entity.partition("task/")[2]
     is_dry = transition.after.state not in budget.ADMITS
     if not name or is_dry is (name in work.dry):
@@ -130,7 +130,7 @@ def _fold_purse(work: Work, transition: Transition) -> Work:
     return _hinder(replace(work, dry=dry), family, 1 if is_dry else -1)
 
 
-def _fold_room(work: Work, transition: Transition) -> Work:
+def _fold_room(work: TaskIndex, transition: Transition) -> TaskIndex:
     worker, now = transition.entity.removeprefix("room:"), transition.after
     asked = work.makes_room.discard(worker)
     if now.state is preemption_request.State.ASKED:
@@ -143,9 +143,9 @@ def whole_of(name: str) -> str:
     return name.partition("+")[0]
 
 
-def _fold_task(work: Work, transition: Transition) -> Work:
-    now: Job = transition.after.record
-    before: Job | None = None if transition.before is None else transition.before.record
+def _fold_task(work: TaskIndex, transition: Transition) -> TaskIndex:
+    now: FleetTask = transition.after.record
+    before: FleetTask | None = None if transition.before is None else transition.before.record
     if before is None:
         work = _introduce(work, now)
     elif (before.depends_on, before.files) != (now.depends_on, now.files):
@@ -162,7 +162,7 @@ def _fold_task(work: Work, transition: Transition) -> Work:
     return _close(work, now.id) if transition.entered is task.State.CLOSED else work
 
 
-def offer(record: Job) -> Offer | None:
+def offer(record: FleetTask) -> Offer | None:
     """Return how a task is offered; None if it is not."""
     if record.state is task.State.OPEN and not record.waits:
         return Offer((record.priority, record.ordinal, record.id), (record.role, record.level), can_be_hindered=True)
@@ -171,12 +171,12 @@ def offer(record: Job) -> Offer | None:
     return None
 
 
-def is_distrusting(record: Job) -> bool:
+def is_distrusting(record: FleetTask) -> bool:
     """Tell whether a task is blocked because nobody is trusted enough."""
     return record.state is task.State.BLOCKED and record.lacks.startswith(LEVEL)
 
 
-def _distrust(work: Work, record: Job) -> Work:
+def _distrust(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Take in whether a task is blocked because nobody is trusted enough."""
     name, distrusted = record.id, work.distrusted
     if is_distrusting(record) is (name in distrusted):
@@ -185,7 +185,7 @@ def _distrust(work: Work, record: Job) -> Work:
     return replace(work, distrusted=distrusted.remove(name) if name in distrusted else distrusted.set(name, asked))
 
 
-def is_at_work(record: Job) -> bool:
+def is_at_work(record: FleetTask) -> bool:
     """Tell whether somebody has the task in hand, all of it, so that its files change or are about to be merged."""
     return record.state in _IN_HAND and bool(record.owner) and record.stage is Stage.WORK
 
@@ -197,7 +197,7 @@ CLAIMED: Final = frozenset({State.CLAIMED, State.IN_PROGRESS})
 """In these somebody is to work at a task."""
 
 
-def _go_to(work: Work, record: Job) -> Work:
+def _go_to(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Take in that somebody is to work at a task, or nobody is any more."""
     there, is_there = work.at.get(record.priority, ()), record.state in CLAIMED
     if (record.id in there) is is_there:
@@ -206,7 +206,7 @@ def _go_to(work: Work, record: Job) -> Work:
     return replace(work, at=work.at.set(record.priority, left) if left else work.at.remove(record.priority))
 
 
-def _introduce(work: Work, record: Job) -> Work:
+def _introduce(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Take in a new task: what it waits for, and that it does."""
     needed, dependents = dict.fromkeys(record.depends_on), work.dependents
     for each in needed:
@@ -221,7 +221,7 @@ def _introduce(work: Work, record: Job) -> Work:
     return replace(work, parts=parts, hindered=work.hindered.set(record.id, unmet + busy + (whole in work.dry)))
 
 
-def _reintroduce(work: Work, before: Job, now: Job) -> Work:
+def _reintroduce(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskIndex:
     """Take in that a plan change lets a task wait for others, or change other files."""
     was_at_work = before.id in work.at_work
     work = _at_work(work, before.id, False) if was_at_work else work  # noqa: FBT003 - as it is declared
@@ -232,13 +232,13 @@ def _reintroduce(work: Work, before: Job, now: Job) -> Work:
     return _at_work(work, now.id, True) if was_at_work else work  # noqa: FBT003
 
 
-def _hindering(work: Work, record: Job) -> int:
+def _hindering(work: TaskIndex, record: FleetTask) -> int:
     """Count what hinders a task of what it waits for and of its rivals."""
     unmet = sum(1 for each in dict.fromkeys(record.depends_on) if each not in work.closed)
     return unmet + sum(1 for each in work.rivals.get(record.id, _NOBODY) if each in work.at_work)
 
 
-def _depend(work: Work, before: Job, now: Job) -> Work:
+def _depend(work: TaskIndex, before: FleetTask, now: FleetTask) -> TaskIndex:
     dependents = work.dependents
     for each in dict.fromkeys(before.depends_on):
         dependents = dependents.set(each, dependents[each].remove(now.id))
@@ -247,7 +247,7 @@ def _depend(work: Work, before: Job, now: Job) -> Work:
     return replace(work, dependents=dependents)
 
 
-def _disown(work: Work, record: Job) -> Work:
+def _disown(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Take in that a task changes none of the files any more that it changed."""
     rivals, owners, below = work.rivals, work.owners, work.below
     for other in rivals.get(record.id, _NOBODY):
@@ -265,7 +265,7 @@ def _without_one(of: PMap[str, PVector[str]], key: str, name: str) -> PMap[str, 
     return of.set(key, left) if left else of.remove(key)
 
 
-def _own(work: Work, record: Job) -> Work:
+def _own(work: TaskIndex, record: FleetTask) -> TaskIndex:
     """Take in which files a new task changes, and who changes the same."""
     rivals, owners, below = work.rivals, work.owners, work.below
     found = dict.fromkeys(other for path in record.files for other in _overlapping(work, path) if other != record.id)
@@ -280,7 +280,7 @@ def _own(work: Work, record: Job) -> Work:
     return replace(work, rivals=rivals, owners=owners, below=below)
 
 
-def _overlapping(work: Work, path: str) -> Iterator[str]:
+def _overlapping(work: TaskIndex, path: str) -> Iterator[str]:
     """Yield the tasks that change this path, a folder that it is in, or something in it."""
     for each in (path, *folders(path)):
         yield from work.owners.get(each, _NOBODY)
@@ -294,7 +294,7 @@ def folders(path: str) -> Iterator[str]:
         yield path
 
 
-def _offer(work: Work, name: str, now: Offer | None) -> Work:
+def _offer(work: TaskIndex, name: str, now: Offer | None) -> TaskIndex:
     """Take in that a task is offered so, or is not."""
     before = work.offered.get(name)
     if now == before:
@@ -309,31 +309,31 @@ def _offer(work: Work, name: str, now: Offer | None) -> Work:
     return work
 
 
-def _put(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+def _put(ready: PMap[Requirement, tuple[Place, ...]], of: Offer) -> PMap[Requirement, tuple[Place, ...]]:
     places = ready.get(of.asked, ())
     at = bisect_left(places, of.place)
     return ready.set(of.asked, places[:at] + (of.place,) + places[at:])  # noqa: RUF005 - unpacking copies three times as much
 
 
-def _withdrawn(ready: PMap[Asked, tuple[Place, ...]], of: Offer) -> PMap[Asked, tuple[Place, ...]]:
+def _withdrawn(ready: PMap[Requirement, tuple[Place, ...]], of: Offer) -> PMap[Requirement, tuple[Place, ...]]:
     places = ready[of.asked]
     at = bisect_left(places, of.place)
     left = places[:at] + places[at + 1 :]
     return ready.set(of.asked, left) if left else ready.remove(of.asked)
 
 
-def _at_work(work: Work, name: str, now: bool) -> Work:  # noqa: FBT001 - the one thing that has changed
+def _at_work(work: TaskIndex, name: str, now: bool) -> TaskIndex:  # noqa: FBT001 - the one thing that has changed
     """Take in that somebody works at a task, or nobody does any more: its rivals are hindered as long."""
     at_work = work.at_work.add(name) if now else work.at_work.remove(name)
     return _hinder(replace(work, at_work=at_work), work.rivals.get(name, _NOBODY), 1 if now else -1)
 
 
-def _close(work: Work, name: str) -> Work:
+def _close(work: TaskIndex, name: str) -> TaskIndex:
     """Take in that a task is closed: who depends on it is hindered by one less."""
     return _hinder(replace(work, closed=work.closed.add(name)), work.dependents.get(name, _NOBODY), -1)
 
 
-def _hinder(work: Work, names: Iterable[str], by: int) -> Work:
+def _hinder(work: TaskIndex, names: Iterable[str], by: int) -> TaskIndex:
     """Let so many more, or less, hinder each of these."""
     hindered, ready = work.hindered, work.ready
     for each in names:
@@ -349,13 +349,13 @@ def _without(waiting: tuple[str, ...], ref: str) -> tuple[str, ...]:
     return tuple(each for each in waiting if each != ref) if ref in waiting else waiting
 
 
-def work_of(board: Aggregate) -> Work:
+def work_of(board: Aggregate) -> TaskIndex:
     """Return the board's view of its work."""
-    work: Work = board.views["work"]
+    work: TaskIndex = board.views["work"]
     return work
 
 
-def tasks_of(board: Aggregate) -> list[Job]:
+def tasks_of(board: Aggregate) -> list[FleetTask]:
     """Return all tasks."""
     return [entity.record for ref, entity in board.entities.items() if ref.startswith("task:")]
 

@@ -10,7 +10,7 @@
 from collections.abc import Iterator
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import CLAIMED, somebody_may, work_of
 from lifefold.core.kernel import Aggregate, Dispatch, Transition, rule
 from lifefold.core.lifecycles import task
@@ -38,7 +38,7 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     author = earned(board, transition)
     if not author or not work_of(board).distrusted:
         return False
-    sat: worker_slot.Seat = board.record(author)
+    sat: worker_slot.WorkerSlot = board.record(author)
     after = None if sat.trust is None or sat.leaves else succeeded(sat.trust).level
     wanted = work_of(board).distrusted.values()
     return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
@@ -58,10 +58,10 @@ def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 @rule(on=worker_slot.machine)
 def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Whoever is demoted loses the task that it is at, if it would not be given it so any more."""
-    now: worker_slot.Seat = transition.after.record
+    now: worker_slot.WorkerSlot = transition.after.record
     if transition.before is None or now.level >= transition.before.record.level or not now.task:
         return
-    record: Job = board.record(f"task:{now.task}")
+    record: FleetTask = board.record(f"task:{now.task}")
     is_its = transition.entity == f"seat:{record.owner}" and record.state in IN_HAND
     if is_its and not is_allowed(record, now):
         yield Dispatch(
@@ -76,6 +76,6 @@ What a dead session has left is not known to be done.
 """
 
 
-def is_allowed(record: Job, owner: worker_slot.Seat) -> bool:
+def is_allowed(record: FleetTask, owner: worker_slot.WorkerSlot) -> bool:
     """Tell whether a worker may be at a task as it is: at all, and unseen by a person if he is not asked."""
     return owner.level >= record.level and (record.asks or owner.level >= record.merges)

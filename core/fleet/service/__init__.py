@@ -11,14 +11,14 @@ down and will not come back is *gone*: what waits is given back, and the board h
 """
 
 from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, quiet, reason_of, settled
-from lifefold.core.fleet.service.promises import OF_FLEETS, PROMISES
+from lifefold.core.fleet.service.properties import OF_FLEETS, PROPERTIES
 from lifefold.core.fleet.service.rules import aggregate
 
 __all__ = [
     "KIND",
     "OF_FLEETS",
     "PROCESS",
-    "PROMISES",
+    "PROPERTIES",
     "aggregate",
     "has_failed",
     "is_down",

@@ -22,12 +22,12 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always,
     always_step,
     anywhere,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.effects import LogFatal
@@ -218,19 +218,19 @@ def waits_once(i: Inbox) -> bool:
     return len(set(sources)) == len(sources) and len(i.messages) <= MESSAGES_LIMIT
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("what waits is run in its order, one at a time, and each once", keeps_the_order),
     always_step("of every message that will not be run people are told", gives_back_what_waits),
     always("a trigger waits once, and messages have their room", lambda e: waits_once(e.record)),
-    takes("a trigger is heard also when it waits already", {State.OPEN: (Fired,)}),
-    takes("what waits can be run", {State.OPEN: (Taken,)}, when=lambda e: e.record.items and not e.record.in_hand),
-    takes("a run that is over is heard", {State.OPEN: (Finished,)}, when=lambda e: e.record.in_hand is not None),
-    takes(
+    accepts("a trigger is heard also when it waits already", {State.OPEN: (Fired,)}),
+    accepts("what waits can be run", {State.OPEN: (Taken,)}, when=lambda e: e.record.items and not e.record.in_hand),
+    accepts("a run that is over is heard", {State.OPEN: (Finished,)}, when=lambda e: e.record.in_hand is not None),
+    accepts(
         "a message is taken where messages are",
         {State.OPEN: (MessageArrived,)},
         when=lambda e: e.record.takes_messages and len(e.record.messages) < MESSAGES_LIMIT,
     ),
-    takes("nothing keeps a service from going but its run", {State.OPEN: (InboxClosed,)}, when=has_nothing_in_hand),
+    accepts("nothing keeps a service from going but its run", {State.OPEN: (InboxClosed,)}, when=has_nothing_in_hand),
 )
 
 machine: Machine[Any] = Machine(
@@ -246,6 +246,6 @@ machine: Machine[Any] = Machine(
         row(State.OPEN, InboxClosed, State.CLOSED, give_back, when=is_idle),
     ),
     final={State.CLOSED},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

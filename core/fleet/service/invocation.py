@@ -16,11 +16,11 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     does,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles import session
@@ -28,8 +28,8 @@ from lifefold.core.lifecycles.property_forms import (
     asks_once,
     ends_confirmed,
     enters,
+    exits_on,
     goes_on,
-    is_over_with,
     leads_where,
 )
 from lifefold.core.lifecycles.session.model import SUCCESS
@@ -73,7 +73,7 @@ class Invocation(Record, frozen=True):
     Of the limits only the grace and the time-out count: errors are counted by the service's ``process``.
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
+    identifiers: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
     opaque: ClassVar[tuple[str, ...]] = ("prompt",)
 
     state: State = State.IDLE
@@ -151,11 +151,11 @@ def starts_as_expected(step: Transition) -> bool:
 
 ANY_FAILURE: Final = Pattern(session.SessionExited, "no Success", lambda e: not isinstance(e.outcome, session.Success))
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("every run has its number, and what it is told", counts_runs),
     always_step("people are told of a run that has failed or was ended", tells_what_went_wrong),
     always_step("a run is shown as running when it is the one that has started", starts_as_expected),
-    takes("a run ends whenever it ends, and can be cancelled", {LIVES: (SUCCESS, ANY_FAILURE, Cancelled)}),
+    accepts("a run ends whenever it ends, and can be cancelled", {LIVES: (SUCCESS, ANY_FAILURE, Cancelled)}),
     leads_where(
         "whoever is invoked is launched, whoever has started runs, and whatever ends it leaves nothing",
         {
@@ -168,7 +168,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     asks_once(),
     *ends_confirmed(RunSession),
     goes_on("RunSession", *LIVES),
-    *is_over_with(State.IDLE, Invoked),
+    *exits_on(State.IDLE, Invoked),
 )
 
 machine: Machine[Any] = Machine(
@@ -183,6 +183,6 @@ machine: Machine[Any] = Machine(
         row(LIVES, Cancelled, State.IDLE, tell_end),
     ),
     during={LIVES: does(run, yields=session.SessionStarted, last=session.SessionExited)},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=rests,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from lifefold.core.fleet.board import service_slot
 from lifefold.core.fleet.service import inbox, invocation, trigger
 from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down, is_idle, life, may_begin, reason_of
-from lifefold.core.fleet.service.promises import PROMISES
+from lifefold.core.fleet.service.properties import PROPERTIES
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Transition, rule
 from lifefold.core.lifecycles import process, session
@@ -138,7 +138,7 @@ def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops as soon as nothing is being run, also while it is held."""
-    wanted: desired_state.Intent = service.record("intent")
+    wanted: desired_state.DesiredState = service.record("intent")
     if wanted.state is desired_state.State.STOP or not is_idle(service):
         return
     if wanted.state is desired_state.State.DRAIN:
@@ -171,5 +171,5 @@ aggregate = AggregateType(
         inbox.REF: (inbox.MessageArrived,),
         desired_state.machine.name: desired_state.COMMANDS,
     },
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

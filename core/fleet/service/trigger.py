@@ -18,15 +18,15 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     anywhere,
     does,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import goes_on, is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, goes_on, leads_where
 from lifefold.effects import AwaitTrigger, Every
 from lifefold.effects.service import Source
 
@@ -128,9 +128,9 @@ def remembers_when(step: Transition) -> bool:
             return (now.last_ms, now.mark) == (was.last_ms, was.mark)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("it is remembered when a trigger was due last", remembers_when),
-    takes("whatever comes while it is waited for is heard", {State.WATCHING: (Triggered, Noticed)}),
+    accepts("whatever comes while it is waited for is heard", {State.WATCHING: (Triggered, Noticed)}),
     leads_where(
         "a trigger is waited for as long as the service is up",
         {
@@ -141,8 +141,8 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     goes_on("AwaitTrigger", State.WATCHING),
-    *is_over_with(State.OFF, Armed),
-    *is_over_with(State.WATCHING, Disarmed),
+    *exits_on(State.OFF, Armed),
+    *exits_on(State.WATCHING, Disarmed),
 )
 
 machine: Machine[Any] = Machine(
@@ -156,6 +156,6 @@ machine: Machine[Any] = Machine(
         row(State.WATCHING, Disarmed, State.OFF),
     ),
     during={State.WATCHING: does(wait_for, yields=(Triggered, Noticed))},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -33,9 +33,9 @@ from lifefold.core.fleet.dispatch import (
     restarts,
     trust,
 )
-from lifefold.core.fleet.dispatch.task_index import Work, fold, work_of
+from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold, work_of
 from lifefold.core.fleet.system import plan_change, plan_enforcement
-from lifefold.core.fleet.system.board_properties import PROMISES
+from lifefold.core.fleet.system.board_properties import PROPERTIES
 from lifefold.core.fleet.system.completion import finished, lacks_money, nothing_is_left
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Aggregate, AggregateType, Transition, View, rule
@@ -143,7 +143,10 @@ aggregate = AggregateType(
         *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine, plan_change.machine)),
         close_down,
     ),
-    views={"work": View(Work(), fold), adaptive_timeout.VIEW: View(adaptive_timeout.Pace(), adaptive_timeout.fold)},
+    views={
+        "work": View(TaskIndex(), fold),
+        adaptive_timeout.VIEW: View(adaptive_timeout.PastSessions(), adaptive_timeout.fold),
+    },
     commands={
         fleet_task.machine.name: (
             task.Approved,
@@ -167,5 +170,5 @@ aggregate = AggregateType(
         service_slot.machine.name: (),
         plan_change.machine.name: (plan_change.ChangeAccepted,),
     },
-    properties=(*PROMISES, *plan_enforcement.PROMISES),
+    properties=(*PROPERTIES, *plan_enforcement.PROPERTIES),
 )

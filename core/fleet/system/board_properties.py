@@ -7,9 +7,9 @@ from lifefold.core.fleet.board import adaptive_timeout, budget, fleet_task, work
 from lifefold.core.fleet.dispatch import aborts, budgets, claims, preemption, trust
 from lifefold.core.fleet.dispatch.locality import on_board, whole_board
 from lifefold.core.fleet.dispatch.task_index import (
-    Asked,
     Place,
-    Work,
+    Requirement,
+    TaskIndex,
     abilities,
     is_at_work,
     is_distrusting,
@@ -18,8 +18,8 @@ from lifefold.core.fleet.dispatch.task_index import (
     whole_of,
     work_of,
 )
-from lifefold.core.fleet.system.task_properties import PROMISES as OF_TASKS
-from lifefold.core.kernel import Aggregate, Entity, Property, Transition, always, always_step, near, sometimes
+from lifefold.core.fleet.system.task_properties import PROPERTIES as OF_TASKS
+from lifefold.core.kernel import Aggregate, Entity, Property, Transition, always, always_step, localized, sometimes
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Stage
 
@@ -27,10 +27,10 @@ from lifefold.core.lifecycles.task import Stage
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
     """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
     owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
-    seats = [board.entities.get(f"seat:{each.owner}") for each in owned]
+    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in owned]
     at_them = all(
         sat is not None and sat.state is worker_slot.State.WORKING and sat.record.task == each.id
-        for each, sat in zip(owned, seats, strict=True)
+        for each, sat in zip(owned, worker_slots, strict=True)
     )
     return at_them and len({each.owner for each in owned}) == len(owned)
 
@@ -42,7 +42,7 @@ def dependencies_are_closed(board: Aggregate) -> bool:
     return all(each.state is task.State.CLOSED for each in tasks if each.id in needed)
 
 
-def overlap(one: fleet_task.Job, other: fleet_task.Job) -> bool:
+def overlap(one: fleet_task.FleetTask, other: fleet_task.FleetTask) -> bool:
     """Tell whether two tasks change the same file, or one of them something in a folder that the other changes."""
     return any(
         a == b or f"{a}/".startswith(f"{b}/") or f"{b}/".startswith(f"{a}/") for a in one.files for b in other.files
@@ -58,15 +58,15 @@ def rivals_take_turns(board: Aggregate) -> bool:
 def roles_are_kept(board: Aggregate) -> bool:
     """Who works at a task has the role that it asks for."""
     asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
-    seats = [board.entities.get(f"seat:{each.owner}") for each in asking]
-    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, seats, strict=True))
+    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in asking]
+    return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, worker_slots, strict=True))
 
 
 def trust_is_kept(board: Aggregate) -> bool:
     """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
     gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
-    seats = [board.entities.get(f"seat:{each.owner}") for each in gated]
-    return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, seats, strict=True))
+    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in gated]
+    return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, worker_slots, strict=True))
 
 
 def successes_are_counted(board: Aggregate) -> bool:
@@ -119,32 +119,32 @@ def fails_by_its_worker(step: Transition) -> bool:
 def view_agrees(board: Aggregate) -> bool:
     """What the rules look up is what the tasks and seats are."""
     work, tasks = work_of(board), tasks_of(board)
-    seats = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
+    worker_slots = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
     return (
         _tasks_agree(work, tasks)
-        and sorted(work.waiting) == sorted(each.ref for each in seats if _waits(each))
+        and sorted(work.waiting) == sorted(each.ref for each in worker_slots if _waits(each))
         and not work.changing
         and work.unsettled == sum(not task.settled(each) for each in tasks)
-        and work.present == sum(each.state is not worker_slot.State.GONE for each in seats)
+        and work.present == sum(each.state is not worker_slot.State.GONE for each in worker_slots)
         and set(work.dry) == _dry(board)
         and {name: sorted(found) for name, found in work.parts.items()} == _parts(tasks)
-        and {asked: count for asked, count in work.able.items() if count} == _able(seats)
+        and {asked: count for asked, count in work.able.items() if count} == _able(worker_slots)
         and dict(work.distrusted) == {each.id: (each.role, each.level) for each in tasks if is_distrusting(each)}
         and preemption.view_agrees(board)
     )
 
 
-def _waits(sat: Entity[worker_slot.Seat]) -> bool:
+def _waits(sat: Entity[worker_slot.WorkerSlot]) -> bool:
     return sat.state is worker_slot.State.WAITING and not sat.record.leaves
 
 
 def _dry(board: Aggregate) -> set[str]:
     """Return the tasks whose purse has no share left."""
-    purses = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
-    return {name for name, entity in purses if name and entity.state not in budget.ADMITS}
+    all_budgets = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
+    return {name for name, entity in all_budgets if name and entity.state not in budget.ADMITS}
 
 
-def _parts(tasks: list[fleet_task.Job]) -> dict[str, list[str]]:
+def _parts(tasks: list[fleet_task.FleetTask]) -> dict[str, list[str]]:
     """Return by task all its parts and theirs, in order."""
     found: dict[str, list[str]] = {}
     for name in sorted(each.id for each in tasks):
@@ -153,12 +153,12 @@ def _parts(tasks: list[fleet_task.Job]) -> dict[str, list[str]]:
     return found
 
 
-def _able(seats: list[Entity[worker_slot.Seat]]) -> dict[Asked, int]:
+def _able(worker_slots: list[Entity[worker_slot.WorkerSlot]]) -> dict[Requirement, int]:
     """Return how many of those who are not gone have each role, or none, at each level."""
-    return Counter(asked for each in seats for asked in abilities(each.record))
+    return Counter(asked for each in worker_slots for asked in abilities(each.record))
 
 
-def _tasks_agree(work: Work, tasks: list[fleet_task.Job]) -> bool:
+def _tasks_agree(work: TaskIndex, tasks: list[fleet_task.FleetTask]) -> bool:
     """Say whether which tasks are offered, closed, ready, and what they wait for, is found again without the view."""
     closed = {each.id for each in tasks if each.state is task.State.CLOSED}
     at_work = {each.id for each in tasks if is_at_work(each)}
@@ -175,7 +175,7 @@ def _tasks_agree(work: Work, tasks: list[fleet_task.Job]) -> bool:
         for each in tasks
     }
     free = sorted(each.place for name, each in offers.items() if not (each.can_be_hindered and hindered[name]))
-    ready: dict[Asked, tuple[Place, ...]] = {}
+    ready: dict[Requirement, tuple[Place, ...]] = {}
     for place in free:
         asked = offers[place[2]].asked
         ready[asked] = (*ready.get(asked, ()), place)
@@ -188,8 +188,8 @@ def _tasks_agree(work: Work, tasks: list[fleet_task.Job]) -> bool:
     )
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    *near(
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    *localized(
         on_board,
         always("no task has two owners, and every owner sits at its task", owners_sit_at_their_tasks),
         always("nobody works at what depends on something that is not merged", dependencies_are_closed),
@@ -202,11 +202,11 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always_step("what a person has to agree to is merged when he has", merges_what_was_agreed),
     always_step("a task does not fail because its owner is gone", fails_by_its_worker),
     *OF_TASKS,
-    *budgets.PROMISES,
-    *preemption.PROMISES,
-    *aborts.PROMISES,
-    *adaptive_timeout.PROMISES,
-    *near(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
+    *budgets.PROPERTIES,
+    *preemption.PROPERTIES,
+    *aborts.PROPERTIES,
+    *adaptive_timeout.PROPERTIES,
+    *localized(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
     always("what is looked up is what the tasks and seats are", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),

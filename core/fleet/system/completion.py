@@ -28,7 +28,7 @@ def waits_for_money(board: Aggregate) -> bool:
     return any(lacks_money(each) for each in tasks_of(board))
 
 
-def lacks_money(record: fleet_task.Job) -> bool:
+def lacks_money(record: fleet_task.FleetTask) -> bool:
     """Tell whether a task is blocked because a budget is spent."""
     return record.state is task.State.BLOCKED and record.lacks.startswith(fleet_task.PURSE)
 

@@ -10,13 +10,13 @@ from lifefold.core.fleet.system import board, ownership, worker
 from lifefold.core.fleet.worker import desired_state, orphans, shutdown
 from lifefold.core.kernel import (
     Aggregate,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     always,
     leads_to,
-    near,
-    seeing,
+    localized,
+    projected,
     sometimes,
     strongly,
     weakly,
@@ -68,40 +68,40 @@ def course(of: Aggregate) -> Course:
     if of.kind == service.KIND:
         return Course(service.settled(of))
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))
-    gone = all(each.state is service_slot.State.GONE for _, each in service_slot.duties(of))
-    purses = (each.record for ref, each in of.entities.items() if ref.startswith(fleet_task.PURSE))
-    dry = any(map(budget.is_spent_for_good, purses))
+    gone = all(each.state is service_slot.State.GONE for _, each in service_slot.service_slots(of))
+    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith(fleet_task.PURSE))
+    dry = any(map(budget.is_spent_for_good, all_budgets))
     return Course(work_of(of).present == 0 and gone, board.finished(of), closed, is_dry=dry)
 
 
-def is_held(fleet: Overview) -> bool:
+def is_held(fleet: Projection) -> bool:
     """Tell whether a worker was asked to hold."""
     return any(each.is_held for each in fleet.aggregates.values())
 
 
-def is_dry(fleet: Overview) -> bool:
+def is_dry(fleet: Projection) -> bool:
     """Tell whether a budget is spent that only a person can raise: what needs it waits for that."""
     dry: bool = fleet.aggregates[board.NAME].is_dry
     return dry
 
 
-def is_finished(fleet: Overview) -> bool:
+def is_finished(fleet: Projection) -> bool:
     """Tell whether every task is settled, or nobody is left."""
     finished: bool = fleet.aggregates[board.NAME].is_finished
     return finished
 
 
-def is_over(fleet: Overview) -> bool:
+def is_over(fleet: Projection) -> bool:
     """Tell whether the fleet has come to its end: everybody is gone, nothing runs, nothing is under way."""
     return is_finished(fleet) and all(each.is_over for each in fleet.aggregates.values()) and not fleet.under_way
 
 
-def is_done(fleet: Overview) -> bool:
+def is_done(fleet: Projection) -> bool:
     """Tell whether the fleet has come to its end with all of its tasks closed."""
     return is_over(fleet) and fleet.aggregates[board.NAME].is_closed
 
 
-def _waits(fleet: Overview) -> bool:
+def _waits(fleet: Projection) -> bool:
     """Tell whether something is left to do, nobody was asked to hold, and no budget is spent for good.
 
     That whoever holds is let go on at last is given, and then this is so again. So only people who ask him to hold
@@ -110,17 +110,17 @@ def _waits(fleet: Overview) -> bool:
     return not is_finished(fleet) and not is_held(fleet) and not is_dry(fleet)
 
 
-PROMISES: tuple[Property[Scene], ...] = (
+PROPERTIES: tuple[Property[SystemState], ...] = (
     *ownership.OF_FLEETS,
-    *near(
+    *localized(
         ownership.nearby,
-        *seeing(
+        *projected(
             awaits_what_may_come,
             always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
         ),
     ),
     *ownership.AT_LAST,
-    *seeing(
+    *projected(
         course,
         leads_to(
             "every task is settled at last, or nobody is left, if what is begun ends,"

@@ -14,14 +14,14 @@ from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import (
     Aggregate,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     Transition,
     always,
     leads_to,
-    near,
-    seeing,
+    localized,
+    projected,
     weakly,
 )
 from lifefold.core.lifecycles import session, task
@@ -75,44 +75,44 @@ def in_hand(of: Aggregate) -> Hand | Office | None:
         is_merging = work.state is assignment.State.MERGING
         return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
     tasks = tasks_of(of)
-    seats = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
+    worker_slots = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
     return Office(
         tuple((each.id, each.epoch) for each in tasks),
         frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
         frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
         tuple((each.id, each.owner) for each in tasks if each.state in claims.KEPT and each.owner),
-        frozenset(each.ref.removeprefix("seat:") for each in seats if each.state is worker_slot.State.GONE),
+        frozenset(each.ref.removeprefix("seat:") for each in worker_slots if each.state is worker_slot.State.GONE),
         tuple((each.id, _known(each)) for each in tasks),
     )
 
 
-def _known(of: fleet_task.Job | task.Brief) -> Known:
+def _known(of: fleet_task.FleetTask | task.Brief) -> Known:
     return of.asks, of.stage, of.verify
 
 
-def _office(fleet: Overview) -> Office:
+def _office(fleet: Projection) -> Office:
     found: Office = fleet.aggregates[board.NAME]
     return found
 
 
-def _hands(fleet: Overview) -> dict[str, Hand]:
+def _hands(fleet: Projection) -> dict[str, Hand]:
     return {name.partition("/")[2]: seen for name, seen in fleet.aggregates.items() if isinstance(seen, Hand)}
 
 
-def claims_are_in_one_hand(fleet: Overview) -> bool:
+def claims_are_in_one_hand(fleet: Projection) -> bool:
     """No claim is in two hands (E12)."""
     claims = [each.claim for each in _hands(fleet).values() if each.claim is not None]
     return len(set(claims)) == len(claims)
 
 
-def claims_were_made(fleet: Overview) -> bool:
+def claims_were_made(fleet: Projection) -> bool:
     """Every claim in somebody's hand is one that the board has made (E12)."""
     known = dict(_office(fleet).epochs)
     claims = (each.claim for each in _hands(fleet).values() if each.claim is not None)
     return all(1 <= epoch <= known[name] for name, epoch in claims)
 
 
-def hands_agree(fleet: Overview) -> bool:
+def hands_agree(fleet: Projection) -> bool:
     """When nothing is under way, everybody has in hand what he owns, and nothing else but a merge that had begun."""
     office = _office(fleet)
     last = dict(office.epochs)
@@ -122,7 +122,7 @@ def hands_agree(fleet: Overview) -> bool:
     )
 
 
-def progress_agrees(fleet: Overview) -> bool:
+def progress_agrees(fleet: Projection) -> bool:
     """When nothing is under way, a task that its owner works at is in progress if a session has run, and not before."""
     office = _office(fleet)
     owners = dict(office.owners)
@@ -134,14 +134,14 @@ def progress_agrees(fleet: Overview) -> bool:
     )
 
 
-def closed_is_left(fleet: Overview) -> bool:
+def closed_is_left(fleet: Projection) -> bool:
     """Nobody works any more at a task that is closed, under the claim that has closed it."""
     office = _office(fleet)
     last = {(name, epoch) for name, epoch in office.epochs if name in office.closed}
     return not any(each.claim in last for each in _hands(fleet).values())
 
 
-def owners_work(fleet: Overview) -> bool:
+def owners_work(fleet: Projection) -> bool:
     """Nobody has the last claim of a task in hand that is another one's (E12)."""
     office = _office(fleet)
     last, owners = dict(office.epochs), dict(office.owners)
@@ -149,7 +149,7 @@ def owners_work(fleet: Overview) -> bool:
     return all(owners.get(of, name) == name for name, of, epoch in claims if last[of] == epoch)
 
 
-def owners_know_their_task(fleet: Overview) -> bool:
+def owners_know_their_task(fleet: Projection) -> bool:
     """Whoever owns a task knows what is left to be done of it, how it is verified, and whether a person has a word.
 
     How it is verified may have changed in the plan: the owner knows as soon as every message has arrived.
@@ -161,7 +161,7 @@ def owners_know_their_task(fleet: Overview) -> bool:
     return all(hand.known[:compared] == known[of][:compared] for of, hand in owned if hand.claim == (of, last[of]))
 
 
-def has_lost_work(fleet: Overview) -> bool:
+def has_lost_work(fleet: Projection) -> bool:
     """Tell whether somebody has a task in hand that was taken from him (E20)."""
     office = _office(fleet)
     last, owners = dict(office.epochs), dict(office.owners)
@@ -169,7 +169,7 @@ def has_lost_work(fleet: Overview) -> bool:
     return any((last[of], owners.get(of)) != (epoch, name) for name, of, epoch in claims)
 
 
-def gone_is_gone(fleet: Overview) -> bool:
+def gone_is_gone(fleet: Projection) -> bool:
     """Whom the board takes for gone has stopped and has nothing in hand."""
     hands = _hands(fleet)
     gone = _office(fleet).gone & hands.keys()
@@ -180,7 +180,7 @@ _TELLING = frozenset({"assignment", "session"})
 """The entities of a worker that say what it has in hand."""
 
 
-def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene | None:
+def nearby(fleet: SystemState, name: str, transitions: Iterable[Transition]) -> SystemState | None:
     """Return the workers that have to do with a step, and the part of the board that has to do with them.
 
     Whoever has a task in hand has to do with the one who owns it, too.
@@ -198,10 +198,10 @@ def nearby(fleet: Scene, name: str, transitions: Iterable[Transition]) -> Scene 
     owners = [desk.record(ref).owner for ref in refs if ref.startswith("task:") and ref in desk.entities]
     others = _workers(fleet, [f"{worker.KIND}/{each}" for each in owners if each])
     refs += [ref for name, each in others.items() if name not in there for ref in _of_worker(desk, each)]
-    return Scene({board.NAME: part(desk, refs), **there, **others}, fleet.in_flight)
+    return SystemState({board.NAME: part(desk, refs), **there, **others}, fleet.in_flight)
 
 
-def _workers(fleet: Scene, names: Iterable[str]) -> dict[str, Aggregate]:
+def _workers(fleet: SystemState, names: Iterable[str]) -> dict[str, Aggregate]:
     return {each: fleet.aggregates[each] for each in dict.fromkeys(names) if each in fleet.aggregates}
 
 
@@ -216,9 +216,9 @@ def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
     yield from (f"task:{each}" for each in tasks if each)
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = near(
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
     nearby,
-    *seeing(
+    *projected(
         in_hand,
         always("no claim of a task is in two hands", claims_are_in_one_hand),
         always("nobody has a claim in hand that the board has not made", claims_were_made),
@@ -237,7 +237,7 @@ OF_FLEETS: Final[tuple[Property[Scene], ...]] = near(
     ),
 )
 
-AT_LAST: Final[tuple[Property[Scene], ...]] = seeing(
+AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     in_hand,
     leads_to(
         "whoever works at what was taken from him hears of it, if what is begun is merged",

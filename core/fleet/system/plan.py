@@ -159,16 +159,16 @@ class Plan(msgspec.Struct, frozen=True):
 
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
-    tasks = {f"task:{each.id}": job_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    seats = {f"seat:{each.name}": seat_of(each, plan) for each in plan.agents}
+    tasks = {f"task:{each.id}": fleet_task_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
+    worker_slots = {f"seat:{each.name}": worker_slot_of(each, plan) for each in plan.agents}
     proposed = {plan_approval.REF: plan_approval.Proposal()} if plan.approve_plan else {}
-    watched = {intake.REF: intake.Doors()} if plan.watch else {}
-    purses = dict(_purses(plan))
-    duties = {f"{service_slot.REF}:{each.name}": service_slot.Duty() for each in plan.services}
-    others = {**proposed, **watched, **purses, **_permits(plan), **_rooms(plan), **duties}
-    yield _opened(_BOARD, {**tasks, **seats, **others}, at_ms)
-    keeps_time = any(line.resource is Resource.TIME for each in purses.values() for line in each.lines)
-    metered = {usage_meter.REF: usage_meter.Meter(keeps_time=keeps_time)} if purses else {}
+    watched = {intake.REF: intake.Intake()} if plan.watch else {}
+    all_budgets = dict(_purses(plan))
+    service_slots = {f"{service_slot.REF}:{each.name}": service_slot.ServiceSlot() for each in plan.services}
+    others = {**proposed, **watched, **all_budgets, **_permits(plan), **_rooms(plan), **service_slots}
+    yield _opened(_BOARD, {**tasks, **worker_slots, **others}, at_ms)
+    keeps_time = any(line.resource is Resource.TIME for each in all_budgets.values() for line in each.lines)
+    metered = {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
     for agent in plan.agents:
         yield _opened(f"{worker.KIND}/{agent.name}", {**working(agent, plan), **metered}, at_ms)
     for each in plan.services:
@@ -178,21 +178,21 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
 def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     """Return what a worker begins with, but for the meter of a fleet that limits anything."""
     records: dict[str, Record] = {
-        "intent": desired_state.Intent(),
+        "intent": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
         "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
         "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
     }
     if agent.stall is not None:
-        records[stall_detector.REF] = stall_detector.Pulse(limits=agent.stall)
+        records[stall_detector.REF] = stall_detector.StallDetector(limits=agent.stall)
     if _is_supervised(plan, agent):
-        records[supervisor.REF] = supervisor.Supervision(name=agent.name, pause=agent.restart.pause)
+        records[supervisor.REF] = supervisor.Supervisor(name=agent.name, pause=agent.restart.pause)
     return records
 
 
 def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     """Yield what a service begins with."""
-    yield "intent", desired_state.Intent()
+    yield "intent", desired_state.DesiredState()
     yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
     yield invocation.REF, invocation.Invocation(name=plan.name, limits=plan.runs)
     for number, source in enumerate(plan.triggers, 1):
@@ -200,16 +200,16 @@ def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     yield service.PROCESS, process.Process(name=plan.name, limits=plan.limits)
 
 
-def _purses(plan: Plan) -> Iterator[tuple[str, budget.Purse]]:
+def _purses(plan: Plan) -> Iterator[tuple[str, budget.Budget]]:
     """Yield the purses that there are to be."""
-    yield from purse_of(budgets.FLEET, plan.budget.caps, plan.budget)
+    yield from budget_of(budgets.FLEET, plan.budget.caps, plan.budget)
     for agent in plan.agents:
-        yield from purse_of(budgets.of_agent(agent.name), agent.caps, plan.budget)
+        yield from budget_of(budgets.of_agent(agent.name), agent.caps, plan.budget)
     for each in plan.tasks:
-        yield from purse_of(budgets.of_task(each.id), each.caps, plan.budget)
+        yield from budget_of(budgets.of_task(each.id), each.caps, plan.budget)
 
 
-def purse_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget.Purse]]:
+def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget.Budget]]:
     """Yield a purse with these caps; none if there is none. Raises ``ValueError`` if a claim is given none of it."""
     limited = ((resource, cap) for resource in Resource if (cap := caps.of(resource)) is not None)
     lines = tuple(budget.Line(resource, rules.share.of(resource), Account(cap=cap)) for resource, cap in limited)
@@ -217,39 +217,41 @@ def purse_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget.
     if unshared:
         raise ValueError(f"{ref}: limits {', '.join(unshared)}, of which the share of a claim has to be 1 or more")
     if lines:
-        yield ref, budget.Purse(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
+        yield ref, budget.Budget(lines=lines, period_ms=rules.period_ms, charges_the_silent=rules.charges_the_silent)
 
 
-def _permits(plan: Plan) -> dict[str, restart_permit.Permit]:
+def _permits(plan: Plan) -> dict[str, restart_permit.RestartPermit]:
     """Return the permits for restarts that the board begins with; none if nobody is to be restarted."""
     if plan.restarts is None:
         return {}
     own = [own_permits(each, plan) for each in plan.agents]
     return {
-        ref: each for found in (*own, restarts.permits(restarts.OF_ALL, plan.restarts)) for ref, each in found.items()
+        ref: each
+        for found in (*own, restarts.restart_permits(restarts.OF_ALL, plan.restarts))
+        for ref, each in found.items()
     }
 
 
-def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, restart_permit.Permit]:
+def own_permits(agent: AgentPlan, plan: Plan) -> dict[str, restart_permit.RestartPermit]:
     """Return an agent's own permits for restarts."""
-    return restarts.permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
+    return restarts.restart_permits(agent.name, agent.restart) if _is_supervised(plan, agent) else {}
 
 
-def _rooms(plan: Plan) -> dict[str, preemption_request.Room]:
+def _rooms(plan: Plan) -> dict[str, preemption_request.PreemptionRequest]:
     """Return the rooms that the board begins with; none if nobody is to make room."""
     if plan.preemption is None:
         return {}
-    return preemption.rooms(tuple(each.name for each in plan.agents), plan.preemption.within_ms)
+    return preemption.preemption_requests(tuple(each.name for each in plan.agents), plan.preemption.within_ms)
 
 
 def _is_supervised(plan: Plan, agent: AgentPlan) -> bool:
     return plan.restarts is not None and agent.restart.max_restarts > 0
 
 
-def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.Job:
+def fleet_task_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.FleetTask:
     """Return a task of the plan as the board begins with it; ``ordinal`` is its place."""
     gates = plan.gates or GatePlan()
-    return fleet_task.Job(
+    return fleet_task.FleetTask(
         state=task.State.PLANNED if plan.approve_plan else task.State.OPEN,
         id=each.id,
         prompt=each.prompt,
@@ -276,9 +278,9 @@ def job_of(each: TaskPlan, ordinal: int, plan: Plan) -> fleet_task.Job:
     )
 
 
-def seat_of(agent: AgentPlan, plan: Plan) -> worker_slot.Seat:
+def worker_slot_of(agent: AgentPlan, plan: Plan) -> worker_slot.WorkerSlot:
     """Return an agent of the plan as the board begins with it."""
-    return worker_slot.Seat(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
+    return worker_slot.WorkerSlot(roles=agent.roles, trust=_trust(agent, plan), adaptive=agent.adaptive)
 
 
 def _trust(agent: AgentPlan, plan: Plan) -> Trust | None:

@@ -26,7 +26,7 @@ from lifefold.core.kernel import (
     row,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 
 REF: Final = "change"
 
@@ -147,7 +147,7 @@ def says_why(step: Transition) -> bool:
     return bool(step.after.record == replace(before, state=step.after.state, reasons=reasons))
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a change is in force as it was accepted, or says why not", says_why),
     leads_where(
         "what is accepted is decided, and what is decided stays so",
@@ -157,8 +157,8 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             ChangeRefused: (State.REFUSED,),
         },
     ),
-    *is_over_with(State.DRAFT, ChangeAccepted),
-    *is_over_with(State.ACCEPTED, ChangeEnforced, ChangeRefused),
+    *exits_on(State.DRAFT, ChangeAccepted),
+    *exits_on(State.ACCEPTED, ChangeEnforced, ChangeRefused),
 )
 
 machine: Machine[Any] = Machine(
@@ -171,6 +171,6 @@ machine: Machine[Any] = Machine(
         row(State.ACCEPTED, ChangeRefused, State.REFUSED, refuse),
     ),
     final={State.IN_FORCE, State.REFUSED},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from lifefold.core.fleet import service
 from lifefold.core.fleet.board import budget, fleet_task, service_slot, worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets, preemption
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import plan_change, worker
@@ -24,11 +24,11 @@ from lifefold.core.fleet.system.plan import (
     AgentPlan,
     Plan,
     TaskPlan,
-    job_of,
+    budget_of,
+    fleet_task_of,
     own_permits,
-    purse_of,
-    seat_of,
     serving,
+    worker_slot_of,
     working,
 )
 from lifefold.core.fleet.system.plan_change import PlanChange
@@ -53,14 +53,14 @@ from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
 from lifefold.core.lifecycles.session_profiles import LimitsChanged
 from lifefold.effects import Tell
 
-Wish: TypeAlias = Create | Dispatch | Tell
+RuleAction: TypeAlias = Create | Dispatch | Tell
 
 REMOVED: Final = fleet_task.NOT_IN_THE_PLAN
 """Why an agent drains, or a task is not done, that the plan has no more."""
 
 
 @rule(on=plan_change.machine)
-def enforce(board: Aggregate, transition: Transition) -> Iterator[Wish]:
+def enforce(board: Aggregate, transition: Transition) -> Iterator[RuleAction]:
     """What was accepted is in force as a whole, or refused as a whole."""
     if transition.entered is not plan_change.State.ACCEPTED:
         return
@@ -74,7 +74,7 @@ def enforce(board: Aggregate, transition: Transition) -> Iterator[Wish]:
     yield Dispatch(transition.entity, plan_change.ChangeEnforced())
 
 
-def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _raise_caps(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Let budgets have their new caps, and be there where somebody new has one."""
     for each in of.changes:
         match each:
@@ -93,7 +93,7 @@ def _of_caps(
     ref: str, was: AgentPlan | TaskPlan | None, now: AgentPlan | TaskPlan, rules: Plan
 ) -> Iterator[Create | Dispatch]:
     if was is None:
-        yield from (Create(each, record) for each, record in purse_of(ref, now.caps, rules.budget))
+        yield from (Create(each, record) for each, record in budget_of(ref, now.caps, rules.budget))
     else:
         yield from _recap(ref, was.caps, now.caps)
 
@@ -105,7 +105,7 @@ def _recap(ref: str, was: Caps, now: Caps) -> Iterator[Dispatch]:
         yield Dispatch(ref, budget.Recapped(more, Amounts(*(max(0, -by[each]) for each in Resource))))
 
 
-def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Let new agents and services be there, and those that stay hear of their new limits."""
     for each in of.changes:
         match each:
@@ -114,29 +114,29 @@ def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             case AgentChange(was, now) if was is not None and now is not None:
                 yield from _changed_agent(was, now)
             case ServiceChange(None, now) if now is not None:
-                yield Create(f"{service_slot.REF}:{now.name}", service_slot.Duty())
+                yield Create(f"{service_slot.REF}:{now.name}", service_slot.ServiceSlot())
                 yield Tell(f"{service.KIND}/{now.name}", "", Opened(dict(serving(now))))
             case _:
                 pass
 
 
-def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[Wish]:
-    yield Create(f"seat:{now.name}", seat_of(now, rules))
+def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[RuleAction]:
+    yield Create(f"seat:{now.name}", worker_slot_of(now, rules))
     if rules.preemption is not None:
-        rooms = preemption.rooms((now.name,), rules.preemption.within_ms)
-        yield from (Create(ref, each) for ref, each in rooms.items())
+        preemption_requests = preemption.preemption_requests((now.name,), rules.preemption.within_ms)
+        yield from (Create(ref, each) for ref, each in preemption_requests.items())
     yield from (Create(ref, each) for ref, each in own_permits(now, rules).items())
     yield Tell(f"{worker.KIND}/{now.name}", "", Opened({**working(now, rules), **_metered(board)}))
 
 
 def _metered(board: Aggregate) -> dict[str, Record]:
     """Return the meter of a worker, where anything is limited."""
-    purses = [entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE)]
-    keeps_time = any(line.resource is Resource.TIME for each in purses for line in each.lines)
-    return {usage_meter.REF: usage_meter.Meter(keeps_time=keeps_time)} if purses else {}
+    all_budgets = [entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE)]
+    keeps_time = any(line.resource is Resource.TIME for each in all_budgets for line in each.lines)
+    return {usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time)} if all_budgets else {}
 
 
-def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[Wish]:
+def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[RuleAction]:
     to = f"{worker.KIND}/{now.name}"
     if was.limits != now.limits:
         yield Tell(to, "session", LimitsChanged(now.limits))
@@ -146,7 +146,7 @@ def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[Wish]:
         yield Dispatch(f"seat:{now.name}", worker_slot.Reassigned(now.roles, now.adaptive))
 
 
-def _replan(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Let tasks have their new terms, those of the fleet's rules included; parts have only those."""
     changed: dict[str, TaskChange] = {each.name: each for each in of.changes if isinstance(each, TaskChange)}
     moved = {each.name: each.place for each in of.changes if isinstance(each, TaskMoved)}
@@ -169,16 +169,16 @@ def _replan(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
 _OVER: Final = frozenset({task.State.CLOSED, task.State.CANCELLED})
 
 
-def _by_the_fleet(record: Job, rules: FleetChange | None) -> Job:
+def _by_the_fleet(record: FleetTask, rules: FleetChange | None) -> FleetTask:
     """Return a task as it is, with what the fleet's rules say of it now."""
     if rules is None:
         return record
     return replace(record, approval_ms=rules.now.approval_ms, retry=rules.now.retry)
 
 
-def _by_the_plan(record: Job, now: TaskPlan, place: int, rules: Plan) -> Job:
+def _by_the_plan(record: FleetTask, now: TaskPlan, place: int, rules: Plan) -> FleetTask:
     """Return a task with the terms of the plan. One that was split keeps its place: its parts have the same."""
-    planned = job_of(now, record.ordinal if record.parts else place, rules)
+    planned = fleet_task_of(now, record.ordinal if record.parts else place, rules)
     terms = {name: getattr(planned, name) for name in fleet_task.TERMS}
     return replace(record, **terms)
 
@@ -197,7 +197,7 @@ def _what(found: TaskChange) -> str:
     return f"its {', '.join(fleet_task.KEYS[each] for each in fields)}"
 
 
-def _told(record: Job, event: fleet_task.Replanned) -> Iterator[Wish]:
+def _told(record: FleetTask, event: fleet_task.Replanned) -> Iterator[RuleAction]:
     """Yield the new terms of a task, and who has it in hand hears how it is verified from now on."""
     yield Dispatch(f"task:{record.id}", event)
     if event.to.verify != record.verify and record.owner and record.state in fleet_task.IN_HAND:
@@ -205,14 +205,14 @@ def _told(record: Job, event: fleet_task.Replanned) -> Iterator[Wish]:
         yield Tell(f"{worker.KIND}/{record.owner}", "assignment", rebriefed)
 
 
-def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _add_tasks(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Put new tasks on the board."""
     for each in of.changes:
         if isinstance(each, TaskChange) and each.now is not None and f"task:{each.name}" not in board.entities:
-            yield Create(f"task:{each.name}", job_of(each.now, each.place, of.rules))
+            yield Create(f"task:{each.name}", fleet_task_of(each.now, each.place, of.rules))
 
 
-def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Take tasks out of the plan that are not over."""
     for each in of.changes:
         is_gone = isinstance(each, TaskChange) and each.now is None
@@ -220,7 +220,7 @@ def _remove_tasks(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
             yield Dispatch(f"task:{each.name}", fleet_task.Removed(REMOVED))
 
 
-def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
+def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     """Let agents and services go when they have finished what they have in hand; they are given nothing more."""
     for each in of.changes:
         match each:
@@ -235,7 +235,7 @@ def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[Wish]:
                 pass
 
 
-_IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[Wish]], ...]] = (
+_IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], ...]] = (
     _raise_caps,
     _bring_agents,
     _dismiss,
@@ -255,7 +255,7 @@ def look_anew(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     del board
     if not isinstance(transition.event, fleet_task.Replanned) or transition.before is None:
         return
-    record: Job = transition.after.record
+    record: FleetTask = transition.after.record
     if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
         yield Dispatch(transition.entity, fleet_task.DependencyBack(record.lacks))
     elif record.state is task.State.FAILED and fleet_task.comes_back(transition.before.record, record):
@@ -274,7 +274,7 @@ def has_the_terms_in_force(board: Aggregate) -> bool:
     return all(_has_terms(board.record(f"task:{name}"), *found) for name, found in last.items())
 
 
-def _has_terms(record: Job, found: TaskChange, rules: Plan) -> bool:
+def _has_terms(record: FleetTask, found: TaskChange, rules: Plan) -> bool:
     if record.state in _OVER:
         return True
     if found.now is None:
@@ -318,7 +318,7 @@ def gives_nothing_to_who_leaves(step: Transition) -> bool:
     return not isinstance(step.event, worker_slot.Seated) or step.before is None or not step.before.record.leaves
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a task has the terms of the plan in force", has_the_terms_in_force),
     always("the tasks, agents and services of the plan in force are those of the board", has_whom_the_plan_has),
     always("a task that was removed from the plan is not worked at", is_not_claimed),

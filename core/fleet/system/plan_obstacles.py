@@ -96,7 +96,7 @@ def _of_new_task(board: Aggregate, now: TaskPlan) -> Iterator[Obstacle]:
 
 
 def _of_removed_task(board: Aggregate, was: TaskPlan, of: PlanChange) -> Iterator[Obstacle]:
-    record: fleet_task.Job = board.record(f"task:{was.id}")
+    record: fleet_task.FleetTask = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
     if state in {State.CLOSED, State.DONE, State.PENDING_APPROVAL}:
         yield Obstacle(name, f"was removed, but it is {state}: put it back, or do all of it again in a new log", FRESH)
@@ -126,7 +126,7 @@ def _is_the_last(board: Aggregate, name: str) -> bool:
     return left.keys() <= lost and not intake.are_open(board) and not waits_for_money(board)
 
 
-def _first(record: fleet_task.Job) -> str:
+def _first(record: fleet_task.FleetTask) -> str:
     """Say what has to become of a task first that is in the way."""
     return (
         "cancel it first"
@@ -135,13 +135,13 @@ def _first(record: fleet_task.Job) -> str:
     )
 
 
-def _ending(record: fleet_task.Job) -> str:
+def _ending(record: fleet_task.FleetTask) -> str:
     """Return the command that ends a task; what cannot be cancelled now is looked at."""
     return f"lifefold {'cancel' if record.state in fleet_task.CANCELLABLE else 'why'} {record.id}"
 
 
 def _of_task(board: Aggregate, was: TaskPlan, now: TaskPlan) -> Iterator[Obstacle]:
-    record: fleet_task.Job = board.record(f"task:{was.id}")
+    record: fleet_task.FleetTask = board.record(f"task:{was.id}")
     name, state = f"tasks.{was.id}", record.state
     if state in {State.CLOSED, State.CANCELLED}:
         keys = ", ".join(fleet_task.KEYS[each] for each in _differing(was, now))
@@ -189,7 +189,7 @@ def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
 
 
 def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
-    sat: worker_slot.Seat = board.record(f"seat:{was.name}")
+    sat: worker_slot.WorkerSlot = board.record(f"seat:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, sat, was, now)
     for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
@@ -202,7 +202,7 @@ def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) 
         yield Obstacle(f"{name}.roles", why, _ending(of.record))
 
 
-def _of_trust(name: str, sat: worker_slot.Seat, was: AgentPlan, now: AgentPlan) -> Obstacle:
+def _of_trust(name: str, sat: worker_slot.WorkerSlot, was: AgentPlan, now: AgentPlan) -> Obstacle:
     """Return that trust is not planned again, with the command by which a person moves it by one level."""
     why = "is settled when an agent begins; put that back"
     if sat.trust is None or sat.state is worker_slot.State.GONE:
@@ -259,8 +259,8 @@ _UNMETERED: Final = "this fleet counts nothing, because its file had no budget w
 
 def _is_alike(board: Aggregate, was: Budget, now: Budget) -> bool:
     """Tell whether budgets are kept alike; how much time is set aside counts only where time is limited."""
-    purses = (entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE))
-    keeps_time = any(line.resource is Resource.TIME for each in purses for line in each.lines)
+    all_budgets = (entity.record for ref, entity in board.entities.items() if ref.startswith(fleet_task.PURSE))
+    keeps_time = any(line.resource is Resource.TIME for each in all_budgets for line in each.lines)
     share = now.share if keeps_time else now.share.but(Resource.TIME, was.share.of(Resource.TIME))
     return msgspec.structs.replace(now, caps=was.caps, share=share) == was
 

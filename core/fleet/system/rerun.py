@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from lifefold.core.fleet import service
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.fleet.system import board, worker
@@ -22,7 +22,7 @@ from lifefold.core.kernel import Aggregate
 from lifefold.core.lifecycles.task import State
 
 
-class Ended(msgspec.Struct, frozen=True):
+class FinishedFleet(msgspec.Struct, frozen=True):
     """How runs have ended, by the tasks' ids: what is closed and what cancelled, and what others have failed by."""
 
     closed: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ def is_over(aggregates: Mapping[str, Aggregate]) -> bool:
     return board.NAME in aggregates and board.finished(aggregates[board.NAME]) and is_left
 
 
-def ended(of: Aggregate, before: Ended) -> Ended:
+def ended(of: Aggregate, before: FinishedFleet) -> FinishedFleet:
     """Return how a run has ended, by its board, that took up what earlier ones had left, if only that of none.
 
     What was declined with the whole plan was not cancelled: the plan may be another one by then.
@@ -49,10 +49,10 @@ def ended(of: Aggregate, before: Ended) -> Ended:
     closed = tuple(each.id for each in whole if each.state is State.CLOSED)
     cancelled = tuple(each.id for each in whole if each.state is State.CANCELLED and not is_declined)
     failures = {each.id: said for each in whole if (said := _failure(each, tasks))}
-    return Ended((*before.closed, *closed), (*before.cancelled, *cancelled), {**before.failures, **failures})
+    return FinishedFleet((*before.closed, *closed), (*before.cancelled, *cancelled), {**before.failures, **failures})
 
 
-def _failure(whole: Job, tasks: Iterable[Job]) -> str:
+def _failure(whole: FleetTask, tasks: Iterable[FleetTask]) -> str:
     """Say by what a task has failed; of one that was split, what became of its parts, too."""
     parts = [each for each in tasks if each.parent == whole.id]
     merged = [f"{each.id} is merged already ({each.prompt})" for each in parts if each.state is State.CLOSED]
@@ -61,14 +61,14 @@ def _failure(whole: Job, tasks: Iterable[Job]) -> str:
     return "; ".join([*([whole.failure] if whole.failure else []), *split])
 
 
-def remainder(plan: Plan, before: Ended) -> Plan:
+def remainder(plan: Plan, before: FinishedFleet) -> Plan:
     """Return what of a plan is left to be done: nothing waits any more for what is closed."""
     unwanted = _unwanted(plan, before)
     tasks = (each for each in plan.tasks if each.id not in {*before.closed, *unwanted})
     return msgspec.structs.replace(plan, tasks=tuple(_left(each, before) for each in tasks))
 
 
-def left_out(plan: Plan, of: Aggregate, before: Ended) -> tuple[str, ...]:
+def left_out(plan: Plan, of: Aggregate, before: FinishedFleet) -> tuple[str, ...]:
     """Return what is neither done nor cancelled, and is not done by a next run either.
 
     It needs what was cancelled, or it was added to a run and is not in the plan.
@@ -78,13 +78,13 @@ def left_out(plan: Plan, of: Aggregate, before: Ended) -> tuple[str, ...]:
     return tuple(sorted(added | (_unwanted(plan, before) - {*before.cancelled})))
 
 
-def _left(each: TaskPlan, before: Ended) -> TaskPlan:
+def _left(each: TaskPlan, before: FinishedFleet) -> TaskPlan:
     needs = tuple(name for name in each.depends_on if name not in before.closed)
     prompt = after_failure(each.prompt, before.failures.get(each.id, ""))
     return msgspec.structs.replace(each, depends_on=needs, prompt=prompt)
 
 
-def _unwanted(plan: Plan, before: Ended) -> set[str]:
+def _unwanted(plan: Plan, before: FinishedFleet) -> set[str]:
     """Return what of a plan was cancelled, and what needs that, if only through others."""
     unwanted = {each.id for each in plan.tasks if each.id in before.cancelled}
     left = [each for each in plan.tasks if each.id not in before.closed]

@@ -6,7 +6,7 @@ from lifefold.core.fleet.board import budget, fleet_task
 from lifefold.core.fleet.dispatch import plan_approval
 from lifefold.core.fleet.dispatch.locality import on_board
 from lifefold.core.fleet.dispatch.task_index import is_lost, somebody_may, tasks_of, work_of
-from lifefold.core.kernel import Aggregate, Property, Transition, always, always_step, near
+from lifefold.core.kernel import Aggregate, Property, Transition, always, always_step, localized
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Retried, Stage
 from lifefold.core.policy.access import AccessLevel
@@ -19,7 +19,7 @@ def parts_are_like_their_whole(board: Aggregate) -> bool:
     return all(_is_like(part, whole) for part, whole in pairs)
 
 
-def _is_like(part: fleet_task.Job, whole: fleet_task.Job) -> bool:
+def _is_like(part: fleet_task.FleetTask, whole: fleet_task.FleetTask) -> bool:
     same = all(
         getattr(part, name) == getattr(whole, name) for name in ("role", "priority", "ordinal", "retry", "subtasks_ms")
     )
@@ -62,10 +62,10 @@ def is_blocked_by_what_is_lost(board: Aggregate) -> bool:
     tasks, work = {each.id: each for each in tasks_of(board)}, work_of(board)
     blocked = [each for each in tasks.values() if each.state is task.State.BLOCKED]
     in_vain = [each for each in blocked if each.lacks.startswith(("role:", "level:"))]
-    purses = [board.entities[each.lacks].record for each in blocked if each.lacks in board.entities]
+    all_budgets = [board.entities[each.lacks].record for each in blocked if each.lacks in board.entities]
     return (
         all(is_lost(tasks[each.lacks]) for each in blocked if each.lacks in tasks)
-        and all(map(budget.is_spent_for_good, purses))
+        and all(map(budget.is_spent_for_good, all_budgets))
         and all(
             each.lacks in {f"role:{each.role}", f"level:{each.level.word}"}
             and not each.waits
@@ -105,8 +105,8 @@ def keeps_what_is_done(step: Transition) -> bool:
     return not by_rule or step.before is None or step.before.record.stage is Stage.WORK
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    *near(
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    *localized(
         on_board,
         always("a part is given out and tried again as its whole would be", parts_are_like_their_whole),
         always("whoever waits for parts waits for one that may still be closed", nobody_waits_in_vain),

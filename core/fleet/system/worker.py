@@ -11,7 +11,7 @@ from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import restarts
-from lifefold.core.fleet.system.worker_properties import PROMISES
+from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
     desired_state,
@@ -55,18 +55,18 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if not waits or wanted not in desired_state.WORKS or usage.is_counting(worker):
         return
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
-        yield Dispatch("assignment", assignment.Asked())
+        yield Dispatch("assignment", assignment.WorkRequested())
     elif work.state is assignment.State.WORKING and work.sessions and usage.is_used_up(worker):
         yield Dispatch("assignment", assignment.Dropped("its share of the budget is used up"))
     elif work.state is assignment.State.WORKING and adaptive_timeout.differs(worker):
         yield Dispatch("session", session_profiles.TimeLimited(work.brief.timeout_ms))
     elif work.state is assignment.State.WORKING:
         box: mailbox.Mailbox = worker.record("mailbox")
-        prompt = compose(work.brief, box.letters, continued=work.sessions > 0, repeated=box.taken)
+        prompt = compose(work.brief, box.messages, continued=work.sessions > 0, repeated=box.taken)
         yield Dispatch("session", session.PromptReady(prompt))
         yield Dispatch("assignment", assignment.Prompted())
-        if box.letters:
-            yield Dispatch("mailbox", mailbox.LettersTaken())
+        if box.messages:
+            yield Dispatch("mailbox", mailbox.MessagesTaken())
 
 
 @rule(on=desired_state.machine)
@@ -98,7 +98,7 @@ def decline(worker: Aggregate) -> Iterator[Dispatch]:
 @rule(on=mailbox.machine)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An urgent letter interrupts; the next prompt has it."""
-    if isinstance(transition.event, mailbox.LetterArrived) and transition.event.urgent:
+    if isinstance(transition.event, mailbox.OperatorMessageArrived) and transition.event.urgent:
         yield from _interrupt(worker)
 
 
@@ -190,7 +190,7 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
             yield Tell("board", to, _given_back(brief, f"{worker.key} could not make its place: {reason}"))
         case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
             yield Tell("board", to, _given_back(brief, reason))
-        case assignment.Asked():
+        case assignment.WorkRequested():
             yield Tell("board", f"seat:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
         case _:
             pass
@@ -214,7 +214,7 @@ def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Letters are done with when a session that had them completes, and not before (D14)."""
     if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
-        yield Dispatch("mailbox", mailbox.LettersDelivered())
+        yield Dispatch("mailbox", mailbox.MessagesDelivered())
 
 
 aggregate = AggregateType(
@@ -262,11 +262,11 @@ aggregate = AggregateType(
     commands={
         agent.name: (),
         "assignment": (assignment.BranchAccepted,),
-        "mailbox": (mailbox.LetterArrived,),
+        "mailbox": (mailbox.OperatorMessageArrived,),
         usage_meter.machine.name: (),
         supervisor.REF: (),
         desired_state.machine.name: desired_state.COMMANDS,
         stall_detector.machine.name: (),
     },
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

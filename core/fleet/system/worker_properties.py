@@ -78,9 +78,9 @@ def has_erred(s: session.Session) -> bool:
     return s.consecutive_errors >= s.limits.max_consecutive_errors
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *restarts.OF_WORKERS,
-    *shutdown.PROMISES,
+    *shutdown.PROPERTIES,
     always("an agent that is to stop or to hold does so at once", wishes_are_obeyed),
     always("an agent that has stopped has no work to be done", stopped_has_no_work),
     always("no session is without a task", sessions_have_a_task),
@@ -88,7 +88,7 @@ PROMISES: Final[tuple[Property[Aggregate], ...]] = (
     always("an agent goes on when its work is home", goes_on_when_home),
     always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
     always("a session that has completed has delivered its letters", completed_is_delivered),
-    *usage.PROMISES,
+    *usage.PROPERTIES,
     *orphans.OF_WORKERS,
     always("a session is watched exactly while it runs, if it is to be", stall_detector.watches_who_runs),
     leads_to(

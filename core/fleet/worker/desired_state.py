@@ -20,14 +20,14 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always,
     always_step,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import asks_once, is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import asks_once, exits_on, leads_where
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import ForceStopSession
 
@@ -95,7 +95,7 @@ class KillWanted(Event, frozen=True):
     reason: str = ""
 
 
-class Intent(Record, frozen=True):
+class DesiredState(Record, frozen=True):
     """What was asked for, and why. ``drains`` stays while a worker that drains is held; ``at_once``: without grace."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
@@ -106,52 +106,52 @@ class Intent(Record, frozen=True):
     at_once: bool = False
 
 
-def forget(i: Intent, _e: ResumeWanted) -> Step[Intent, Never]:
+def forget(i: DesiredState, _e: ResumeWanted) -> Step[DesiredState, Never]:
     """Forget the reason of the pause."""
     return Step(replace(i, reason=""))
 
 
-def explain(i: Intent, e: StopWanted | PauseWanted) -> Step[Intent, Never]:
+def explain(i: DesiredState, e: StopWanted | PauseWanted) -> Step[DesiredState, Never]:
     """Keep the reason."""
     return Step(replace(i, reason=e.reason, drains=False))
 
 
-def drain(i: Intent, e: DrainWanted) -> Step[Intent, Never]:
+def drain(i: DesiredState, e: DrainWanted) -> Step[DesiredState, Never]:
     """Keep the reason, and that it is to drain."""
     return Step(replace(i, reason=e.reason, drains=True))
 
 
-def finish(i: Intent, _e: Drained) -> Step[Intent, Never]:
+def finish(i: DesiredState, _e: Drained) -> Step[DesiredState, Never]:
     """It has drained; the reason is the one that it was told."""
     return Step(replace(i, drains=False))
 
 
-def kill(i: Intent, e: KillWanted) -> Step[Intent, ForceStopSession]:
+def kill(i: DesiredState, e: KillWanted) -> Step[DesiredState, ForceStopSession]:
     """Keep the reason, and have the session killed, if there is one."""
     return Step(replace(i, reason=e.reason, drains=False, at_once=True), (ForceStopSession(),))
 
 
-def drains(i: Intent, _e: RunWanted) -> bool:
+def drains(i: DesiredState, _e: RunWanted) -> bool:
     """It was told to drain before it was held, or while."""
     return i.drains
 
 
-def goes_on(i: Intent, _e: PauseWanted) -> bool:
+def goes_on(i: DesiredState, _e: PauseWanted) -> bool:
     """It was not told to drain."""
     return not i.drains
 
 
-def may_drain(i: Intent, _e: DrainWanted) -> bool:
+def may_drain(i: DesiredState, _e: DrainWanted) -> bool:
     """It was not told to drain yet."""
     return not i.drains
 
 
-def has_grace(i: Intent, _e: KillWanted) -> bool:
+def has_grace(i: DesiredState, _e: KillWanted) -> bool:
     """It was not told to stop without grace."""
     return not i.at_once
 
 
-def is_to_end(i: Intent) -> bool:
+def is_to_end(i: DesiredState) -> bool:
     """Tell whether the worker is to stop, at once or when it has finished what it has in hand."""
     return i.state is State.STOP or i.drains
 
@@ -164,7 +164,7 @@ def pause_is_for_people(step: Transition) -> bool:
 
 def says_why(step: Transition) -> bool:
     """Whoever is to pause or to stop is told why; whoever is to run is told nothing."""
-    i: Intent = step.after.record
+    i: DesiredState = step.after.record
     match step.event:
         case PauseWanted(reason=reason) | StopWanted(reason=reason):
             return i.reason == reason
@@ -207,7 +207,7 @@ def stop_is_final(step: Transition) -> bool:
     return step.before is None or step.before.state is not State.STOP or step.after.state is State.STOP
 
 
-def tells_apart(i: Intent) -> bool:
+def tells_apart(i: DesiredState) -> bool:
     """Only who is to stop may be without grace, and who drains says so."""
     return (i.state is State.STOP or not i.at_once) and (i.state is not State.DRAIN or i.drains)
 
@@ -221,7 +221,7 @@ WORKS: Final = frozenset({State.RUN, State.DRAIN})
 RESTS: Final = frozenset({State.PAUSE, State.HOLD})
 """In these nothing new is begun, and what runs is interrupted."""
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a wish to stop is never overridden", stop_is_final),
     leads_where(
         "what was wished for last is what is wanted",
@@ -244,26 +244,26 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("who was told to stop at once is told so once", is_killed_once),
     asks_once(),
     always("who drains or is killed is told apart from who runs", lambda e: tells_apart(e.record)),
-    takes(
+    accepts(
         "who stops with grace can be killed all the same",
         {State.STOP: (KillWanted,)},
         when=lambda e: not e.record.at_once,
     ),
-    takes(
+    accepts(
         "whoever has not stopped can be told to drain",
         {State.HOLD: (DrainWanted,)},
         when=lambda e: not is_to_end(e.record),
     ),
-    takes("who is held can be paused", {State.HOLD: (PauseWanted,)}, when=lambda e: not e.record.drains),
-    *is_over_with(State.RUN, PauseWanted, HoldWanted, DrainWanted, StopWanted, KillWanted),
-    *is_over_with(State.PAUSE, ResumeWanted, DrainWanted, StopWanted, KillWanted),
-    *is_over_with(State.HOLD, RunWanted, StopWanted, KillWanted),
-    *is_over_with(State.DRAIN, HoldWanted, Drained, StopWanted, KillWanted),
+    accepts("who is held can be paused", {State.HOLD: (PauseWanted,)}, when=lambda e: not e.record.drains),
+    *exits_on(State.RUN, PauseWanted, HoldWanted, DrainWanted, StopWanted, KillWanted),
+    *exits_on(State.PAUSE, ResumeWanted, DrainWanted, StopWanted, KillWanted),
+    *exits_on(State.HOLD, RunWanted, StopWanted, KillWanted),
+    *exits_on(State.DRAIN, HoldWanted, Drained, StopWanted, KillWanted),
 )
 
 machine = Machine(
     "intent",
-    Intent(),
+    DesiredState(),
     about="what was asked of a worker: run, pause, hold, drain, stop",
     rows=(
         row(State.RUN, PauseWanted, State.PAUSE, explain),
@@ -281,5 +281,5 @@ machine = Machine(
         row(State.STOP, KillWanted, STAY, kill, when=has_grace),
     ),
     final={State.STOP},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

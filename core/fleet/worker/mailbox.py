@@ -15,25 +15,25 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always,
     always_step,
     anywhere,
     replace,
     row,
     sometimes,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with
+from lifefold.core.lifecycles.property_forms import exits_on
 
-LETTERS_LIMIT: Final = 100
+MESSAGES_LIMIT: Final = 100
 """How many letters a mailbox keeps at most; one more is refused, so that the sender knows."""
 
-LETTERS_BYTES: Final = 65_536
+MESSAGES_BYTES: Final = 65_536
 """How long they may be together, in bytes of UTF-8: all of them are in every prompt, and so in the log, again."""
 
 FULL: Final = (
-    f"its mailbox has no room: it keeps {LETTERS_LIMIT} letters and {LETTERS_BYTES} bytes at most, until a session that"
+    f"its mailbox has no room: it keeps {MESSAGES_LIMIT} letters and {MESSAGES_BYTES} bytes at most, until a session that"
     " was told succeeds; write it shorter, or send it again then"
 )
 """What a refusal while Holding means, and what to do, for the sender."""
@@ -47,23 +47,23 @@ class State(AnyLifecycleState):
     CLOSED = "Closed"
 
 
-class LetterArrived(Event, frozen=True):
+class OperatorMessageArrived(Event, frozen=True):
     """Somebody wrote ``text``; ``urgent`` letters interrupt a running session."""
 
     text: str = ""
     urgent: bool = True
 
     @classmethod
-    def examples(cls) -> tuple["LetterArrived", ...]:
+    def examples(cls) -> tuple["OperatorMessageArrived", ...]:
         """Return one of each kind; what they say decides nothing."""
         return cls("a"), cls("a", urgent=False)
 
 
-class LettersTaken(Event, frozen=True):
+class MessagesTaken(Event, frozen=True):
     """A prompt takes the letters along."""
 
 
-class LettersDelivered(Event, frozen=True):
+class MessagesDelivered(Event, frozen=True):
     """The session with that prompt has completed."""
 
 
@@ -78,34 +78,34 @@ class Mailbox(Record, frozen=True):
     """
 
     state: State = State.EMPTY
-    letters: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     taken: int = 0
 
 
-def has_room(m: Mailbox, e: LetterArrived) -> bool:
+def has_room(m: Mailbox, e: OperatorMessageArrived) -> bool:
     """There is room for one more, and for its text."""
-    length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.letters, e.text))
-    return len(m.letters) < LETTERS_LIMIT and length <= LETTERS_BYTES
+    length = sum(len(text.encode(errors="surrogatepass")) for text in (*m.messages, e.text))
+    return len(m.messages) < MESSAGES_LIMIT and length <= MESSAGES_BYTES
 
 
-def all_taken(m: Mailbox, _e: LettersDelivered) -> bool:
+def all_taken(m: Mailbox, _e: MessagesDelivered) -> bool:
     """No letter came after the prompt."""
-    return m.taken == len(m.letters)
+    return m.taken == len(m.messages)
 
 
-def keep(m: Mailbox, e: LetterArrived) -> Step[Mailbox, Never]:
+def keep(m: Mailbox, e: OperatorMessageArrived) -> Step[Mailbox, Never]:
     """Keep the letter."""
-    return Step(replace(m, letters=(*m.letters, e.text)))
+    return Step(replace(m, messages=(*m.messages, e.text)))
 
 
-def take(m: Mailbox, _e: LettersTaken) -> Step[Mailbox, Never]:
+def take(m: Mailbox, _e: MessagesTaken) -> Step[Mailbox, Never]:
     """Remember which letters the prompt has: all there are."""
-    return Step(replace(m, taken=len(m.letters)))
+    return Step(replace(m, taken=len(m.messages)))
 
 
-def deliver(m: Mailbox, _e: LettersDelivered) -> Step[Mailbox, Never]:
+def deliver(m: Mailbox, _e: MessagesDelivered) -> Step[Mailbox, Never]:
     """Forget the letters that the prompt had."""
-    return Step(replace(m, letters=m.letters[m.taken :], taken=0))
+    return Step(replace(m, messages=m.messages[m.taken :], taken=0))
 
 
 def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
@@ -113,52 +113,52 @@ def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
     return Step(replace(m, taken=0))
 
 
-def letters_end_by_delivery(step: Transition) -> bool:
+def messages_end_by_delivery(step: Transition) -> bool:
     """A letter goes when a session that was told completes, and in no other way (D14)."""
     if step.before is None:
         return True
     before, now = step.before.record, step.after.record
-    delivered = before.taken if isinstance(step.event, LettersDelivered) else 0
-    return bool(now.letters[: len(before.letters) - delivered] == before.letters[delivered:])
+    delivered = before.taken if isinstance(step.event, MessagesDelivered) else 0
+    return bool(now.messages[: len(before.messages) - delivered] == before.messages[delivered:])
 
 
-def letters_are_all_kept(step: Transition) -> bool:
+def messages_are_all_kept(step: Transition) -> bool:
     """A letter is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
     if step.before is None:
         return True
     was: Mailbox = step.before.record
     now: Mailbox = step.after.record
     match step.event:
-        case LetterArrived(text=text):
-            return now == replace(was, state=State.HOLDING, letters=(*was.letters, text))
-        case LettersTaken():
-            return now == replace(was, taken=len(was.letters))
-        case LettersDelivered():
-            left = was.letters[was.taken :]
+        case OperatorMessageArrived(text=text):
+            return now == replace(was, state=State.HOLDING, messages=(*was.messages, text))
+        case MessagesTaken():
+            return now == replace(was, taken=len(was.messages))
+        case MessagesDelivered():
+            left = was.messages[was.taken :]
             return now == Mailbox(State.HOLDING if left else State.EMPTY, left)
         case _:
-            return now == Mailbox(State.CLOSED, was.letters)
+            return now == Mailbox(State.CLOSED, was.messages)
 
 
-def letters_have_room(step: Transition) -> bool:
+def messages_have_room(step: Transition) -> bool:
     """No more letters are taken in than a mailbox keeps."""
-    return len(step.after.record.letters) <= LETTERS_LIMIT
+    return len(step.after.record.messages) <= MESSAGES_LIMIT
 
 
 def only_what_is_there_is_taken(m: Mailbox) -> bool:
     """No prompt had letters that are not kept."""
-    return m.taken <= len(m.letters)
+    return m.taken <= len(m.messages)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
-    always_step("letters are kept in their order, and delivered together", letters_are_all_kept),
-    always_step("no more letters are kept than there is room for", letters_have_room),
-    takes("letters that are kept can be read, and delivered", {State.HOLDING: (LettersTaken, LettersDelivered)}),
-    *is_over_with(State.EMPTY, LetterArrived, MailboxClosed),
-    *is_over_with(State.HOLDING, MailboxClosed),
-    sometimes("a mailbox is full", lambda e: len(e.record.letters) == LETTERS_LIMIT),
-    always_step("a letter stays until a session that was told completes", letters_end_by_delivery),
+    always_step("letters are kept in their order, and delivered together", messages_are_all_kept),
+    always_step("no more letters are kept than there is room for", messages_have_room),
+    accepts("letters that are kept can be read, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}),
+    *exits_on(State.EMPTY, OperatorMessageArrived, MailboxClosed),
+    *exits_on(State.HOLDING, MailboxClosed),
+    sometimes("a mailbox is full", lambda e: len(e.record.messages) == MESSAGES_LIMIT),
+    always_step("a letter stays until a session that was told completes", messages_end_by_delivery),
 )
 
 machine: Machine[Any] = Machine(
@@ -166,14 +166,14 @@ machine: Machine[Any] = Machine(
     Mailbox(),
     about="what people have to say to an agent, repeated until a session that was told succeeds",
     rows=(
-        row(State.EMPTY, LetterArrived, State.HOLDING, keep, when=has_room),
-        row(State.HOLDING, LetterArrived, State.HOLDING, keep, when=has_room),
-        row(State.HOLDING, LettersTaken, State.HOLDING, take),
-        row(State.HOLDING, LettersDelivered, State.EMPTY, deliver, when=all_taken),
-        row(State.HOLDING, LettersDelivered, State.HOLDING, deliver),
+        row(State.EMPTY, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
+        row(State.HOLDING, OperatorMessageArrived, State.HOLDING, keep, when=has_room),
+        row(State.HOLDING, MessagesTaken, State.HOLDING, take),
+        row(State.HOLDING, MessagesDelivered, State.EMPTY, deliver, when=all_taken),
+        row(State.HOLDING, MessagesDelivered, State.HOLDING, deliver),
         row((State.EMPTY, State.HOLDING), MailboxClosed, State.CLOSED, close),
     ),
     final={State.CLOSED},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

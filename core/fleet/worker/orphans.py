@@ -23,13 +23,13 @@ from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
     Event,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     Transition,
     always,
     leads_to,
-    seeing,
+    projected,
     weakly,
 )
 from lifefold.core.lifecycles import session, session_profiles, task
@@ -129,22 +129,22 @@ def orphans(of: Aggregate) -> Orphans:
     return Orphans(tuple((each.id, each.epoch) for each in tasks if each.state is task.State.ORPHANED), is_board=True)
 
 
-def _orphans(fleet: Overview, *, of_board: bool) -> set[tuple[str, int]]:
+def _orphans(fleet: Projection, *, of_board: bool) -> set[tuple[str, int]]:
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Orphans) and each.is_board is of_board]
     return {claim for each in seen for claim in each.claims}
 
 
-def are_looked_after(fleet: Overview) -> bool:
+def are_looked_after(fleet: Projection) -> bool:
     """When nothing is under way, every orphan of the board is in the hands of who looks at it, and no other task is."""
     return bool(fleet.under_way) or _orphans(fleet, of_board=True) == _orphans(fleet, of_board=False)
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
     always("when every message has arrived, every orphan is looked after", are_looked_after),
 )
 
-AT_LAST: Final[tuple[Property[Scene], ...]] = seeing(
+AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
     leads_to(
         "no task stays an orphan, if what is left of it is inspected and verified at last",

@@ -3,7 +3,7 @@
 from lifefold.core.lifecycles.task import Brief
 
 
-def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
+def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
     """Return the text of a prompt.
 
     ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the letters, the
@@ -17,8 +17,8 @@ def compose(brief: Brief, letters: tuple[str, ...], *, continued: bool, repeated
     if repeated:
         first = "first" if repeated == 1 else f"first {repeated}"
         parts.append(f"An earlier session had the {first} of your messages too; it was not completed.")
-    if letters:
-        parts.append("\n".join(["You have messages:", *(f"- {letter}" for letter in letters)]))
+    if messages:
+        parts.append("\n".join(["You have messages:", *(f"- {message}" for message in messages)]))
     return "\n\n".join(parts)
 
 

@@ -13,7 +13,17 @@ import msgspec
 from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch import restarts
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, supervisor, usage, usage_meter
-from lifefold.core.kernel import Aggregate, Dispatch, Overview, Phase, Property, Scene, Transition, always, seeing
+from lifefold.core.kernel import (
+    Aggregate,
+    Dispatch,
+    Phase,
+    Projection,
+    Property,
+    SystemState,
+    Transition,
+    always,
+    projected,
+)
 from lifefold.core.lifecycles import session
 from lifefold.effects import Tell
 
@@ -97,7 +107,7 @@ def is_ending(worker: Aggregate) -> bool:
     return any(part.phase is Phase.ENDING for entity in worker.entities.values() for part in entity.running)
 
 
-def stopped_takes_no_letters(worker: Aggregate) -> bool:
+def stopped_accepts_no_messages(worker: Aggregate) -> bool:
     """Whoever writes to an agent that has stopped for good is told so, and only then (D14)."""
     return is_gone(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
 
@@ -112,8 +122,8 @@ def drains_what_it_has(worker: Aggregate) -> bool:
     return worker.record("intent").state is not desired_state.State.DRAIN or has_begun(worker)
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
-    always("letters are taken exactly as long as an agent may read them", stopped_takes_no_letters),
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
+    always("letters are taken exactly as long as an agent may read them", stopped_accepts_no_messages),
     always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
     always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
 )
@@ -130,11 +140,11 @@ def shares(of: Aggregate) -> Shares:
     """Return what is looked at to see that nobody keeps a share for nothing."""
     if of.kind != "board":
         return Shares(rests=usage_meter.REF in of.entities and _rests(of))
-    purses = (each.record for ref, each in of.entities.items() if ref.startswith("purse:"))
-    return Shares(frozenset(name for each in purses for name in each.holders))
+    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith("purse:"))
+    return Shares(frozenset(name for each in all_budgets for name in each.holders))
 
 
-def nobody_keeps_a_share_for_nothing(fleet: Overview) -> bool:
+def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
     """When nothing is under way, who rests with nothing in hand holds no share."""
     seen = fleet.aggregates.items()
     held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
@@ -142,7 +152,7 @@ def nobody_keeps_a_share_for_nothing(fleet: Overview) -> bool:
     return bool(fleet.under_way) or not held & rest
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     shares,
     always(
         "when every message has arrived, nobody who rests keeps a share for nothing", nobody_keeps_a_share_for_nothing

@@ -35,18 +35,18 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     anywhere,
     does,
     leads_to,
     row,
     rule,
-    takes,
     weakly,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles import session
-from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import asks_once, exits_on, goes_on, leads_where
 from lifefold.core.lifecycles.session_profiles import Stalled
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason
@@ -99,7 +99,7 @@ class Limits(msgspec.Struct, frozen=True):
         return self.end_ms - (self.end_ms if self.nudge_ms is None else self.nudge_ms)
 
 
-class Pulse(Record, frozen=True):
+class StallDetector(Record, frozen=True):
     """Whether the session of an agent moves."""
 
     state: State = State.UNWATCHED
@@ -131,7 +131,7 @@ class Silent(Event, frozen=True):
         return (cls(Limits().end_ms),)
 
     @classmethod
-    def examples_for(cls, record: Pulse) -> tuple["Silent", ...]:
+    def examples_for(cls, record: StallDetector) -> tuple["Silent", ...]:
         """Return a silence for each of the steps, one after an answer, and one that is too short for any."""
         limits = record.limits
         answered = (limits.answer_ms,) if limits.nudge_ms is not None else ()
@@ -149,52 +149,52 @@ class Stirred(Event, frozen=True):
         return cls(), cls(Limits().end_ms)
 
     @classmethod
-    def examples_for(cls, record: Pulse) -> tuple["Stirred", ...]:
+    def examples_for(cls, record: StallDetector) -> tuple["Stirred", ...]:
         """Return a sign at once, and one that is progress after an answer, if there may be one."""
         return (cls(), cls(record.limits.answer_ms)) if record.limits.nudge_ms is not None else (cls(),)
 
 
-def is_due_to_warn(p: Pulse, e: Silent) -> bool:
+def is_due_to_warn(p: StallDetector, e: Silent) -> bool:
     """The silence is long enough for people to be told."""
     return e.silent_ms >= p.limits.warn_ms
 
 
-def is_due_to_nudge(p: Pulse, e: Silent) -> bool:
+def is_due_to_nudge(p: StallDetector, e: Silent) -> bool:
     """The silence is long enough for a nudge, and there is to be one."""
     return p.limits.nudge_ms is not None and e.silent_ms >= p.limits.nudge_ms
 
 
-def is_due_to_end(p: Pulse, e: Silent) -> bool:
+def is_due_to_end(p: StallDetector, e: Silent) -> bool:
     """The silence is as long as it may be."""
     return e.silent_ms >= p.limits.end_ms
 
 
-def is_due_to_end_answered(p: Pulse, e: Silent) -> bool:
+def is_due_to_end_answered(p: StallDetector, e: Silent) -> bool:
     """The silence after an answer is as long as it may be."""
     return e.silent_ms >= p.limits.answer_ms
 
 
-def has_moved_on(p: Pulse, e: Stirred) -> bool:
+def has_moved_on(p: StallDetector, e: Stirred) -> bool:
     """A sign came so long after the answer that it is none itself."""
     return e.moved_ms >= p.limits.answer_ms
 
 
-def warn(p: Pulse, e: Silent) -> Step[Pulse, WarnOfSilence]:
+def warn(p: StallDetector, e: Silent) -> Step[StallDetector, WarnOfSilence]:
     """Tell people."""
     return Step(p, (WarnOfSilence(e.silent_ms, p.limits.end_ms),))
 
 
-def nudge(p: Pulse, e: Silent) -> Step[Pulse, InterruptSession]:
+def nudge(p: StallDetector, e: Silent) -> Step[StallDetector, InterruptSession]:
     """Signal the session's process, once."""
     return Step(p, (InterruptSession(e.silent_ms),))
 
 
-def watch(p: Pulse) -> WatchOutput:
+def watch(p: StallDetector) -> WatchOutput:
     """Return what goes on while a session is watched."""
     return WatchOutput(p.limits.steps_ms)
 
 
-def due(p: Pulse, silent_ms: int, on_step_ms: int) -> Silent | Stirred | int:
+def due(p: StallDetector, silent_ms: int, on_step_ms: int) -> Silent | Stirred | int:
     """Return what a watch has to say of a session that is watched, or in how many milliseconds that may be known.
 
     ``silent_ms`` is how long the session has shown no sign, ``on_step_ms`` how long ago the session took its present
@@ -213,7 +213,7 @@ def due(p: Pulse, silent_ms: int, on_step_ms: int) -> Silent | Stirred | int:
     return left_ms if left_ms > 0 else Silent(silent_ms)
 
 
-def after(p: Pulse, event: Silent | Stirred) -> Pulse:
+def after(p: StallDetector, event: Silent | Stirred) -> StallDetector:
     """Return a pulse as it is after an event that it has taken."""
     step = machine.step(p, event)
     return step.record if isinstance(step, Step) else p
@@ -223,7 +223,7 @@ def is_silent_for_its_step(step: Transition) -> bool:
     """Say: a step of the ladder is taken by a silence that is long enough for it, and by nothing else."""
     if step.before is None or step.after.record.steps_taken <= step.before.record.steps_taken:
         return True
-    p: Pulse = step.after.record
+    p: StallDetector = step.after.record
     answered = step.before.state is State.ANSWERED
     least_ms = p.limits.answer_ms if answered else p.limits.steps_ms[p.steps_taken - 1]
     return isinstance(step.event, Silent) and step.event.silent_ms >= least_ms
@@ -236,7 +236,7 @@ def climbs_step_by_step(step: Transition) -> bool:
 
 def each_step_has_its_effect(step: Transition) -> bool:
     """Say: who is warned of is told about, and who is nudged is signalled, once, and nobody is for anything else."""
-    p: Pulse = step.after.record
+    p: StallDetector = step.after.record
     silent_ms = step.event.silent_ms if isinstance(step.event, Silent) else 0
     asked = [each for each in step.effects if isinstance(each, WarnOfSilence | InterruptSession)]
     match step.entered if step.before is not None else None:
@@ -277,7 +277,7 @@ def answers_are_no_progress(step: Transition) -> bool:
     return step.after.state is State.FRESH and step.event.moved_ms >= step.after.record.limits.answer_ms
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("no step is taken before its silence", is_silent_for_its_step),
     always_step("the steps are taken in their order, each once in a silence", climbs_step_by_step),
     always_step("a silence leads one step up, and the last step ends it", silence_leads_up),
@@ -292,7 +292,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             SessionOver: (State.UNWATCHED,),
         },
     ),
-    takes(
+    accepts(
         "a sign of progress is heard on every step, and so are a beginning and an end",
         {
             (State.WARNED, State.NUDGED, State.ANSWERED): (Stirred,),
@@ -302,7 +302,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     ),
     goes_on("WatchOutput", *WATCHED),
     asks_once(),
-    *is_over_with(State.FRESH, Silent),
+    *exits_on(State.FRESH, Silent),
     leads_to(
         "whoever stays silent is given up at last",
         lambda e: e.state in ON_LADDER,
@@ -313,7 +313,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
 
 machine: Machine[Any] = Machine(
     REF,
-    Pulse(),
+    StallDetector(),
     about="whether a session moves, and what is done about one that does not: warn, nudge, end",
     rows=(
         row((State.UNWATCHED, State.STALLED), SessionRuns, State.FRESH),
@@ -327,7 +327,7 @@ machine: Machine[Any] = Machine(
         row(WATCHED, SessionOver, State.UNWATCHED),
     ),
     during={WATCHED: does(watch, yields=(Stirred, Silent))},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )
 
@@ -357,7 +357,7 @@ def told_with(worker: Aggregate, by: Event, reason: str) -> str:
 
     Also one that has stalled was asked before, where the ladder has that step.
     """
-    p: Pulse | None = worker.record(REF) if REF in worker.entities else None
+    p: StallDetector | None = worker.record(REF) if REF in worker.entities else None
     if not reason or p is None or p.limits.nudge_ms is None:
         return reason
     if p.state not in AFTER_NUDGE and not isinstance(by, Stalled):
@@ -367,7 +367,7 @@ def told_with(worker: Aggregate, by: Event, reason: str) -> str:
 
 def judged_with(worker: Aggregate, found: Diagnosis) -> Diagnosis:
     """Return why a session has ended: one that ends by the SIGINT of a nudge was silent for too long (E39)."""
-    p: Pulse | None = worker.record(REF) if REF in worker.entities else None
+    p: StallDetector | None = worker.record(REF) if REF in worker.entities else None
     nudged = p is not None and p.state in AFTER_NUDGE
     return TIMED_OUT if nudged and found.abort_reason is AbortReason.USER_INTERRUPT else found
 

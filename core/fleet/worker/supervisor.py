@@ -14,15 +14,15 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     after,
     always,
     always_step,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
-from lifefold.core.lifecycles.property_forms import is_over_with, keeps_time, leads_where, passes
+from lifefold.core.lifecycles.property_forms import exits_on, is_transient, keeps_time, leads_where
 from lifefold.core.policy.recovery import Retry
 from lifefold.effects import LogFatal
 
@@ -69,7 +69,7 @@ class Dismissed(Event, frozen=True):
     """The agent has stopped, or is to stop, and nobody wants it back."""
 
 
-class Supervision(Record, frozen=True):
+class Supervisor(Record, frozen=True):
     """What is known of an agent's restarts.
 
     ``reason`` says why it fell last, or is quarantined; ``recent`` counts the restarts within its window when it was
@@ -84,7 +84,7 @@ class Supervision(Record, frozen=True):
     recent: int = 0
     pause: Retry = Retry()
 
-    def normal_form(self) -> "Supervision":
+    def normal_form(self) -> "Supervisor":
         """Return it without what only a rest depends on."""
         return self if self.state is State.RESTING else replace(self, recent=0)
 
@@ -94,28 +94,28 @@ class Supervision(Record, frozen=True):
         return self.reason if self.state is State.QUARANTINED else ""
 
 
-def fall(s: Supervision, e: Fell) -> Step[Supervision, Never]:
+def fall(s: Supervisor, e: Fell) -> Step[Supervisor, Never]:
     """Remember why."""
     return Step(replace(s, reason=e.reason))
 
 
-def rest(s: Supervision, e: Granted) -> Step[Supervision, Never]:
+def rest(s: Supervisor, e: Granted) -> Step[Supervisor, Never]:
     """Remember for the how many-th time that is."""
     return Step(replace(s, recent=e.recent))
 
 
-def quarantine(s: Supervision, e: Refused) -> Step[Supervision, LogFatal]:
+def quarantine(s: Supervisor, e: Refused) -> Step[Supervisor, LogFatal]:
     """Say why it stays down, and what it fell by."""
     reason = f"{e.reason}; it fell by {s.reason}"
     return Step(replace(s, reason=reason), (LogFatal(f"quarantined: {reason}"),))
 
 
-def pause_ms(s: Supervision) -> int:
+def pause_ms(s: Supervisor) -> int:
     """Return how many milliseconds to rest before the restart."""
     return s.pause.delay_ms(s.recent, s.name)
 
 
-def rests(s: Supervision) -> bool:
+def rests(s: Supervisor) -> bool:
     """Nothing need happen to an agent that is up."""
     return s.state is State.UP
 
@@ -126,7 +126,7 @@ OVER: Final = frozenset({State.QUARANTINED, State.DISMISSED})
 
 def says_why(step: Transition) -> bool:
     """Why an agent fell, and is quarantined, is said: both reasons, to people too."""
-    s: Supervision = step.after.record
+    s: Supervisor = step.after.record
     match step.event:
         case Fell(reason=reason):
             return s.reason == reason
@@ -143,7 +143,7 @@ def rests_by_how_often(step: Transition) -> bool:
     return not isinstance(step.event, Granted) or step.after.record.recent == step.event.recent
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("why an agent fell, or is quarantined, is said", says_why),
     always_step("how long an agent rests depends on how often it was begun anew", rests_by_how_often),
     always("whoever is quarantined has a reason", lambda e: e.state is not State.QUARANTINED or bool(e.record.reason)),
@@ -158,16 +158,16 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     *keeps_time({RestartDue: ((State.RESTING,), pause_ms)}),
-    takes("nobody need come back", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
-    *is_over_with(State.UP, Fell, Dismissed),
-    *is_over_with(State.ASKING, Granted, Refused, Dismissed),
-    *is_over_with(State.RESTING, Dismissed),
-    passes(State.RESTING),
+    accepts("nobody need come back", {(State.UP, State.ASKING, State.RESTING): (Dismissed,)}),
+    *exits_on(State.UP, Fell, Dismissed),
+    *exits_on(State.ASKING, Granted, Refused, Dismissed),
+    *exits_on(State.RESTING, Dismissed),
+    is_transient(State.RESTING),
 )
 
 machine = Machine(
     REF,
-    Supervision(),
+    Supervisor(),
     about="whether an agent that stopped by its errors is begun anew: up, asking, resting, quarantined, dismissed",
     rows=(
         row(State.UP, Fell, State.ASKING, fall),
@@ -178,6 +178,6 @@ machine = Machine(
     ),
     final={State.QUARANTINED, State.DISMISSED},
     during={State.RESTING: after(pause_ms, RestartDue)},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=rests,
 )

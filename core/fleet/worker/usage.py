@@ -36,7 +36,7 @@ def _most_ms(limits: session.Limits) -> int | None:
 @rule(on=assignment.machine)
 def told(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When the board is asked for work it is told what was spent, so that nothing is told twice."""
-    if usage_meter.REF in worker.entities and isinstance(transition.event, assignment.Asked):
+    if usage_meter.REF in worker.entities and isinstance(transition.event, assignment.WorkRequested):
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
 
@@ -90,7 +90,7 @@ def goes_on_with_something(worker: Aggregate) -> bool:
     return not (begins and works and is_counting(worker)) or 0 not in spendable
 
 
-PROMISES: tuple[Property[Aggregate], ...] = (
+PROPERTIES: tuple[Property[Aggregate], ...] = (
     always("every session is counted while it lives", counts_what_lives),
     always("what the board was told of costs is not told again", tells_costs_once),
     always("no session begins of a claim whose share is used up", goes_on_with_something),

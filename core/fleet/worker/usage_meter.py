@@ -15,15 +15,15 @@ from lifefold.core.kernel import (
     Record,
     Step,
     Transition,
+    accepts,
     always_step,
     anywhere,
     replace,
     row,
-    takes,
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
-from lifefold.core.lifecycles.property_forms import is_over_with, leads_where
+from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 from lifefold.core.lifecycles.session import Usage
 
 REF: Final = "meter"
@@ -64,7 +64,7 @@ class Told(Event, frozen=True):
     """The board was told."""
 
 
-class Meter(Record, frozen=True):
+class UsageMeter(Record, frozen=True):
     """What was spent since the board was told. ``silent``: a session has not said what it has cost.
 
     ``keeps_time``: time is limited, too, so how long sessions take has to be known; the one that is counted takes no
@@ -79,12 +79,12 @@ class Meter(Record, frozen=True):
     keeps_time: bool = False
 
 
-def begin(m: Meter, e: SessionBegan) -> Step[Meter, Never]:
+def begin(m: UsageMeter, e: SessionBegan) -> Step[UsageMeter, Never]:
     """Keep when it began, and how long it may take."""
     return Step(replace(m, began_ms=e.began_ms, most_ms=e.most_ms) if m.keeps_time else m)
 
 
-def count(m: Meter, e: SessionEnded) -> Step[Meter, Never]:
+def count(m: UsageMeter, e: SessionEnded) -> Step[UsageMeter, Never]:
     """Add what it has cost."""
     lasted_ms = max(0, e.ended_ms - m.began_ms) if m.keeps_time else 0
     took_ms = lasted_ms if m.most_ms is None else min(lasted_ms, m.most_ms)
@@ -93,7 +93,7 @@ def count(m: Meter, e: SessionEnded) -> Step[Meter, Never]:
     return Step(replace(m, spent=spent, silent=m.silent or e.usage == Usage(), began_ms=0, most_ms=None))
 
 
-def forget(m: Meter, _e: Told) -> Step[Meter, Never]:
+def forget(m: UsageMeter, _e: Told) -> Step[UsageMeter, Never]:
     """Begin to count anew."""
     return Step(replace(m, spent=Amounts(), silent=False))
 
@@ -126,26 +126,26 @@ def charges_no_more_than_there_was(step: Transition) -> bool:
     return was.most_ms is None or bool(now.spent.time_ms - was.spent.time_ms <= was.most_ms)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("every session is counted once, with all that is known of it", adds_up),
     always_step("no session is charged more time than it may take", charges_no_more_than_there_was),
     leads_where(
         "a session is counted from its beginning to its end",
         {SessionBegan: (State.COUNTING,), SessionEnded: (State.AT_REST,), Told: (State.AT_REST,)},
     ),
-    takes("the board can be told whenever no session is counted", {State.AT_REST: (Told,)}),
-    *is_over_with(State.COUNTING, SessionEnded),
+    accepts("the board can be told whenever no session is counted", {State.AT_REST: (Told,)}),
+    *exits_on(State.COUNTING, SessionEnded),
 )
 
 machine: Machine[Any] = Machine(
     "meter",
-    Meter(),
+    UsageMeter(),
     about="what an agent's sessions have cost since the board was told",
     rows=(
         row(State.AT_REST, SessionBegan, State.COUNTING, begin),
         row(State.COUNTING, SessionEnded, State.AT_REST, count),
         row(State.AT_REST, Told, State.AT_REST, forget),
     ),
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=anywhere,
 )

@@ -33,9 +33,9 @@ from lifefold.core.lifecycles.agent.model import (
     silent_ms,
     spawned,
 )
-from lifefold.core.lifecycles.agent.promises import (
-    PROMISES,
-    SUPERVISED_PROMISES,
+from lifefold.core.lifecycles.agent.properties import (
+    PROPERTIES,
+    SUPERVISED_PROPERTIES,
     ends_with_a_reason_only_when_dead,
     is_idle_without_a_task,
 )
@@ -53,7 +53,7 @@ from lifefold.core.lifecycles.agent.rules import (
 from lifefold.core.lifecycles.agent.table import machine, supervised
 
 __all__ = [
-    "LADDER", "PROMISES", "SUPERVISED_PROMISES", "Agent", "Died", "Heartbeat", "Limits", "Recycled", "SpawnFailed",
+    "LADDER", "PROPERTIES", "SUPERVISED_PROPERTIES", "Agent", "Died", "Heartbeat", "Limits", "Recycled", "SpawnFailed",
     "SpawnOverdue", "State", "TaskAssigned", "TaskFinished", "Watched", "assign", "die",
     "ends_with_a_reason_only_when_dead", "expire", "hear", "idle_timeout", "is_idle_without_a_task", "machine",
     "recycle", "rest", "silent_ms", "spawn_timeout", "spawned", "supervised", "watch",

@@ -104,7 +104,7 @@ class Agent(Record, frozen=True):
     ``overdue`` says that it has taken longer and that its end was asked for.
     """
 
-    moments: ClassVar[tuple[str, ...]] = ("at_ms", "started_at_ms", "task_at_ms", "heartbeat_at_ms")
+    timestamps: ClassVar[tuple[str, ...]] = ("at_ms", "started_at_ms", "task_at_ms", "heartbeat_at_ms")
 
     state: State = State.STARTING
     id: str = ""

@@ -13,9 +13,9 @@ from lifefold.core.lifecycles.agent.model import (
     TaskFinished,
     Watched,
 )
-from lifefold.core.lifecycles.agent.promises import (
-    PROMISES,
-    SUPERVISED_PROMISES,
+from lifefold.core.lifecycles.agent.properties import (
+    PROPERTIES,
+    SUPERVISED_PROPERTIES,
     ends_with_a_reason_only_when_dead,
     is_idle_without_a_task,
 )
@@ -47,7 +47,7 @@ machine = Machine(
     ),
     final={State.DEAD},
     invariants=(ends_with_a_reason_only_when_dead, is_idle_without_a_task),
-    properties=PROMISES,
+    properties=PROPERTIES,
 )
 
 
@@ -63,6 +63,6 @@ supervised = (
         },
         name="agent-supervised",
     )
-    .promising(*SUPERVISED_PROMISES)
+    .with_properties(*SUPERVISED_PROPERTIES)
 )
 """The profile that keeps time by itself, and in which a process may die in any state."""

@@ -164,7 +164,7 @@ def accounts_agree(agent: Aggregate) -> bool:
     return int(agent.views[COST]) <= sum(each.cost for each in accounts)
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("no incarnation brings more than the budget", keeps_the_ceiling),
     always("money is spent only while the agent runs, and from one lease", spends_only_while_running),
     always("no cost is forgotten", accounts_agree),
@@ -177,5 +177,5 @@ agent_type = AggregateType(
     machines=(status.draining, lease.machine),
     rules=(lease_follows_agent, present_lease_pays_for_earlier_ones),
     views={COST: View(0, _with_cost), ADDED: View(0, _with_added)},
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

@@ -6,7 +6,7 @@ the process; by hand, only its moves are asked for.
 
 from typing import Any, Final
 
-from lifefold.core.kernel import Entity, Property, Transition, always, always_step, takes
+from lifefold.core.kernel import Entity, Property, Transition, accepts, always, always_step
 from lifefold.core.lifecycles.process.model import (
     DOWN,
     SERVING,
@@ -110,17 +110,17 @@ def has_its_time_before_it(e: Entity[Process]) -> bool:
 
 
 HEARD: Final[tuple[Property[Any], ...]] = (
-    takes(
+    accepts(
         "what comes of serving triggers is heard, also when there is nothing to be done",
         {
             SERVING: (TriggerArrived, QueueEmptied, RunSucceeded, RunFailed, Crashed),
             State.STOPPING: (RunSucceeded, RunFailed, Crashed, Drained),
         },
     ),
-    takes("who is not up can be started", {(State.CREATED, *DOWN): (StartRequested,)}),
-    takes("a stop can be asked for in every state", {tuple(State): (StopRequested,)}),
-    takes("who is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
-    takes("a suspension can be ended", {tuple(State): (ResumeRequested,)}, when=has_a_suspension_to_end),
+    accepts("who is not up can be started", {(State.CREATED, *DOWN): (StartRequested,)}),
+    accepts("a stop can be asked for in every state", {tuple(State): (StopRequested,)}),
+    accepts("who is up, or will be, can be suspended", {tuple(State): (SuspendRequested,)}, when=is_coming),
+    accepts("a suspension can be ended", {tuple(State): (ResumeRequested,)}, when=has_a_suspension_to_end),
     always_step("every failed run counts until one succeeds", counts_failed_runs),
     always_step("who is to stop keeps why", keeps_why_it_stops),
     always_step("a suspension is for what was asked, and is over when somebody says so", keeps_the_suspension),

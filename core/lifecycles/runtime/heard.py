@@ -7,7 +7,7 @@ something can say so; and a deadline that is due is not missed.
 
 from typing import Any, Final
 
-from lifefold.core.kernel import ANY, Entity, Property, takes
+from lifefold.core.kernel import ANY, Entity, Property, accepts
 from lifefold.core.lifecycles.runtime.events import (
     Complete,
     CompleteRecovery,
@@ -47,17 +47,19 @@ def is_due(e: Entity[Runtime]) -> bool:
 
 
 HEARD: Final[tuple[Property[Any], ...]] = (
-    takes(
+    accepts(
         "whoever wants an agent to yield is heard, wherever it is",
         {ANY: (PreemptionRequested,), State.RUNNING: (PreemptionForced,)},
     ),
-    takes("work that is not to be interrupted can begin wherever it is", {ANY: (SectionEntered,)}, when=is_within_none),
-    takes("it can end wherever the agent is then", {ANY: (SectionLeft,)}, when=is_within_a_section),
-    takes(
+    accepts(
+        "work that is not to be interrupted can begin wherever it is", {ANY: (SectionEntered,)}, when=is_within_none
+    ),
+    accepts("it can end wherever the agent is then", {ANY: (SectionLeft,)}, when=is_within_a_section),
+    accepts(
         "who fails at his work, at ending or at recovering can say so",
         {(State.RUNNING, State.SHUTTING_DOWN): (Fail,), State.RECOVERING: (Fail, FailRecovery)},
     ),
-    takes(
+    accepts(
         "what the document draws can be said of an agent",
         {
             State.INITIALIZING: (Start,),
@@ -68,9 +70,9 @@ HEARD: Final[tuple[Property[Any], ...]] = (
             State.RECOVERING: (CompleteRecovery,),
         },
     ),
-    takes("a deadline that is due is not missed", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
+    accepts("a deadline that is due is not missed", {State.RUNNING: (DeadlinePassed,)}, when=is_due),
 )
 """Promises of all profiles."""
 
-ABORTS: Final[Property[Any]] = takes("who recovers can be told to end", {State.RECOVERING: (Shutdown,)})
+ABORTS: Final[Property[Any]] = accepts("who recovers can be told to end", {State.RECOVERING: (Shutdown,)})
 """A promise of those profiles in which a recovery may be given up for a shutdown."""

@@ -10,17 +10,17 @@ from lifefold.core.kernel import (
     Row,
     Step,
     Transition,
+    accepts,
     after,
     always_step,
     leads_to,
     replace,
     row,
     sometimes,
-    takes,
 )
 from lifefold.core.lifecycles.property_forms import enters, lasts_only
 from lifefold.core.lifecycles.runtime.events import Complete, Ready, Recover, Resume, Run, Shutdown, TimedOut
-from lifefold.core.lifecycles.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS, answers
+from lifefold.core.lifecycles.runtime.properties import AT_ALL_TIMES, ENDING, READY, STEPS, answers
 from lifefold.core.lifecycles.runtime.record import Runtime, State
 from lifefold.core.lifecycles.runtime.table import (
     BESIDE,
@@ -179,7 +179,7 @@ supervised: Final[Machine[Runtime]] = Machine(
         always_step("who gives up says so", gives_up_aloud),
         always_step("a recovery has its pause before it", pauses_before_it_recovers),
         lasts_only(RecoveryDue.__name__, State.FAILED),
-        takes("nobody has to wait for that pause", {State.FAILED: (Recover,)}, when=may_still_recover),
+        accepts("nobody has to wait for that pause", {State.FAILED: (Recover,)}, when=may_still_recover),
         leads_to(
             "who has failed recovers by himself, within the budget",
             lambda e: e.state is State.FAILED,

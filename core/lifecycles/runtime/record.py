@@ -77,8 +77,8 @@ class Runtime(Record, frozen=True):
     ``is_over``: it has shut down and completed, and takes no further task (profile ``graceful``).
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("key",)
-    moments: ClassVar[tuple[str, ...]] = (
+    identifiers: ClassVar[tuple[str, ...]] = ("key",)
+    timestamps: ClassVar[tuple[str, ...]] = (
         "at_ms", "asked_ms", "since_ms", "signalled_ms", "spared_ms", "entered_ms", "until_ms",
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ from lifefold.core.lifecycles.runtime.events import (
     WaitResources,
 )
 from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
-from lifefold.core.lifecycles.runtime.promises import AT_ALL_TIMES, ENDING, READY, STEPS
+from lifefold.core.lifecycles.runtime.properties import AT_ALL_TIMES, ENDING, READY, STEPS
 from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State, due_ms
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
 

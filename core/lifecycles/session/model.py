@@ -225,7 +225,7 @@ class Session(Record, frozen=True):
     ``suspensions`` counts the sessions that have suspended themselves unasked since the last success or error.
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
+    identifiers: ClassVar[tuple[str, ...]] = ("session_seq", "attempt")
     opaque: ClassVar[tuple[str, ...]] = ("prompt",)
 
     state: State = State.INITIALIZING

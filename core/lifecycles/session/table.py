@@ -18,7 +18,7 @@ from lifefold.core.lifecycles.session.model import (
     UrgentMessage,
     WorktreeReady,
 )
-from lifefold.core.lifecycles.session.promises import PROMISES, STEPS
+from lifefold.core.lifecycles.session.properties import PROPERTIES, STEPS
 from lifefold.core.lifecycles.session.rules import (
     backoff,
     begin,
@@ -89,5 +89,5 @@ machine = Machine(
     },
     postpone={State.SPAWNING: UrgentMessage},
     invariants=(counts_within_thresholds,),
-    properties=(*PROMISES, *STEPS),
+    properties=(*PROPERTIES, *STEPS),
 )

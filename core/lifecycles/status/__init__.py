@@ -39,9 +39,9 @@ from lifefold.core.lifecycles.status.model import (
     TaskBegan,
     TaskEnded,
 )
-from lifefold.core.lifecycles.status.promises import (
-    DRAINING_PROMISES,
-    PROMISES,
+from lifefold.core.lifecycles.status.properties import (
+    DRAINING_PROPERTIES,
+    PROPERTIES,
     drains_for_something,
     failure_is_explained,
     works_only_while_running,
@@ -70,7 +70,7 @@ from lifefold.core.lifecycles.status.rules import (
 from lifefold.core.lifecycles.status.table import EVENTS, ROWS, draining, machine
 
 __all__ = [
-    "DRAINING_PROMISES", "EVENTS", "LAUNCH", "ORPHANED", "PROMISES", "RELEASE", "ROWS", "UNKNOWN", "FatalError",
+    "DRAINING_PROPERTIES", "EVENTS", "LAUNCH", "ORPHANED", "PROPERTIES", "RELEASE", "ROWS", "UNKNOWN", "FatalError",
     "PiiDetected", "Spawn", "State", "Status", "Stop", "TaskBegan", "TaskEnded", "Told", "begin_draining", "begin_task",
     "count_pii", "draining", "drains", "drains_for_something", "end_task", "fail", "failure_is_explained",
     "finish_draining", "has_task", "ignore", "is_replaceable", "machine", "may_stop", "record_late", "restart",

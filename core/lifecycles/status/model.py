@@ -89,7 +89,7 @@ class Status(Record, frozen=True):
     ``budget_microusd`` is what all incarnations together may spend, ``lease_ms`` how long the lease of one lasts.
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("incarnation", "pii_detections", "late_reports")
+    identifiers: ClassVar[tuple[str, ...]] = ("incarnation", "pii_detections", "late_reports")
 
     state: State = State.RUNNING
     agent_id: str = ""

@@ -13,9 +13,9 @@ from lifefold.core.lifecycles.status.model import (
     TaskBegan,
     TaskEnded,
 )
-from lifefold.core.lifecycles.status.promises import (
-    DRAINING_PROMISES,
-    PROMISES,
+from lifefold.core.lifecycles.status.properties import (
+    DRAINING_PROPERTIES,
+    PROPERTIES,
     drains_for_something,
     failure_is_explained,
     works_only_while_running,
@@ -61,12 +61,12 @@ machine = Machine(
     rows=ROWS,
     final={State.FAILED},
     invariants=(works_only_while_running, drains_for_something, failure_is_explained),
-    properties=PROMISES,
+    properties=PROPERTIES,
 )
 
 draining = machine.with_rows(
     row(State.RUNNING, TaskEnded, State.STOPPED, finish_draining, when=was_last_of_draining),
     row(State.RUNNING, Stop, STAY, begin_draining, when=drains),
     name="status-draining",
-).promising(*DRAINING_PROMISES)
+).with_properties(*DRAINING_PROPERTIES)
 """The profile in which a stop may wait for the active tasks: the agent stops with the last of them (B2)."""

@@ -39,7 +39,7 @@ from lifefold.core.lifecycles.task.model import (
     Unblocked,
     Verified,
 )
-from lifefold.core.lifecycles.task.promises import OWNED, PROMISES
+from lifefold.core.lifecycles.task.properties import OWNED, PROPERTIES
 from lifefold.core.lifecycles.task.rules import (
     claim,
     close,
@@ -60,7 +60,7 @@ from lifefold.core.lifecycles.task.rules import (
 from lifefold.core.lifecycles.task.table import machine
 
 __all__ = [
-    "OWNED", "PROMISES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined", "Decomposed",
+    "OWNED", "PROPERTIES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined", "Decomposed",
     "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Stage",
     "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified", "claim", "close",
     "explain", "fail", "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience",

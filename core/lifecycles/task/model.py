@@ -195,7 +195,7 @@ class Task(Record, frozen=True):
     last said to be done, or, before any claim, 0 (D28).
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("epoch", "kept")
+    identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept")
     opaque: ClassVar[tuple[str, ...]] = ("prompt", "reason", "failure", "commit", "kept")
 
     state: State = State.PLANNED

@@ -23,7 +23,7 @@ from lifefold.core.lifecycles.task.model import (
     Unblocked,
     Verified,
 )
-from lifefold.core.lifecycles.task.promises import PROMISES
+from lifefold.core.lifecycles.task.properties import PROPERTIES
 from lifefold.core.lifecycles.task.rules import (
     claim,
     close,
@@ -78,6 +78,6 @@ machine = Machine(
     ),
     final={State.CLOSED, State.CANCELLED},
     detached={State.PENDING_APPROVAL},
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=rests,
 )

@@ -36,7 +36,7 @@ def abort(arguments: Namespace) -> int:
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
-        record: fleet_task.Job = of.record(f"task:{name}")
+        record: fleet_task.FleetTask = of.record(f"task:{name}")
         why = _why_not(record, event)
         yield (
             Refused(name, f"{REFUSED}{why}")
@@ -61,7 +61,7 @@ def _of_tasks(arguments: Namespace, scope: AbortScope) -> fleet_task.AbortWanted
     return fleet_task.AbortWanted(scope, arguments.because)
 
 
-def _why_not(record: fleet_task.Job, event: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
+def _why_not(record: fleet_task.FleetTask, event: fleet_task.ToolAborted | fleet_task.AbortWanted) -> str:
     """Say why that cannot be said at a task; nothing if it can."""
     if record.fate is None:
         return f"the fleet file has no table [fleet.aborts]; lifefold cancel {record.id} ends it, with its parts"
@@ -76,7 +76,7 @@ def _why_not(record: fleet_task.Job, event: fleet_task.ToolAborted | fleet_task.
     return ""
 
 
-def _why_not_of_tool(record: fleet_task.Job, event: fleet_task.ToolAborted) -> str:
+def _why_not_of_tool(record: fleet_task.FleetTask, event: fleet_task.ToolAborted) -> str:
     if record.state not in {State.CLAIMED, State.IN_PROGRESS}:
         return f"it is {record.state}: only who has a task in hand calls tools for it"
     if record.epoch != event.epoch:
@@ -84,7 +84,7 @@ def _why_not_of_tool(record: fleet_task.Job, event: fleet_task.ToolAborted) -> s
     return "" if event.token == record.token else inside.IS_ANOTHERS
 
 
-def _reached(of: Aggregate, record: fleet_task.Job, scope: AbortScope) -> str:
+def _reached(of: Aggregate, record: fleet_task.FleetTask, scope: AbortScope) -> str:
     """Say who is aborted by that."""
     policy = fleet_task.Fate().policy if record.fate is None else record.fate.policy
     found = [each.session for each in affected(family(of, record.id), record.id, scope, policy)]

@@ -19,8 +19,8 @@ from lifefold.core.fleet.dispatch import budgets, plan_approval
 from lifefold.core.fleet.dispatch.dependencies import is_unmanned, unmanned
 from lifefold.core.fleet.dispatch.task_index import is_lost, tasks_of
 from lifefold.core.fleet.system import board
-from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, job_of, purse_of
-from lifefold.core.fleet.system.rerun import Ended
+from lifefold.core.fleet.system.plan import RETRIED_AS_OFTEN_AS_THE_TASK_SAYS, budget_of, fleet_task_of
+from lifefold.core.fleet.system.rerun import FinishedFleet
 from lifefold.core.kernel import Aggregate, Created, replace
 from lifefold.core.lifecycles.budget.amounts import Amounts
 from lifefold.core.lifecycles.task import OnDeath, OnNothing, State
@@ -61,7 +61,7 @@ def add(arguments: Namespace) -> int:
             yield Refused(plan.id, f"{REFUSED}{why}")
         else:
             record = _on_board(of, replace(plan, depends_on=waits), begun)
-            for ref, money in purse_of(budgets.of_task(plan.id), plan.caps, _budget_of(of, begun) or Budget()):
+            for ref, money in budget_of(budgets.of_task(plan.id), plan.caps, _budget_of(of, begun) or Budget()):
                 yield Said(f"budget of {plan.id}", board.NAME, ref, Created(money), "limited")
             yield Said(plan.id, board.NAME, f"task:{plan.id}", Created(record), _added(of, record))
 
@@ -105,13 +105,13 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
 
 def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
     """Return how budgets are kept on this board; None if there are none. What purses limit they give a share of."""
-    purses = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
-    if not purses:
+    all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
+    if not all_budgets:
         return None
     share = begun.budget.share
-    for line in (line for each in purses for line in each.lines):
+    for line in (line for each in all_budgets for line in each.lines):
         share = share.but(line.resource, line.share)
-    return Budget(Caps(), share, purses[0].period_ms, purses[0].charges_the_silent)
+    return Budget(Caps(), share, all_budgets[0].period_ms, all_budgets[0].charges_the_silent)
 
 
 def _read(option: str, form: Form[T], value: object) -> T:
@@ -159,15 +159,17 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     if taken:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
-    seats = [entity.record for ref, entity in of.entities.items() if ref.startswith("seat:")]
-    if not seats:
+    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("seat:")]
+    if not worker_slots:
         raise BadInput("this fleet has services only, and none of them takes tasks")
-    if plan.trust and all(each.trust is None for each in seats):
+    if plan.trust and all(each.trust is None for each in worker_slots):
         raise BadInput("--trust: this fleet gates nothing, because its file has no gates and no trust")
-    must_be_there("role", [plan.role] if plan.role else [], sorted({role for each in seats for role in each.roles}))
+    must_be_there(
+        "role", [plan.role] if plan.role else [], sorted({role for each in worker_slots for role in each.roles})
+    )
 
 
-def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, Ended]:
+def _begun(db: str | None, plan: TaskPlan) -> tuple[Plan, FinishedFleet]:
     """Return what the fleet file said of all tasks when the log was begun, and how runs before that have ended.
 
     Raises ``BadInput`` for a task that asks for a repository where there is none.
@@ -213,20 +215,20 @@ def _meant(said: Mapping[str, object], key: Key[T]) -> T:
     return key.form.parse(said[key.name]) if key.name in said else key.default
 
 
-def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.Job:
+def _on_board(of: Aggregate, plan: TaskPlan, begun: Plan) -> fleet_task.FleetTask:
     """Return the task as this board begins with it: it waits for a person as long as the plan does."""
     jobs = tasks_of(of)
     proposed = PLAN in of.entities and of.entities[PLAN].state is plan_approval.State.PROPOSED
     like = min(jobs, key=lambda each: (each.state in {State.CLOSED, State.CANCELLED}, each.ordinal), default=None)
     fleet = begun if like is None else replace(begun, approval_ms=like.approval_ms, retry=like.retry)
-    return job_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
+    return fleet_task_of(plan, len(jobs), replace(fleet, approve_plan=proposed))
 
 
-def _added(of: Aggregate, record: fleet_task.Job) -> str:
+def _added(of: Aggregate, record: fleet_task.FleetTask) -> str:
     """Return what is printed of a task that was added."""
     if record.state is State.PLANNED:
         return f"added; it waits for your word: lifefold approve {record.id}"
-    needed: list[fleet_task.Job] = [of.record(f"task:{name}") for name in record.depends_on]
+    needed: list[fleet_task.FleetTask] = [of.record(f"task:{name}") for name in record.depends_on]
     lost = [f"it depends on {each.id}, which is {each.state}" for each in needed if is_lost(each)]
     asked = (record.role, record.level)
     if is_unmanned(of, asked):
@@ -271,7 +273,7 @@ def split(arguments: Namespace) -> int:
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of = aggregates[board.NAME]
         must_be_there("task", [name], sorted(each.id for each in tasks_of(of)))
-        record: fleet_task.Job = of.record(f"task:{name}")
+        record: fleet_task.FleetTask = of.record(f"task:{name}")
         why = _why_not_split(record, event)
         yield (
             Refused(name, f"{REFUSED}{why}")
@@ -282,12 +284,12 @@ def split(arguments: Namespace) -> int:
     return operator_commands.say_of_a_session(arguments.db or os.environ.get("LIFEFOLD_DB"), judge, "tasks")
 
 
-def _divided(record: fleet_task.Job, count: int) -> str:
+def _divided(record: fleet_task.FleetTask, count: int) -> str:
     names = [record.part(record.parts + number) for number in range(1, count + 1)]
     return f"split into {' '.join(names)}; this session is over now, and what it has left undone is theirs"
 
 
-def _why_not_split(record: fleet_task.Job, event: fleet_task.Split) -> str:
+def _why_not_split(record: fleet_task.FleetTask, event: fleet_task.Split) -> str:
     """Say why a task cannot be split so; nothing if it can."""
     count = len(event.tasks)
     most = min(record.most_subtasks, fleet_task.MOST_SUBTASKS)

@@ -257,7 +257,7 @@ def _told(chosen: Chosen, decision: Decision) -> Iterator[Happening]:
     """Yield what is wanted of what an input came to."""
     name, reaction = decision.entry.stream, decision.reaction
     every = zip(told(name, reaction), reaction.transitions, strict=True)
-    return (happening for happening, step in every if chosen.takes(name, reaction, step))
+    return (happening for happening, step in every if chosen.accepts(name, reaction, step))
 
 
 def _json_line(happening: Happening) -> str:

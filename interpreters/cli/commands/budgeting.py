@@ -113,7 +113,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
 def _unlimited(of: Aggregate, ref: str) -> str:
     """Say why there is no such purse: nobody has that name, or who has it may spend what the others leave."""
     whose, _, name = ref.removeprefix("purse:").partition("/")
-    is_there = not name or f"{'seat' if whose == 'agent' else whose}:{name}" in of.entities
+    is_there = not name or f"{'worker_slot' if whose == 'agent' else whose}:{name}" in of.entities
     return "it has no budget" if is_there else f"there is no {whose} {name!r}"
 
 

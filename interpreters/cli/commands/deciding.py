@@ -24,7 +24,7 @@ from lifefold.interpreters.cli.operator_commands import REFUSED, Refused, Said
 Verdict: TypeAlias = tuple[Event, str] | str
 """What is said of a task, and what is printed when it was accepted; or why it cannot be said."""
 
-Decide: TypeAlias = Callable[[Aggregate, fleet_task.Job], Verdict]
+Decide: TypeAlias = Callable[[Aggregate, fleet_task.FleetTask], Verdict]
 """What a person's wish is to a task on a board."""
 
 
@@ -115,7 +115,7 @@ def nobody_left(of: Aggregate) -> str:
 _BEGIN_ANEW: Final = f"nobody takes it in this log; lifefold run {FLEET_FILE} --again does what was not done"
 
 
-def _approval(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
+def _approval(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
     waits = each.state in {State.PLANNED, State.PENDING_APPROVAL}
     if waits and (nobody := nobody_left(of)):
         return nobody
@@ -130,7 +130,7 @@ def _approval(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
             return f"{_not_asked(each)}; approving completes nothing"
 
 
-def _rejection(each: fleet_task.Job, reason: str) -> Verdict:
+def _rejection(each: fleet_task.FleetTask, reason: str) -> Verdict:
     match each.state:
         case State.PLANNED:
             return task.Declined(reason), "rejected: it is not done"
@@ -145,7 +145,7 @@ def _rejection(each: fleet_task.Job, reason: str) -> Verdict:
             return _not_asked(each)
 
 
-def _not_asked(each: fleet_task.Job) -> str:
+def _not_asked(each: fleet_task.FleetTask) -> str:
     """Say why a task waits for nobody's word."""
     if each.state is State.FAILED and not each.removed:
         return f"it waits for nobody's word; lifefold retry {each.id}{LOG} has it tried once more"
@@ -159,7 +159,7 @@ _NOT_ASKED: Final[Mapping[State, str]] = {
 }
 
 
-def _cancellation(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
+def _cancellation(of: Aggregate, each: fleet_task.FleetTask, reason: str) -> Verdict:
     if each.state in fleet_task.CANCELLABLE:
         dependents = work_of(of).dependents.get(each.id, ())
         blocked = [name for name in dependents if of.record(_ref(name)).state is State.OPEN]
@@ -168,7 +168,7 @@ def _cancellation(of: Aggregate, each: fleet_task.Job, reason: str) -> Verdict:
     return INSTEAD_OF_CANCELLING[each.state](each)
 
 
-INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.Job], str]]] = {
+INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.FleetTask], str]]] = {
     State.PLANNED: lambda each: (
         f'nobody has approved it yet; lifefold reject {each.id} --reason "..."{LOG} says no to it'
     ),
@@ -197,7 +197,7 @@ INSTEAD_OF_CANCELLING: Final[Mapping[State, Callable[[fleet_task.Job], str]]] = 
 """What can be done instead, by the state."""
 
 
-def _retry(of: Aggregate, each: fleet_task.Job) -> Verdict:
+def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
     if each.lacks:
         return _lack(of, each)
     if each.state in {State.FAILED, State.BLOCKED} and (nobody := nobody_left(of)):
@@ -226,7 +226,7 @@ _INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
 _CHANGE: Final = f"and that change is accepted: lifefold plan {FLEET_FILE}"
 
 
-def _lack(of: Aggregate, each: fleet_task.Job) -> str:
+def _lack(of: Aggregate, each: fleet_task.FleetTask) -> str:
     """Say what a task lacks, and how it is to be had."""
     if each.removed and board.finished(of):
         begin = f"lifefold run {FLEET_FILE} --again"
@@ -242,15 +242,17 @@ def _lack(of: Aggregate, each: fleet_task.Job) -> str:
     return _root(of, each)
 
 
-def _how_somebody_may(of: Aggregate, each: fleet_task.Job) -> str:
+def _how_somebody_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
     """Say how there comes to be somebody who may take a task that nobody may take."""
     if nobody_left(of):
         return _BEGIN_ANEW
     if each.lacks.startswith(fleet_task.LEVEL):
-        seats = {ref.removeprefix("seat:"): found.record for ref, found in of.entities.items() if ref in _seats(of)}
-        able = [name for name, sat in seats.items() if sat.may_take(each.role)]
+        worker_slots = {
+            ref.removeprefix("seat:"): found.record for ref, found in of.entities.items() if ref in _seats(of)
+        }
+        able = [name for name, sat in worker_slots.items() if sat.may_take(each.role)]
         if able:
-            nearest = max(sorted(able), key=lambda name: seats[name].level)
+            nearest = max(sorted(able), key=lambda name: worker_slots[name].level)
             command = f'lifefold trust {nearest} --promote --reason "..."{LOG}'
             return f"it goes on when somebody is trusted so far; this promotes by one level: {command}"
     return f"it goes on when the file has an agent that may take it, {_CHANGE}"
@@ -258,11 +260,11 @@ def _how_somebody_may(of: Aggregate, each: fleet_task.Job) -> str:
 
 def _seats(of: Aggregate) -> set[str]:
     """Return the seats of those who stay."""
-    seats = ((ref, each) for ref, each in of.entities.items() if ref.startswith("seat:"))
-    return {ref for ref, each in seats if each.state in worker_slot.PRESENT and not each.record.leaves}
+    worker_slots = ((ref, each) for ref, each in of.entities.items() if ref.startswith("seat:"))
+    return {ref for ref, each in worker_slots if each.state in worker_slot.PRESENT and not each.record.leaves}
 
 
-def _root(of: Aggregate, each: fleet_task.Job) -> str:
+def _root(of: Aggregate, each: fleet_task.FleetTask) -> str:
     """Say which task is to be retried so that one goes on that is blocked because of another one."""
     seen = [each.id]
     while each.state is State.BLOCKED and each.lacked_task and each.lacked_task not in seen:

@@ -15,7 +15,7 @@ import msgspec
 
 from lifefold.core.fleet import service, system
 from lifefold.core.fleet.system import board, worker
-from lifefold.core.kernel import Recovered, replace
+from lifefold.core.kernel import RunnerRecovered, replace
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli import awaited, logs
 from lifefold.interpreters.cli.errors import BadInput
@@ -99,7 +99,7 @@ def _explain_service(store: SqliteStore, ledger: Ledger, arguments: Namespace, i
 
 def _told(story: projection.Story, decision: Decision) -> projection.Story:
     name, envelope = decision.entry.stream, decision.envelope
-    if name == board.NAME and isinstance(envelope.event, Recovered):
+    if name == board.NAME and isinstance(envelope.event, RunnerRecovered):
         return projection.resumed(story, envelope.at_ms, envelope.event.down_ms)
     for transition in decision.reaction.transitions:
         story = projection.tell(story, name, transition)

@@ -19,7 +19,7 @@ from typing import cast
 import anyio
 
 from lifefold.core.fleet.system import board
-from lifefold.core.fleet.system.rerun import Ended, ended, remainder
+from lifefold.core.fleet.system.rerun import FinishedFleet, ended, remainder
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.interpreters import store
 from lifefold.interpreters.cli import awaited, busy, demo_message, displaced, inside, logs, outlet
@@ -29,7 +29,7 @@ from lifefold.interpreters.cli.commands.planning import must_keep_its_name, sett
 from lifefold.interpreters.cli.display import Display, display
 from lifefold.interpreters.cli.errors import FOR_ANOTHER, BadInput, denied
 from lifefold.interpreters.cli.recap import Recap
-from lifefold.interpreters.cli.wording import NO_WORK, columns, letters_counted, spent, this_command
+from lifefold.interpreters.cli.wording import NO_WORK, columns, messages_counted, spent, this_command
 from lifefold.interpreters.demo.project import ScaffoldError, write_demo
 from lifefold.interpreters.engine import LogMismatchError, WallClock
 from lifefold.interpreters.explain import status
@@ -276,10 +276,10 @@ def _of_agents(runner: Runner, verdict: Verdict) -> Iterator[str]:
         if verdict is Verdict.SOME_FAILED and agent.state == "Stopped" and agent.reason not in {NO_WORK, ""}:
             yield f"{agent.name} has stopped: {agent.reason}"
         if agent.undelivered:
-            yield f"{agent.name}: {letters_counted(agent.undelivered)} undelivered: no session succeeded with them"
+            yield f"{agent.name}: {messages_counted(agent.undelivered)} undelivered: no session succeeded with them"
 
 
-def _onward(runner: Runner, verdict: Verdict, before: Ended, command: str) -> Iterator[str]:
+def _onward(runner: Runner, verdict: Verdict, before: FinishedFleet, command: str) -> Iterator[str]:
     """Say how what is not done is gone on with."""
     if verdict is Verdict.HELD:
         yield f"only people can move this fleet on (see above); then, to go on:  {command}"

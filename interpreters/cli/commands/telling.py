@@ -26,9 +26,9 @@ _STOPS: Final = (
 def send(arguments: Namespace) -> int:
     """Say something to one agent, or to all. A service runs what it is told once, after what waits already."""
     operator_commands.must_be_text("the text", arguments.text)
-    event = mailbox.LetterArrived(arguments.text, urgent=not arguments.no_interrupt)
-    letter = _to_all("mailbox", event, "accepted; its next prompt has it")
-    return _tell(arguments.db, [arguments.agent], letter, partial(_deaf, arguments.text))
+    event = mailbox.OperatorMessageArrived(arguments.text, urgent=not arguments.no_interrupt)
+    message = _to_all("mailbox", event, "accepted; its next prompt has it")
+    return _tell(arguments.db, [arguments.agent], message, partial(_deaf, arguments.text))
 
 
 def stop(arguments: Namespace) -> int:
@@ -114,7 +114,7 @@ _DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or st
 
 
 def _paused(of: Aggregate) -> str:
-    wanted: desired_state.Intent = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("intent")
     if wanted.state is desired_state.State.STOP or _is_gone(of):
         return _STOPPED
     if wanted.drains:
@@ -145,7 +145,7 @@ def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle)
 
 def _put(said: Said) -> Said:
     """Return what is said as whom it is said to takes it: a letter is a message to a service."""
-    if said.to.startswith(f"{service.KIND}/") and isinstance(said.event, mailbox.LetterArrived):
+    if said.to.startswith(f"{service.KIND}/") and isinstance(said.event, mailbox.OperatorMessageArrived):
         event = inbox.MessageArrived(said.event.text)
         return replace(said, entity=inbox.REF, event=event, done="accepted; it is run once, in its turn")
     return said

@@ -27,9 +27,9 @@ def trust(arguments: Namespace) -> int:
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of, name = aggregates[board.NAME], arguments.agent
-        seats = {ref.removeprefix("seat:"): of.record(ref) for ref in of.entities if ref.startswith("seat:")}
-        must_be_there("agent", [name], sorted(seats))
-        sat: worker_slot.Seat = seats[name]
+        worker_slots = {ref.removeprefix("seat:"): of.record(ref) for ref in of.entities if ref.startswith("seat:")}
+        must_be_there("agent", [name], sorted(worker_slots))
+        sat: worker_slot.WorkerSlot = worker_slots[name]
         why = _obstacle(of, sat, move)
         if sat.trust is None or why:
             yield Refused(name, f"{REFUSED}{why}")
@@ -39,7 +39,7 @@ def trust(arguments: Namespace) -> int:
     return operator_commands.say(arguments.db, judge, "status")
 
 
-def _obstacle(of: Aggregate, sat: worker_slot.Seat, move: Callable[[Trust], Trust]) -> str:
+def _obstacle(of: Aggregate, sat: worker_slot.WorkerSlot, move: Callable[[Trust], Trust]) -> str:
     """Say why nothing would come of it; nothing if something does."""
     if sat.trust is None:
         return "this fleet gates nothing, because its file has no gates and no trust; everybody may do everything"

@@ -8,7 +8,7 @@ and is no part of it.
 
 from lifefold.interpreters.explain.why.chain import Link, chain, roots
 from lifefold.interpreters.explain.why.explanation import Cause, Explanation, explain
-from lifefold.interpreters.explain.why.scene import Scene, look
+from lifefold.interpreters.explain.why.scene import FleetView, look
 from lifefold.interpreters.explain.why.serving import ServiceExplanation, explain_service
 from lifefold.interpreters.explain.why.story import Chapter, Line, Story, chapters, resumed, tell
 from lifefold.interpreters.explain.why.ways import Way
@@ -17,9 +17,9 @@ __all__ = [
     "Cause",
     "Chapter",
     "Explanation",
+    "FleetView",
     "Line",
     "Link",
-    "Scene",
     "ServiceExplanation",
     "Story",
     "Way",

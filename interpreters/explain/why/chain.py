@@ -7,7 +7,7 @@ import msgspec
 
 from lifefold.core.fleet.dispatch.task_index import is_lost
 from lifefold.core.lifecycles.task import State
-from lifefold.interpreters.explain.why.scene import Scene
+from lifefold.interpreters.explain.why.scene import FleetView
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -22,7 +22,7 @@ MISSING: Final = "unknown"
 """Said in place of a state: the board has no task of this name."""
 
 
-def chain(scene: Scene) -> tuple[Link, ...]:
+def chain(scene: FleetView) -> tuple[Link, ...]:
     """Return the task and everything that it waits for, each once, nearest first; circles end where they close."""
     links: dict[str, Link] = {}
     waiting = [scene.name]
@@ -34,7 +34,7 @@ def chain(scene: Scene) -> tuple[Link, ...]:
     return tuple(links.values())
 
 
-def state_of(scene: Scene, name: str) -> str:
+def state_of(scene: FleetView, name: str) -> str:
     """Return the state of any task."""
     return str(scene.tasks[name].state) if name in scene.tasks else MISSING
 
@@ -44,31 +44,31 @@ def roots(links: tuple[Link, ...]) -> tuple[str, ...]:
     return tuple(each.task for each in links if not each.because_of)
 
 
-def waits_for(scene: Scene) -> tuple[str, ...]:
+def waits_for(scene: FleetView) -> tuple[str, ...]:
     """Return the tasks because of which this one does not go on now."""
     return _WAITS.get(scene.job.state, _nothing)(scene)
 
 
-def unmet(scene: Scene) -> tuple[str, ...]:
+def unmet(scene: FleetView) -> tuple[str, ...]:
     """Return what a task depends on that is not closed, in its order."""
     return tuple(each for each in dict.fromkeys(scene.job.depends_on) if state_of(scene, each) != State.CLOSED)
 
 
-def rivals(scene: Scene) -> tuple[str, ...]:
+def rivals(scene: FleetView) -> tuple[str, ...]:
     """Return the tasks at work that change the same files."""
     return tuple(each for each in scene.work.rivals.get(scene.name, ()) if each in scene.work.at_work)
 
 
-def parts(scene: Scene) -> tuple[str, ...]:
+def parts(scene: FleetView) -> tuple[str, ...]:
     """Return the subtasks of a task that are not closed."""
     return tuple(each for each in scene.job.parts_of_it() if state_of(scene, each) != State.CLOSED)
 
 
-def _before_it(scene: Scene) -> tuple[str, ...]:
+def _before_it(scene: FleetView) -> tuple[str, ...]:
     return unmet(scene) or rivals(scene)
 
 
-def lost(scene: Scene) -> tuple[str, ...]:
+def lost(scene: FleetView) -> tuple[str, ...]:
     """Return what a blocked task needs that will not be done: first what has blocked it, then what would do so next."""
     job, tasks = scene.job, scene.tasks
     needed = job.parts_of_it() if job.waits else job.depends_on
@@ -76,11 +76,11 @@ def lost(scene: Scene) -> tuple[str, ...]:
     return tuple(dict.fromkeys((job.lacked_task, *others))) if job.lacked_task else ()
 
 
-def _nothing(_scene: Scene) -> tuple[str, ...]:
+def _nothing(_scene: FleetView) -> tuple[str, ...]:
     return ()
 
 
-_WAITS: Final[Mapping[State, Callable[[Scene], tuple[str, ...]]]] = {
+_WAITS: Final[Mapping[State, Callable[[FleetView], tuple[str, ...]]]] = {
     State.OPEN: _before_it,
     State.BLOCKED: lost,
     State.WAITING_FOR_SUBTASKS: parts,

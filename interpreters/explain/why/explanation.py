@@ -4,7 +4,7 @@ import msgspec
 
 from lifefold.interpreters.explain.why.chain import Link, chain
 from lifefold.interpreters.explain.why.now import seen, sentence
-from lifefold.interpreters.explain.why.scene import Scene
+from lifefold.interpreters.explain.why.scene import FleetView
 from lifefold.interpreters.explain.why.story import Chapter, Story, chapters
 from lifefold.interpreters.explain.why.ways import Way, onward, ways
 
@@ -36,7 +36,7 @@ class Explanation(msgspec.Struct, frozen=True):
     ways: tuple[Way, ...]
 
 
-def explain(scene: Scene, story: Story) -> Explanation:
+def explain(scene: FleetView, story: Story) -> Explanation:
     """Explain a task at a moment, by its story."""
     now = msgspec.structs.replace(scene, sessions=story.sessions)
     return Explanation(
@@ -53,5 +53,5 @@ def explain(scene: Scene, story: Story) -> Explanation:
     )
 
 
-def _cause(scene: Scene, link: Link) -> Cause:
+def _cause(scene: FleetView, link: Link) -> Cause:
     return Cause(link.task, link.state, f"{link.task} {seen(scene, link.task)}", link.because_of)

@@ -32,23 +32,23 @@ from lifefold.interpreters.explain.why.phrases import (
     in_time,
     ordinal,
 )
-from lifefold.interpreters.explain.why.scene import Scene
+from lifefold.interpreters.explain.why.scene import FleetView
 
 
-def sentence(scene: Scene) -> str:
+def sentence(scene: FleetView) -> str:
     """Say where a task is, and why."""
     said = SENTENCES[scene.job.state](scene)
     doom = f" {_doomed(scene)}" if scene.job.is_doomed and scene.job.state is not State.CANCELLED else ""
     return f"{scene.name} {said}{'' if said.endswith('…') else '.'}{doom}"
 
 
-def _doomed(scene: Scene) -> str:
+def _doomed(scene: FleetView) -> str:
     """Say that a task is cancelled when it is opened again."""
     why = "" if scene.job.fate is None else scene.job.fate.why
     return "" if task.settled(scene.job) else f"If it is not done now, it is cancelled: it was aborted{because(why)}."
 
 
-def seen(scene: Scene, name: str) -> str:
+def seen(scene: FleetView, name: str) -> str:
     """Say in which state another task is, as the reason of this one: ``has FAILED (...) and has no retries left``."""
     if name not in scene.tasks:
         return f"is {MISSING} to the board"
@@ -57,11 +57,11 @@ def seen(scene: Scene, name: str) -> str:
     return _SEEN[state](other) if state in _SEEN else f"is {state}"
 
 
-def _planned(_scene: Scene) -> str:
+def _planned(_scene: FleetView) -> str:
     return "is PLANNED: it waits for a person to approve the plan"
 
 
-def _open(scene: Scene) -> str:
+def _open(scene: FleetView) -> str:
     waits, busy = unmet(scene), rivals(scene)
     if waits:
         return f"is OPEN: it waits for {_named(scene, waits)}{_in_the_end(scene, waits)}"
@@ -74,16 +74,16 @@ def _open(scene: Scene) -> str:
     return f"is OPEN and ready{place}: {_nobody(scene)}{again}"
 
 
-def is_ready(scene: Scene) -> bool:
+def is_ready(scene: FleetView) -> bool:
     """Tell whether a task is open and nothing hinders it."""
     return scene.job.state is State.OPEN and not waits_for(scene)
 
 
-def _named(scene: Scene, names: tuple[str, ...]) -> str:
+def _named(scene: FleetView, names: tuple[str, ...]) -> str:
     return enumerated([f"{each} ({state_of(scene, each)})" for each in names])
 
 
-def _in_the_end(scene: Scene, nearest: tuple[str, ...]) -> str:
+def _in_the_end(scene: FleetView, nearest: tuple[str, ...]) -> str:
     """Name where the causes lie, if that is further away than the nearest ones."""
     links = chain(scene)
     ends = roots(links)
@@ -94,22 +94,22 @@ def _in_the_end(scene: Scene, nearest: tuple[str, ...]) -> str:
     return f", in the end for {_named(scene, ends)}"
 
 
-def _nobody(scene: Scene) -> str:
+def _nobody(scene: FleetView) -> str:
     """Say why nobody has taken a task that is ready."""
     money, role, level = _money(scene), scene.job.role, scene.job.level
     if money:
         return money
-    able = [name for name, each in scene.seats.items() if each.may_take(role, level)]
+    able = [name for name, each in scene.worker_slots.items() if each.may_take(role, level)]
     if not able:
         return f"it needs an agent with the role {role}, and there is none" if role else "there are no agents"
-    present = [name for name in able if scene.seats[name].state is not worker_slot.State.GONE]
+    present = [name for name in able if scene.worker_slots[name].state is not worker_slot.State.GONE]
     who = f"nobody with the role {role}" if role else "nobody"
     who = f"{who} that is {level.word}" if level else who
     at = enumerated([whereabouts(scene, name) for name in able])
     return f"{who} is {'free' if present else 'left to take it'}: {at}"
 
 
-def _money(scene: Scene) -> str:
+def _money(scene: FleetView) -> str:
     """Say for what a ready task waits if it is money."""
     found = empty_purse(scene)
     if found is None:
@@ -120,7 +120,7 @@ def _money(scene: Scene) -> str:
     return f"{whose} budget is spent{_anew(scene, found)}"
 
 
-def empty_purse(scene: Scene, agent: str = "") -> Entity[budget.Purse] | None:
+def empty_purse(scene: FleetView, agent: str = "") -> Entity[budget.Budget] | None:
     """Return the purse that has nothing left for the task, of those that it needs or of an agent's own; None if none.
 
     None, too, for a task that needs no money because it is done.
@@ -131,21 +131,21 @@ def empty_purse(scene: Scene, agent: str = "") -> Entity[budget.Purse] | None:
     return next((each for each in found if each is not None and each.state not in budget.ADMITS), None)
 
 
-def _anew(scene: Scene, spent: Entity[budget.Purse]) -> str:
+def _anew(scene: FleetView, spent: Entity[budget.Budget]) -> str:
     """Say when a purse is filled anew, if it is."""
     left_ms = refill_ms(scene, spent)
     return "" if left_ms is None else f", and filled anew {in_time(left_ms)}"
 
 
-def refill_ms(scene: Scene, spent: Entity[budget.Purse]) -> int | None:
+def refill_ms(scene: FleetView, spent: Entity[budget.Budget]) -> int | None:
     """Return in how long a purse is filled anew; None if that is never so."""
     timer = spent.find(budget.Refilled.__name__)
     return max(0, timer.deadline_ms - scene.now_ms) if timer is not None and timer.deadline_ms else None
 
 
-def whereabouts(scene: Scene, agent: str) -> str:
+def whereabouts(scene: FleetView, agent: str) -> str:
     """Say what an agent is at."""
-    sits, wanted = scene.seats[agent], scene.intent(agent)
+    sits, wanted = scene.worker_slots[agent], scene.intent(agent)
     if sits.state is worker_slot.State.GONE:
         errors = scene.session(agent).consecutive_errors if wanted.state is not desired_state.State.STOP else 0
         quarantined = scene.supervision(agent).state is supervisor.State.QUARANTINED
@@ -182,21 +182,21 @@ _DOING: Final[Mapping[SessionState, str]] = {
 """What an agent is at when it does not simply work, or wait for work."""
 
 
-def _claimed(scene: Scene) -> str:
+def _claimed(scene: FleetView) -> str:
     return f"is CLAIMED: {scene.job.owner} has it in hand for {_age(scene)}, under claim {scene.job.epoch}{_at(scene)}"
 
 
-def _in_progress(scene: Scene) -> str:
+def _in_progress(scene: FleetView) -> str:
     sessions = f"in session {scene.sessions} of claim" if scene.sessions else "under claim"
     worked = f"{scene.job.owner} began with it {_age(scene)} ago"
     return f"is IN_PROGRESS: {worked}, {sessions} {scene.job.epoch}{_at(scene)}"
 
 
-def _age(scene: Scene) -> str:
+def _age(scene: FleetView) -> str:
     return duration(scene.now_ms - scene.entity.entered_ms)
 
 
-def _at(scene: Scene) -> str:
+def _at(scene: FleetView) -> str:
     """Say what its owner is at just now, if it does not simply work."""
     owner = scene.job.owner
     wanted = scene.intent(owner)
@@ -208,7 +208,7 @@ def _at(scene: Scene) -> str:
     return f"; {owner} {doing}" if doing else ""
 
 
-def _done(scene: Scene) -> str:
+def _done(scene: FleetView) -> str:
     job = scene.job
     if not job.owner:
         what = "a person has agreed to it" if job.stage is Stage.MERGE else "its parts are closed"
@@ -220,7 +220,7 @@ def _left(stage: Stage) -> str:
     return "merge" if stage is Stage.MERGE else "verify"
 
 
-def _on_its_way(scene: Scene) -> str:
+def _on_its_way(scene: FleetView) -> str:
     match scene.assignment(scene.job.owner).state:
         case assignment.State.VERIFYING:
             return f"it is being verified{_proofs(scene)}"
@@ -234,18 +234,18 @@ def _on_its_way(scene: Scene) -> str:
             return "it is being brought home"
 
 
-def _proofs(scene: Scene) -> str:
+def _proofs(scene: FleetView) -> str:
     """Name the commands by which a task is verified, in brackets."""
     proofs = [f"`{' '.join(each)}`" for each in scene.job.verify]
     return f" ({brief(enumerated(proofs))})" if proofs else ""
 
 
-def _closed(scene: Scene) -> str:
+def _closed(scene: FleetView) -> str:
     commit = scene.job.commit
     return f"is CLOSED: {f'merged as {commit[:10]}' if commit else 'it is done, and there was nothing to merge'}"
 
 
-def _failed(scene: Scene) -> str:
+def _failed(scene: FleetView) -> str:
     job = scene.job
     if not task.settled(job) and scene.is_over:
         used = f"({job.retries} of {job.allowed_retries} retries used)"
@@ -260,7 +260,7 @@ def _failed(scene: Scene) -> str:
     return f"has FAILED{in_brackets(job.reason)} and has no retries left{used}"
 
 
-def _blocked(scene: Scene) -> str:
+def _blocked(scene: FleetView) -> str:
     needed = lost(scene)
     if not needed:
         return f"is BLOCKED{because(scene.job.reason) or ': nobody has said by what'}"
@@ -269,11 +269,11 @@ def _blocked(scene: Scene) -> str:
     return f"is BLOCKED: {'it needs its part' if scene.job.waits else 'it depends on'} {_which(scene, needed)}{cause}"
 
 
-def _which(scene: Scene, names: Sequence[str]) -> str:
+def _which(scene: FleetView, names: Sequence[str]) -> str:
     return "; and ".join(f"{each}, which {seen(scene, each)}" for each in names)
 
 
-def _waiting(scene: Scene) -> str:
+def _waiting(scene: FleetView) -> str:
     waits = parts(scene)
     closed = scene.job.parts - len(waits)
     named = f", it waits for {_named(scene, waits)}{_in_the_end(scene, waits)}" if waits else ""
@@ -282,11 +282,11 @@ def _waiting(scene: Scene) -> str:
     return f"is WAITING_FOR_SUBTASKS: {closed} of {count(scene.job.parts, 'subtask')} closed{named}{limit}"
 
 
-def _cancelled(scene: Scene) -> str:
+def _cancelled(scene: FleetView) -> str:
     return f"is CANCELLED{because(scene.job.reason) or ': nobody wants it any more'}"
 
 
-def _orphaned(scene: Scene) -> str:
+def _orphaned(scene: FleetView) -> str:
     owner = scene.job.owner
     died = f"is ORPHANED: the session of {owner} has died{in_brackets(scene.job.reason)}"
     match scene.assignment(owner).state:
@@ -300,7 +300,7 @@ def _orphaned(scene: Scene) -> str:
             return f"is ORPHANED: {owner} has died, and nobody has looked yet at what it has left"
 
 
-def _pending(scene: Scene) -> str:
+def _pending(scene: FleetView) -> str:
     limit = f"; silence is a refusal, {in_time(scene.deadline_ms - scene.now_ms)}" if scene.deadline_ms else ""
     whose = _because_of_whom(scene)
     return (
@@ -308,13 +308,13 @@ def _pending(scene: Scene) -> str:
     )
 
 
-def _because_of_whom(scene: Scene) -> str:
+def _because_of_whom(scene: FleetView) -> str:
     """Say who has done it, if a person is asked because of that."""
     job = scene.job
     return "" if job.always_asks or not job.author else f", for it is {job.author}'s, and that takes {job.merges.word}"
 
 
-SENTENCES: Final[Mapping[State, Callable[[Scene], str]]] = {
+SENTENCES: Final[Mapping[State, Callable[[FleetView], str]]] = {
     State.PLANNED: _planned,
     State.OPEN: _open,
     State.CLAIMED: _claimed,
@@ -331,19 +331,19 @@ SENTENCES: Final[Mapping[State, Callable[[Scene], str]]] = {
 """What is said of a task itself, by its state."""
 
 
-def _owned(scene: Scene) -> str:
+def _owned(scene: FleetView) -> str:
     return f"is {scene.job.state} with {scene.job.owner}"
 
 
-def _cancelled_there(scene: Scene) -> str:
+def _cancelled_there(scene: FleetView) -> str:
     return f"is CANCELLED{in_brackets(scene.job.reason)}"
 
 
-def _blocked_there(scene: Scene) -> str:
+def _blocked_there(scene: FleetView) -> str:
     return f"is BLOCKED{'' if scene.job.lacks else in_brackets(scene.job.reason)}"
 
 
-_SEEN: Final[Mapping[State, Callable[[Scene], str]]] = {
+_SEEN: Final[Mapping[State, Callable[[FleetView], str]]] = {
     State.CLAIMED: _owned,
     State.IN_PROGRESS: _owned,
     State.FAILED: _failed,

@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 
 from lifefold.core.fleet.board import worker_slot
-from lifefold.core.fleet.board.fleet_task import Job
-from lifefold.core.fleet.dispatch.task_index import Work, tasks_of, work_of
+from lifefold.core.fleet.board.fleet_task import FleetTask
+from lifefold.core.fleet.dispatch.task_index import TaskIndex, tasks_of, work_of
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import assignment, desired_state, supervisor
 from lifefold.core.kernel import Aggregate, Entity, replace
 from lifefold.core.lifecycles.session import Session
 
 
-class Scene(msgspec.Struct, frozen=True):
+class FleetView(msgspec.Struct, frozen=True):
     """The aggregates, the task's name, the time. ``tasks`` has all of them, in the order in which they are given out.
 
     ``sessions`` counts those that the task's present claim has had.
@@ -23,22 +23,22 @@ class Scene(msgspec.Struct, frozen=True):
     aggregates: Mapping[str, Aggregate]
     name: str
     now_ms: int
-    tasks: Mapping[str, Job]
-    seats: Mapping[str, worker_slot.Seat]
+    tasks: Mapping[str, FleetTask]
+    worker_slots: Mapping[str, worker_slot.WorkerSlot]
     sessions: int = 0
 
     @property
-    def entity(self) -> Entity[Job]:
+    def entity(self) -> Entity[FleetTask]:
         """The task."""
         return self.aggregates[board.NAME].entities[f"task:{self.name}"]
 
     @property
-    def job(self) -> Job:
+    def job(self) -> FleetTask:
         """Its record."""
         return self.tasks[self.name]
 
     @property
-    def work(self) -> Work:
+    def work(self) -> TaskIndex:
         """What the board looks up."""
         return work_of(self.aggregates[board.NAME])
 
@@ -52,7 +52,7 @@ class Scene(msgspec.Struct, frozen=True):
         """Whether everybody has gone home, or is about to."""
         return board.finished(self.aggregates[board.NAME])
 
-    def about(self, name: str) -> "Scene":
+    def about(self, name: str) -> "FleetView":
         """Return the same moment, looked at for the sake of another task."""
         return replace(self, name=name, sessions=0)
 
@@ -66,14 +66,14 @@ class Scene(msgspec.Struct, frozen=True):
         record: Session = self._of(agent, "session", Session())
         return record
 
-    def intent(self, agent: str) -> desired_state.Intent:
+    def intent(self, agent: str) -> desired_state.DesiredState:
         """Return what was asked of an agent."""
-        record: desired_state.Intent = self._of(agent, "intent", desired_state.Intent())
+        record: desired_state.DesiredState = self._of(agent, "intent", desired_state.DesiredState())
         return record
 
-    def supervision(self, agent: str) -> supervisor.Supervision:
+    def supervision(self, agent: str) -> supervisor.Supervisor:
         """Return whether an agent that stops by its errors comes back."""
-        record: supervisor.Supervision = self._of(agent, supervisor.REF, supervisor.Supervision())
+        record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
 
     def _of(self, agent: str, ref: str, none: Any) -> Any:
@@ -83,9 +83,9 @@ class Scene(msgspec.Struct, frozen=True):
         return self.aggregates[name].record(ref) if known else none
 
 
-def look(aggregates: Mapping[str, Aggregate], name: str, now_ms: int) -> Scene:
+def look(aggregates: Mapping[str, Aggregate], name: str, now_ms: int) -> FleetView:
     """Return the scene of a task, which the board must have."""
     of = aggregates[board.NAME]
     tasks = sorted(tasks_of(of), key=lambda each: (each.priority, each.ordinal, each.id))
-    seats = {ref.removeprefix("seat:"): of.record(ref) for ref in sorted(of.entities) if ref.startswith("seat:")}
-    return Scene(aggregates, name, now_ms, {each.id: each for each in tasks}, seats)
+    worker_slots = {ref.removeprefix("seat:"): of.record(ref) for ref in sorted(of.entities) if ref.startswith("seat:")}
+    return FleetView(aggregates, name, now_ms, {each.id: each for each in tasks}, worker_slots)

@@ -63,7 +63,7 @@ def _waits(of: Aggregate) -> str:
 
 def _onward(of: Aggregate, now_ms: int) -> str:
     p: Process = of.record(service.PROCESS)
-    wanted: desired_state.Intent = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("intent")
     if service.is_down(of):
         return "Nothing: it is not begun again within this log."
     if wanted.state is desired_state.State.PAUSE:

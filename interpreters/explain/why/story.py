@@ -125,7 +125,7 @@ def _says(words: str) -> Words:
 
 
 def _begun(_event: Event, transition: Transition) -> str:
-    record: fleet_task.Job = transition.after.record
+    record: fleet_task.FleetTask = transition.after.record
     return f"put on the board as {record.state}" + (f", a part of {record.parent}" if record.parent else "")
 
 
@@ -138,21 +138,21 @@ def _merged(event: task.Verified, _transition: Transition) -> str:
 
 
 def _handed(_event: Event, transition: Transition) -> str:
-    record: fleet_task.Job = transition.after.record
+    record: fleet_task.FleetTask = transition.after.record
     return f"handed over to be {'merged' if record.stage is task.Stage.MERGE else 'verified'}, to"
 
 
 def _entrusted(event: fleet_task.Entrusted, transition: Transition) -> str:
     """Say how far whoever gets it is trusted, if anything depends on that."""
-    record: fleet_task.Job = transition.after.record
+    record: fleet_task.FleetTask = transition.after.record
     seen = f", and to be seen by a person because it is only {event.level.word},"
     return f"given{seen if event.level < record.merges else ''} to"
 
 
 def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
-    purse = event.by.removeprefix("purse:")
-    if purse != event.by:
-        whose = "the fleet" if purse == "fleet" else purse.replace("/", " ")
+    budget = event.by.removeprefix("purse:")
+    if budget != event.by:
+        whose = "the fleet" if budget == "fleet" else budget.replace("/", " ")
         return f"unblocked: the budget of {whose} suffices again"
     if event.by == fleet_task.PLAN:
         return "unblocked: it is in the plan again"
@@ -248,7 +248,7 @@ def _exited(event: session.SessionExited, transition: Transition) -> str:
             return "its session has ended, being interrupted" if interrupted else ""
 
 
-def _letter(event: mailbox.LetterArrived, _transition: Transition) -> str:
+def _letter(event: mailbox.OperatorMessageArrived, _transition: Transition) -> str:
     return f"wrote to its agent{', urgently' if event.urgent else ''}{because(event.text)}"
 
 
@@ -262,7 +262,7 @@ OF_OWNER: Final[Mapping[type[Event], Words]] = {
     session.SessionExited: _exited,
     assignment.Inspected: _inspected,
     assignment.Verified: _says("its verification agrees"),
-    mailbox.LetterArrived: _letter,
+    mailbox.OperatorMessageArrived: _letter,
     desired_state.PauseWanted: _says("paused its agent"),
     desired_state.ResumeWanted: _says("let its agent go on"),
     desired_state.HoldWanted: _says("held its agent"),

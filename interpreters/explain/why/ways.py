@@ -19,7 +19,7 @@ from lifefold.core.lifecycles.task import Stage, State
 from lifefold.interpreters.explain.why.chain import chain, roots
 from lifefold.interpreters.explain.why.now import empty_purse, refill_ms
 from lifefold.interpreters.explain.why.phrases import MOST_NAMED, duration, enumerated, in_brackets, in_time
-from lifefold.interpreters.explain.why.scene import Scene
+from lifefold.interpreters.explain.why.scene import FleetView
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class Way(msgspec.Struct, frozen=True):
     about: str
 
 
-def onward(scene: Scene) -> str:
+def onward(scene: FleetView) -> str:
     """Say what would move a task on."""
     ends = roots(chain(scene))
     if not ends:
@@ -44,7 +44,7 @@ def onward(scene: Scene) -> str:
     return " ".join((*said, *missing))
 
 
-def ways(scene: Scene) -> tuple[Way, ...]:
+def ways(scene: FleetView) -> tuple[Way, ...]:
     """Return what a person can do, first what helps and then what ends it; each thing once."""
     ends = () if scene.is_over else roots(chain(scene))
     found = [way for each in ends if each in scene.tasks for way in _ways(scene.about(each))]
@@ -53,10 +53,10 @@ def ways(scene: Scene) -> tuple[Way, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _nothing(scene: Scene, left: Sequence[str]) -> str:
+def _nothing(scene: FleetView, left: Sequence[str]) -> str:
     """Say that these tasks are not done any more, and how they could be."""
-    down = [name for name in scene.seats if scene.supervision(name).state is supervisor.State.QUARANTINED]
-    why = in_brackets("; ".join(f"{name} is {scene.seats[name].reason}" for name in down))
+    down = [name for name in scene.worker_slots if scene.supervision(name).state is supervisor.State.QUARANTINED]
+    why = in_brackets("; ".join(f"{name} is {scene.worker_slots[name].reason}" for name in down))
     home = f"all agents have stopped for good{why}" if scene.work.unsettled else "everybody has gone home"
     them = "it" if len(left) == 1 else "them"
     anew = f"To have {them} done, run the fleet file that has {them} with --again: that begins a new log"
@@ -66,22 +66,22 @@ def _nothing(scene: Scene, left: Sequence[str]) -> str:
 _FOR_GOOD: Final = frozenset({State.CLOSED, State.CANCELLED})
 
 
-def _next(scene: Scene) -> str:
+def _next(scene: FleetView) -> str:
     return f"{_NEXT[scene.job.state](scene)}."
 
 
-def _ways(scene: Scene) -> Iterator[Way]:
+def _ways(scene: FleetView) -> Iterator[Way]:
     yield from _WAYS.get(scene.job.state, _no_way)(scene)
 
 
 # By itself
 
 
-def _planned(scene: Scene) -> str:
+def _planned(scene: FleetView) -> str:
     return f"{scene.name} goes on when a person approves it"
 
 
-def _open(scene: Scene) -> str:
+def _open(scene: FleetView) -> str:
     if not _left(scene):
         return f"Nothing moves {scene.name} on: no agent is left that may take it"
     lacking = empty_purse(scene)
@@ -92,14 +92,14 @@ def _open(scene: Scene) -> str:
     )
 
 
-def _left(scene: Scene) -> list[str]:
+def _left(scene: FleetView) -> list[str]:
     """Return who may take a task, and has not gone home."""
-    seats = scene.seats.items()
-    able = (name for name, each in seats if each.may_take(scene.job.role, scene.job.level) and not each.leaves)
-    return [name for name in able if scene.seats[name].state is not worker_slot.State.GONE]
+    worker_slots = scene.worker_slots.items()
+    able = (name for name, each in worker_slots if each.may_take(scene.job.role, scene.job.level) and not each.leaves)
+    return [name for name in able if scene.worker_slots[name].state is not worker_slot.State.GONE]
 
 
-def _when_somebody_may(scene: Scene) -> str:
+def _when_somebody_may(scene: FleetView) -> str:
     """Say what it takes if nobody who may take a task begins with anything: a word to them, or more money."""
     left = _left(scene)
     paused = [name for name in left if scene.intent(name).state is desired_state.State.PAUSE]
@@ -111,7 +111,7 @@ def _when_somebody_may(scene: Scene) -> str:
     return f"{scene.name} goes on when {', or when '.join(words[:MOST_NAMED])}"
 
 
-def _when_there_is_more(scene: Scene, lacking: Entity[budget.Purse]) -> str:
+def _when_there_is_more(scene: FleetView, lacking: Entity[budget.Budget]) -> str:
     """Say when there is something in a purse again."""
     kind, _, name = lacking.ref.removeprefix(fleet_task.PURSE).partition("/")
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
@@ -123,7 +123,7 @@ def _when_there_is_more(scene: Scene, lacking: Entity[budget.Purse]) -> str:
     return ", or when ".join((*by_itself, by_person))
 
 
-def _in_hand(scene: Scene) -> str:
+def _in_hand(scene: FleetView) -> str:
     owner = scene.job.owner
     wanted = scene.intent(owner).state
     if scene.session(owner).state is SessionState.STOPPED:
@@ -139,7 +139,7 @@ def _in_hand(scene: Scene) -> str:
     return f"{scene.name} goes on when a session of {scene.job.owner} has ended{limit}"
 
 
-def _done(scene: Scene) -> str:
+def _done(scene: FleetView) -> str:
     if not scene.job.owner:
         what = "merge" if scene.job.stage is Stage.MERGE else "verify"
         return _when_somebody_may(scene) or f"{scene.name} is given to the next agent that is free, to {what} it"
@@ -148,23 +148,23 @@ def _done(scene: Scene) -> str:
     return f"{scene.name} goes on by itself when {scene.job.owner} has brought it home"
 
 
-def _is_disputed(scene: Scene) -> bool:
+def _is_disputed(scene: FleetView) -> bool:
     """Tell whether the owner waits to merge, because an agent has moved the branch."""
     return bool(scene.job.owner) and scene.assignment(scene.job.owner).state is assignment.State.DISPUTED
 
 
-def _over(scene: Scene) -> str:
+def _over(scene: FleetView) -> str:
     return f"Nothing: {scene.name} is {scene.job.state}, and stays so"
 
 
-def _put_back(scene: Scene) -> str:
+def _put_back(scene: FleetView) -> str:
     return f"{scene.name} goes on when the fleet file has it again, {_ACCEPTED}"
 
 
 _ACCEPTED: Final = "and that change is accepted: `lifefold plan FLEET.toml`"
 
 
-def _failed(scene: Scene) -> str:
+def _failed(scene: FleetView) -> str:
     if scene.job.removed:
         return _put_back(scene)
     if task.settled(scene.job):
@@ -172,7 +172,7 @@ def _failed(scene: Scene) -> str:
     return f"{scene.name} is tried again by itself, {in_time(scene.deadline_ms - scene.now_ms)}"
 
 
-def _blocked(scene: Scene) -> str:
+def _blocked(scene: FleetView) -> str:
     if scene.job.removed:
         return _put_back(scene)
     if scene.job.lacks.startswith(fleet_task.ROLE):
@@ -184,19 +184,19 @@ def _blocked(scene: Scene) -> str:
     return f"{scene.name} goes on when a person says that what it needs is there"
 
 
-def _waiting(scene: Scene) -> str:
+def _waiting(scene: FleetView) -> str:
     return f"{scene.name} goes on when all its subtasks are closed"
 
 
-def _orphaned(scene: Scene) -> str:
+def _orphaned(scene: FleetView) -> str:
     return f"{scene.name} goes on when somebody has looked at what {scene.job.owner} has left"
 
 
-def _pending(scene: Scene) -> str:
+def _pending(scene: FleetView) -> str:
     return f"{scene.name} is merged when a person agrees to it"
 
 
-_NEXT: Final[Mapping[str, Callable[[Scene], str]]] = {
+_NEXT: Final[Mapping[str, Callable[[FleetView], str]]] = {
     State.PLANNED: _planned,
     State.OPEN: _open,
     State.CLAIMED: _in_hand,
@@ -214,27 +214,27 @@ _NEXT: Final[Mapping[str, Callable[[Scene], str]]] = {
 # By people
 
 
-def _no_way(_scene: Scene) -> Iterator[Way]:
+def _no_way(_scene: FleetView) -> Iterator[Way]:
     yield from ()
 
 
-def _decide_plan(scene: Scene) -> Iterator[Way]:
+def _decide_plan(scene: FleetView) -> Iterator[Way]:
     yield Way("approve", scene.name, "it is given to an agent when it is ready")
     yield Way("reject", scene.name, "it is not done")
 
 
-def _decide_work(scene: Scene) -> Iterator[Way]:
+def _decide_work(scene: FleetView) -> Iterator[Way]:
     yield Way("approve", scene.name, "it is merged")
     yield Way("reject", scene.name, "it has failed, and is tried again while it has retries")
 
 
-def _accept_branch(scene: Scene) -> Iterator[Way]:
+def _accept_branch(scene: FleetView) -> Iterator[Way]:
     if _is_disputed(scene):
         yield Way("branch", "--accept", "the fleet's branch is accepted as it is, and the work is merged into it")
     yield from _let_go_on(scene)
 
 
-def _let_go_on(scene: Scene) -> Iterator[Way]:
+def _let_go_on(scene: FleetView) -> Iterator[Way]:
     for name in _left(scene) if not scene.job.owner else ():
         if scene.intent(name).state is desired_state.State.PAUSE:
             yield Way("resume", name, "it goes on with its work, or takes new")
@@ -243,7 +243,7 @@ def _let_go_on(scene: Scene) -> Iterator[Way]:
             yield _more(lacking.ref, lacking, "more may be spent, at once")
 
 
-def _more(ref: str, lacking: Entity[budget.Purse] | None, about: str) -> Way:
+def _more(ref: str, lacking: Entity[budget.Budget] | None, about: str) -> Way:
     """Return how more may be spent, of what there is not enough."""
     kind, _, name = ref.removeprefix(fleet_task.PURSE).partition("/")
     lines = () if lacking is None else lacking.record.lines
@@ -261,7 +261,7 @@ _WORDS: Final[Mapping[Resource, str]] = {
 """How the command that raises a budget calls what is limited."""
 
 
-def _talk(scene: Scene) -> Iterator[Way]:
+def _talk(scene: FleetView) -> Iterator[Way]:
     owner = scene.job.owner
     if scene.intent(owner).state is desired_state.State.STOP or scene.session(owner).state is SessionState.STOPPED:
         return
@@ -271,24 +271,24 @@ def _talk(scene: Scene) -> Iterator[Way]:
     yield Way("stop", owner, f"it stops for good, and {scene.name} is given back to be taken by another one")
 
 
-def _grant(scene: Scene) -> Iterator[Way]:
+def _grant(scene: FleetView) -> Iterator[Way]:
     if not scene.job.removed:
         yield Way("retry", scene.name, "it is tried once more, at once")
 
 
-def _unblock(scene: Scene) -> Iterator[Way]:
+def _unblock(scene: FleetView) -> Iterator[Way]:
     if scene.job.lacks.startswith(fleet_task.PURSE):
         lacking = scene.aggregates[board.NAME].entities.get(scene.job.lacks)
         yield _more(scene.job.lacks, lacking, "more may be spent, and it goes on")
     elif scene.job.lacks.startswith(fleet_task.LEVEL):
-        for name, each in scene.seats.items():
+        for name, each in scene.worker_slots.items():
             if each.may_take(scene.job.role) and each.state is not worker_slot.State.GONE:
                 yield Way("trust", name, f"it is promoted by one level, from {each.level.word}")
     elif not scene.job.removed and not scene.job.lacks.startswith(fleet_task.ROLE):
         yield Way("retry", scene.name, "what it needs is there: it goes on where it was")
 
 
-_WAYS: Final[Mapping[str, Callable[[Scene], Iterator[Way]]]] = {
+_WAYS: Final[Mapping[str, Callable[[FleetView], Iterator[Way]]]] = {
     State.PLANNED: _decide_plan,
     State.OPEN: _let_go_on,
     State.DONE: _accept_branch,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lifefold.core.kernel import Elapsed, Entity, Event
+from lifefold.core.kernel import Entity, Event, TimerFired
 from lifefold.core.lifecycles.budget import lease
 from lifefold.core.lifecycles.budget.agent import lease_ref
 from lifefold.core.lifecycles.status import State
@@ -27,7 +27,7 @@ def due_timers(state: AgentState, now_ms: int) -> Iterator[tuple[str, Event, int
     timers = [(part.deadline_ms, each.ref, part) for each in state.leases for part in each.running]
     for deadline_ms, ref, part in sorted(timers, key=lambda timer: timer[:2]):
         if deadline_ms <= now_ms:
-            yield ref, Elapsed(part.slot, part.generation), deadline_ms
+            yield ref, TimerFired(part.slot, part.generation), deadline_ms
 
 
 def is_same_run(now: AgentState, then: AgentState) -> bool:
@@ -59,7 +59,7 @@ def refused_task(state: AgentState, task: str) -> AgentError:
     if state.status is not State.RUNNING:
         return not_running(state)
     known = "has a task" if task in state.tasks else "has no task"
-    return TaskRefused(state.agent_id, f"{known} {task!r}{', and takes none any more' if state.draining else ''}")
+    return TaskRefused(state.agent_id, f"{known} {task!r}{', and accepts none any more' if state.draining else ''}")
 
 
 def denied(state: AgentState, asked: lease.Reserve) -> AgentError:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Self
 
-from lifefold.core.kernel import Asked
+from lifefold.core.kernel import RequestedEffect
 from lifefold.effects import CallHook
 from lifefold.interpreters.facades.status.errors import AlreadyRunning
 
@@ -33,7 +33,7 @@ class Launching:
         """Begin with nothing launched."""
         return self
 
-    def prepare(self, effects: tuple[Asked, ...]) -> None:
+    def prepare(self, effects: tuple[RequestedEffect, ...]) -> None:
         """Launch what a decision asks for, once for each incarnation; undo what only an earlier decision asked for.
 
         Raises ``AlreadyRunning`` if another call is at it, and what ``launch`` raises.

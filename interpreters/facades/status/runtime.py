@@ -20,7 +20,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Final
 
-from lifefold.core.kernel import Aggregate, Asked, Envelope, Event, Opened, Reaction, Refusal, react
+from lifefold.core.kernel import Aggregate, Envelope, Event, Opened, Reaction, Refusal, RequestedEffect, react
 from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.budget import agent as agent_budget
 from lifefold.core.lifecycles.budget import lease
@@ -304,7 +304,7 @@ class Runtime:
         born = react(agent_type, agent_type.start(f"{agent_budget.KIND}/{record.agent_id}"), opened)
         assert isinstance(born, Reaction)  # noqa: S101 - a new aggregate is opened with records of its own machines
         with self._launching() as launching:
-            launching.prepare(tuple(Asked(STATUS, effect) for effect in step.effects))
+            launching.prepare(tuple(RequestedEffect(STATUS, effect) for effect in step.effects))
             if self._saved(None, born.aggregate, list(step.effects)) is None:
                 raise AlreadyRunning(record.agent_id, "there is an agent of this id")
             launching.succeed()

@@ -11,7 +11,7 @@ NEAREST_STATES = 200
 
 
 @pytest.mark.parametrize("name", views.machines())
-def test_a_shipped_machine_keeps_its_promises_in_the_nearest_states(name: str) -> None:
+def test_a_shipped_machine_has_its_properties_in_the_nearest_states(name: str) -> None:
     """From where the question about it begins, of which all of a small machine is near."""
     target = named(name)
     report = check(target.subject, bounds=replace(target.bounds, states=NEAREST_STATES, compared=0))

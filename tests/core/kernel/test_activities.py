@@ -3,11 +3,11 @@
 import pytest
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
-    Ended,
+    ActivityEnded,
+    EntityStep,
     Phase,
     Running,
+    TimerFired,
     after,
     does,
 )
@@ -21,12 +21,12 @@ def test_leaving_the_states_of_an_activity_asks_for_its_end_until_it_is_confirme
     given = baking().take(Doused())
     assert given.effects == (End("Bake", 2),)
     assert given.entity.running == (Running("Bake", 2, Bake(200), 0, Phase.ENDING),)
-    given = given.take(Ended("Bake", 2), 2_000)
+    given = given.take(ActivityEnded("Bake", 2), 2_000)
     assert given.entity.running == ()
     assert given.effects == ()
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     (confirmed,) = given.answer.transitions
-    assert (confirmed.event, confirmed.entered, given.entity.version) == (Ended("Bake", 2), None, 4)
+    assert (confirmed.event, confirmed.entered, given.entity.version) == (ActivityEnded("Bake", 2), None, 4)
 
 
 def test_an_activity_that_is_over_by_itself_needs_no_end() -> None:
@@ -62,13 +62,13 @@ def test_a_last_event_from_elsewhere_asks_for_the_end_of_the_activity() -> None:
     assert given.entity.state is Place.COOLING
     assert End("Bake", 2) in given.effects
     assert given.entity.find("Bake", Phase.ENDING) == Running("Bake", 2, Bake(200), 0, Phase.ENDING)
-    assert given.take(Ended("Bake", 2)).entity.find("Bake", Phase.ENDING) is None
+    assert given.take(ActivityEnded("Bake", 2)).entity.find("Bake", Phase.ENDING) is None
 
 
 def test_a_time_out_with_an_activitys_last_event_ends_the_activity() -> None:
     """The timer is over by itself; the activity is not, whatever its event is called."""
     limited = machine.with_rows(during={Place.BAKING: (BAKES, after(900, Baked))})
-    given = Given(of=limited).take(Lit()).take(Elapsed("Baked", 2), 1_900)
+    given = Given(of=limited).take(Lit()).take(TimerFired("Baked", 2), 1_900)
     assert End("Bake", 2) in given.effects
     assert CancelTimer("Baked", 2) not in given.effects
     assert given.entity.find("Baked") is None
@@ -99,7 +99,7 @@ def test_a_last_event_from_elsewhere_lets_nothing_wait_that_will_not_begin() -> 
     assert [part for part in given.entity.running if part.slot == "Bake"] == [
         Running("Bake", 2, Bake(200), 0, Phase.ENDING)
     ]
-    assert given.take(Ended("Bake", 2)).effects == ()
+    assert given.take(ActivityEnded("Bake", 2)).effects == ()
 
 
 def test_a_timers_event_from_somebody_cancels_the_timer() -> None:
@@ -110,7 +110,7 @@ def test_a_timers_event_from_somebody_cancels_the_timer() -> None:
     given = given.take(Cooled(), 1_200)
     assert given.effects == (CancelTimer("Warned", 3), CancelTimer("Swept", 3), CancelTimer("Cooled", 3))
     assert given.entity.running == ()
-    assert given.take(Elapsed("Cooled", 3), 1_500).refused[0] == "stale"
+    assert given.take(TimerFired("Cooled", 3), 1_500).refused[0] == "stale"
 
 
 def test_what_rules_serve_is_over_with_its_last_event_whoever_brought_it() -> None:
@@ -122,7 +122,7 @@ def test_what_rules_serve_is_over_with_its_last_event_whoever_brought_it() -> No
         assert served.entity.find("Bake") is None
         cooled = served.entity.find("Cooled")
         assert cooled is not None
-        served = served.take(Elapsed("Cooled", cooled.generation), cooled.deadline_ms)
+        served = served.take(TimerFired("Cooled", cooled.generation), cooled.deadline_ms)
     assert served.entity.running == ()
 
 
@@ -134,7 +134,7 @@ def test_an_activity_begins_only_when_the_one_before_it_is_confirmed_gone() -> N
         Running("Bake", 2, Bake(200), 0, Phase.ENDING),
         Running("Bake", 4, Bake(300), 0, Phase.WAITING),
     )
-    given = given.take(Ended("Bake", 2))
+    given = given.take(ActivityEnded("Bake", 2))
     assert given.effects == (Begin("Bake", Bake(300), 4),)
     assert given.entity.running == (Running("Bake", 4, Bake(300)),)
 
@@ -144,7 +144,7 @@ def test_an_activity_that_only_waited_is_forgotten() -> None:
     given = baking().take(Doused()).take(Lit()).take(Doused())
     assert given.effects == ()
     assert given.entity.running == (Running("Bake", 2, Bake(200), 0, Phase.ENDING),)
-    given = given.take(Ended("Bake", 2))
+    given = given.take(ActivityEnded("Bake", 2))
     assert (given.effects, given.entity.running) == ((), ())
 
 
@@ -181,7 +181,7 @@ def test_an_activity_can_say_only_what_it_yields() -> None:
         "unsolicited",
         "Doused is not what Bake yields",
     )
-    assert isinstance(baking().take(Doused()).answer, Advance)
+    assert isinstance(baking().take(Doused()).answer, EntityStep)
 
 
 def test_a_timers_event_in_the_timers_name_does_not_get_around_its_deadline() -> None:
@@ -190,9 +190,11 @@ def test_a_timers_event_in_the_timers_name_does_not_get_around_its_deadline() ->
 
 
 @pytest.mark.parametrize(
-    "event", [Ended("Bake", 2), Ended("Bake", 9), Ended("Cooled", 2)], ids=["live", "unknown", "other"]
+    "event",
+    [ActivityEnded("Bake", 2), ActivityEnded("Bake", 9), ActivityEnded("Cooled", 2)],
+    ids=["live", "unknown", "other"],
 )
-def test_a_confirmation_of_what_is_not_ending_is_stale(event: Ended) -> None:
+def test_a_confirmation_of_what_is_not_ending_is_stale(event: ActivityEnded) -> None:
     """Only what was asked to end can be confirmed, and once."""
     assert baking().take(event).refused[0] == "stale"
-    assert baking().take(Doused()).take(Ended("Bake", 2)).take(Ended("Bake", 2)).refused[0] == "stale"
+    assert baking().take(Doused()).take(ActivityEnded("Bake", 2)).take(ActivityEnded("Bake", 2)).refused[0] == "stale"

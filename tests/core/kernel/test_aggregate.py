@@ -7,24 +7,24 @@ import pytest
 
 from lifefold.core.kernel import (
     ANY,
+    ActivityEnded,
     Aggregate,
     AggregateType,
-    Asked,
     Create,
     Created,
     Dispatch,
-    Elapsed,
-    Ended,
     Envelope,
     Event,
     Machine,
     Opened,
     Phase,
     Property,
-    Recovered,
-    Scene,
+    RequestedEffect,
+    RunnerRecovered,
     State,
     System,
+    SystemState,
+    TimerFired,
     Transition,
     View,
     after,
@@ -255,8 +255,8 @@ def test_an_effect_says_which_entity_asks_for_it() -> None:
     of, aggregate = tower(light)
     reaction = taken(of, aggregate, PULL)
     assert reaction.effects == (
-        Asked("", Tell("village/b", "bell:0", Pulled(), 1)),
-        Asked("oven", Begin("Bake", Bake(200), 2)),
+        RequestedEffect("", Tell("village/b", "bell:0", Pulled(), 1)),
+        RequestedEffect("oven", Begin("Bake", Bake(200), 2)),
     )
 
 
@@ -296,7 +296,7 @@ def test_a_life_begins_with_a_record_of_its_machine() -> None:
     assert (opened.kind, opened.reason) == ("illegal", reason)
 
 
-@pytest.mark.parametrize("event", [Recovered(0), Opened({})], ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", [RunnerRecovered(0), Opened({})], ids=lambda event: type(event).__name__)
 def test_what_is_for_all_of_an_aggregate_is_for_no_entity_of_it(event: Event) -> None:
     """With an entity's name it could not be read back from a log."""
     of, aggregate = tower(bells=1)
@@ -338,12 +338,12 @@ def test_a_timers_event_may_come_from_somebody_before_its_time() -> None:
     of, aggregate = tower(bells=0)
     lit = taken(of, aggregate, Envelope("oven", Lit(), 0)).aggregate
     hot = taken(of, lit, Envelope("oven", Baked(), 0, slot="Bake", generation=2)).aggregate
-    early = refused(of, hot, Envelope("oven", Elapsed("Cooled", 3), 10))
+    early = refused(of, hot, Envelope("oven", TimerFired("Cooled", 3), 10))
     assert early.kind == "early"
     reaction = taken(of, hot, Envelope("oven", Cooled(), 10, "somebody"))
     assert reaction.aggregate.record("oven").state is Place.COLD
-    assert Asked("oven", CancelTimer("Cooled", 3)) in reaction.effects
-    assert refused(of, reaction.aggregate, Envelope("oven", Elapsed("Cooled", 3), 500)).kind == "stale"
+    assert RequestedEffect("oven", CancelTimer("Cooled", 3)) in reaction.effects
+    assert refused(of, reaction.aggregate, Envelope("oven", TimerFired("Cooled", 3), 500)).kind == "stale"
 
 
 def test_a_refused_input_changes_nothing() -> None:
@@ -358,10 +358,10 @@ def test_the_kernels_own_inputs_reach_their_entity() -> None:
     for envelope in (
         Envelope("oven", Lit(), 0),
         Envelope("oven", Doused(), 1),
-        Envelope("oven", Ended("Bake", 2), 2),
+        Envelope("oven", ActivityEnded("Bake", 2), 2),
         Envelope("oven", Lit(), 3),
         Envelope("oven", Baked(), 4, slot="Bake", generation=5),
-        Envelope("oven", Elapsed("Cooled", 6), 504),
+        Envelope("oven", TimerFired("Cooled", 6), 504),
     ):
         aggregate = taken(of, aggregate, envelope).aggregate
     assert aggregate.record("oven").state is Place.COLD
@@ -373,10 +373,10 @@ def test_a_recovered_aggregate_asks_again_for_everything_in_it() -> None:
     of = AggregateType("house", machines=(machine,))
     records = {"oven:b": Oven(Place.BAKING, degrees=2), "oven:a": Oven(Place.BAKING, degrees=1), "oven:c": Oven()}
     aggregate = taken(of, of.start("house/a"), Envelope("", Opened(records), 0)).aggregate
-    reaction = taken(of, aggregate, Envelope("", Recovered(5), 50))
+    reaction = taken(of, aggregate, Envelope("", RunnerRecovered(5), 50))
     assert reaction.effects == (
-        Asked("oven:a", Begin("Bake", Bake(1), 1, resumed=True)),
-        Asked("oven:b", Begin("Bake", Bake(2), 1, resumed=True)),
+        RequestedEffect("oven:a", Begin("Bake", Bake(1), 1, resumed=True)),
+        RequestedEffect("oven:b", Begin("Bake", Bake(2), 1, resumed=True)),
     )
     assert (reaction.transitions, reaction.aggregate.version) == ((), 2)
     assert reaction.aggregate.entities == aggregate.entities
@@ -385,7 +385,7 @@ def test_a_recovered_aggregate_asks_again_for_everything_in_it() -> None:
 def test_an_empty_aggregate_can_recover() -> None:
     """There is nothing to ask for."""
     of = AggregateType("house", machines=(machine,))
-    assert taken(of, of.start("house/a"), Envelope("", Recovered(5), 50)).effects == ()
+    assert taken(of, of.start("house/a"), Envelope("", RunnerRecovered(5), 50)).effects == ()
 
 
 # Views, names, systems
@@ -412,13 +412,13 @@ def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> 
     assert seen == [1, 2, 3]
 
 
-def test_a_system_that_promises_more_is_the_same_in_all_else() -> None:
+def test_a_system_that_properties_more_is_the_same_in_all_else() -> None:
     """And the one that it was made of promises no more than before."""
     of, _ = tower(fade)
-    quiet: Property[Scene] = always("nothing is under way", lambda scene: not scene.in_flight)
-    small: Property[Scene] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
+    quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
+    small: Property[SystemState] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
     system = System("country", of, properties=(quiet,))
-    more = system.promising(small)
+    more = system.with_properties(small)
     assert (more.name, more.properties) == ("country", (quiet, small))
     assert system.properties == (quiet,)
     assert more.type_of("tower").rules == of.rules
@@ -427,7 +427,7 @@ def test_a_system_that_promises_more_is_the_same_in_all_else() -> None:
 def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
     """Rules, views, commands and promises are as they were, and so is the system that it was made of."""
     of, aggregate = tower(pull_the_next)
-    quiet: Property[Scene] = always("nothing is under way", lambda scene: not scene.in_flight)
+    quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
     system = System("country", of, properties=(quiet,))
     deaf = bell.replacing(row(Sound.QUIET, Pulled, Sound.QUIET), row(Sound.QUIET, Faded, Sound.RINGING))
     other = system.with_machine("tower", deaf)

@@ -12,23 +12,23 @@ from pyrsistent import PMap, PSet, PVector, pmap, pset, pvector
 
 from lifefold.core.kernel import (
     ANY,
+    ActivityEnded,
     Aggregate,
     AggregateType,
     Codec,
     Created,
     Dispatch,
-    Elapsed,
-    Ended,
     Envelope,
     Event,
     Machine,
     Opened,
     Reaction,
     Record,
-    Recovered,
+    RunnerRecovered,
     State,
     Step,
     System,
+    TimerFired,
     Transition,
     UnreadableEntry,
     digest,
@@ -60,11 +60,11 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Lit, st.integers(-(2**63), 2**63 - 1)),
     st.builds(Baked),
     st.builds(Created, OVENS),
-    st.builds(Elapsed, st.text(), st.integers(0, 9)),
-    st.builds(Ended, st.text(), st.integers(0, 9)),
+    st.builds(TimerFired, st.text(), st.integers(0, 9)),
+    st.builds(ActivityEnded, st.text(), st.integers(0, 9)),
 )
 WHOLE: st.SearchStrategy[Event] = st.one_of(
-    st.builds(Recovered, st.integers(0, 9)),
+    st.builds(RunnerRecovered, st.integers(0, 9)),
     st.builds(Opened, st.dictionaries(st.from_regex(r"oven(:\w+)?", fullmatch=True), OVENS)),
 )
 SMALL = st.integers(0, 2**53)

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from lifefold.core.kernel import (
-    Advance,
     Created,
-    Elapsed,
     Entity,
+    EntityStep,
     Event,
     Machine,
     Phase,
     Record,
-    Recovered,
+    RunnerRecovered,
     Running,
     State,
+    TimerFired,
     does,
     replace,
     row,
@@ -34,7 +34,7 @@ def test_a_life_begins_with_what_its_state_declares() -> None:
     born_at = Oven(Place.BAKING, at_ms=1_000, degrees=9)
     assert given.entity == Entity("oven", born_at, 1, 1_000, (Running("Bake", 1, Bake(9)),))
     assert given.effects == (Begin("Bake", Bake(9), 1),)
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     (born,) = given.answer.transitions
     assert (born.machine, born.before, born.after, born.event) == (
         "oven",
@@ -50,13 +50,13 @@ def test_every_accepted_transition_raises_the_version_and_says_what_it_was() -> 
     given = baking()
     before = given.entity
     given = given.take(Stirred(), 1_500, "Bake", 2)
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     (stirred,) = given.answer.transitions
     assert (stirred.before, stirred.after, stirred.entered, stirred.effects) == (before, given.entity, None, ())
     assert (given.entity.version, given.entity.entered_ms) == (3, 1_000)
     given = given.take(Baked(), 1_700, "Bake", 2)
     assert (given.entity.version, given.entity.entered_ms, given.entity.state) == (4, 1_700, Place.COOLING)
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert given.answer.transitions[0].entered is Place.COOLING
 
 
@@ -84,31 +84,34 @@ def test_an_illegal_event_changes_nothing(event: Event) -> None:
 def test_a_timer_is_refused_before_its_deadline_and_stale_after_it() -> None:
     """The deadline is the time of the transition that began it plus its delay (D20)."""
     given = cooling()
-    assert given.take(Elapsed("Cooled", 3), 1_499).refused == ("early", "Cooled is due in 1 ms")
-    given = given.take(Elapsed("Cooled", 3), 1_500)
+    assert given.take(TimerFired("Cooled", 3), 1_499).refused == ("early", "Cooled is due in 1 ms")
+    given = given.take(TimerFired("Cooled", 3), 1_500)
     assert given.entity.state is Place.COLD
     assert given.effects == (CancelTimer("Warned", 3), CancelTimer("Swept", 3))
     assert given.entity.running == ()
-    assert given.take(Elapsed("Cooled", 3), 1_500).refused == ("stale", "Cooled of generation 3 is not live in Cold")
+    assert given.take(TimerFired("Cooled", 3), 1_500).refused == ("stale", "Cooled of generation 3 is not live in Cold")
 
 
 def test_a_timer_whose_event_stays_is_over_all_the_same() -> None:
     """It happens once in a stay; the others go on."""
-    given = cooling().take(Elapsed("Warned", 3), 1_200)
+    given = cooling().take(TimerFired("Warned", 3), 1_200)
     assert given.entity.state is Place.COOLING
     assert [part.slot for part in given.entity.running] == ["Cooled", "Swept"]
-    assert given.take(Elapsed("Warned", 3), 1_300).refused[0] == "stale"
-    assert given.take(Elapsed("Cooled", 3), 1_500).effects == (CancelTimer("Swept", 3),)
+    assert given.take(TimerFired("Warned", 3), 1_300).refused[0] == "stale"
+    assert given.take(TimerFired("Cooled", 3), 1_500).effects == (CancelTimer("Swept", 3),)
 
 
 def test_an_activity_is_no_timer() -> None:
     """A report that an activity's time has come is stale: it has none."""
-    assert baking().take(Elapsed("Bake", 2), 9_999).refused == ("stale", "Bake of generation 2 is not live in Baking")
+    assert baking().take(TimerFired("Bake", 2), 9_999).refused == (
+        "stale",
+        "Bake of generation 2 is not live in Baking",
+    )
 
 
 def test_a_timer_of_another_generation_is_stale() -> None:
     """A second stay has timers of its own."""
-    assert cooling().take(Elapsed("Cooled", 2), 9_999).refused[0] == "stale"
+    assert cooling().take(TimerFired("Cooled", 2), 9_999).refused[0] == "stale"
 
 
 # Postponed events
@@ -117,13 +120,13 @@ def test_a_timer_of_another_generation_is_stale() -> None:
 def test_a_postponed_event_comes_after_the_next_change_of_state() -> None:
     """It waits without a version, an effect or a transition, and is then taken at the time of the change (D14)."""
     given = baking().take(Knocked(), 1_100)
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert (given.answer.transitions, given.effects, given.entity.version) == ((), (), 2)
     assert [waiting.event for waiting in given.entity.postponed] == [Knocked()]
     given = given.take(Stirred(), 1_150, "Bake", 2)
     assert len(given.entity.postponed) == 1
     given = given.take(Baked(), 1_200, "Bake", 2)
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert [type(step.event) for step in given.answer.transitions] == [Baked, Knocked]
     assert [step.at_ms for step in given.answer.transitions] == [1_200, 1_200]
     assert (given.entity.state, given.entity.record.visitors, given.entity.postponed) == (Place.COLD, 1, ())
@@ -133,7 +136,7 @@ def test_a_postponed_event_comes_after_the_next_change_of_state() -> None:
 def test_postponed_events_come_in_their_order() -> None:
     """Each in the state that the one before it led to."""
     given = baking().take(Knocked()).take(Knocked()).take(Doused())
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert given.answer.refusals == ()
     assert given.entity.record.visitors == 2
     assert [step.after.version for step in given.answer.transitions] == [3, 4, 5]
@@ -142,7 +145,7 @@ def test_postponed_events_come_in_their_order() -> None:
 def test_a_postponed_event_that_nobody_takes_any_more_is_refused_with_the_input_that_changed_the_state() -> None:
     """It is not lost silently: its refusal is part of what the input came to."""
     given = baking().take(Knocked()).take(Scrapped())
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     (refusal,) = given.answer.refusals
     assert (refusal.kind, refusal.envelope.event, refusal.envelope.actor) == ("illegal", Knocked(), "test")
     assert given.entity.postponed == ()
@@ -212,7 +215,7 @@ chain: Machine[Any] = Machine(
 def test_what_still_has_to_wait_keeps_its_place_before_what_came_later() -> None:
     """Later waits on in the second state; when Jump has led to the third, it comes before what came after Jump."""
     given = Given(of=chain).take(Later()).take(Jump()).take(Later()).take(Next())
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert [(type(step.event), step.after.state) for step in given.answer.transitions] == [
         (Next, Step3.TWO),
         (Jump, Step3.THREE),
@@ -244,7 +247,7 @@ def test_a_postponed_event_of_an_activity_that_has_ended_meanwhile_is_stale() ->
     given = Given(of=humming).take(Later(), slot="Hum", generation=1)
     assert len(given.entity.postponed) == 1
     given = given.take(Next())
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert [refusal.kind for refusal in given.answer.refusals] == ["stale"]
     assert given.entity.state is Step3.TWO
 
@@ -256,46 +259,46 @@ def test_after_a_crash_everything_that_goes_on_is_asked_for_again() -> None:
     """A live activity is adopted or begun anew, an ending one is ended again; nothing else changes."""
     given = baking()
     before = given.entity
-    given = given.take(Recovered(50), 5_000)
+    given = given.take(RunnerRecovered(50), 5_000)
     assert given.effects == (Begin("Bake", Bake(200), 2, resumed=True),)
     assert given.entity == before
     given = given.take(Doused()).take(Lit(300))
     before = given.entity
-    given = given.take(Recovered(50), 6_000)
+    given = given.take(RunnerRecovered(50), 6_000)
     assert given.effects == (End("Bake", 2),)
     assert given.entity == before
-    assert isinstance(given.answer, Advance)
+    assert isinstance(given.answer, EntityStep)
     assert given.answer.transitions == ()
 
 
 def test_after_a_crash_a_served_activity_is_still_the_rules_own() -> None:
     """No interpreter is asked for it."""
-    assert Given(of=machine.serving("Bake")).take(Lit()).take(Recovered(50), 5_000).effects == ()
+    assert Given(of=machine.serving("Bake")).take(Lit()).take(RunnerRecovered(50), 5_000).effects == ()
 
 
 def test_after_a_crash_a_timer_keeps_its_deadline_pauses_or_starts_again() -> None:
     """The three policies: ``deadline``, ``remaining`` (the time without a runner does not count), ``restart``."""
-    given = cooling().take(Recovered(100), 1_150)
+    given = cooling().take(RunnerRecovered(100), 1_150)
     assert given.effects == (
         StartTimer("Cooled", 350, 3, 1_500),
         StartTimer("Warned", 150, 3, 1_300),
         StartTimer("Swept", 300, 3, 1_450),
     )
     assert [part.deadline_ms for part in given.entity.running] == [1_500, 1_300, 1_450]
-    assert given.take(Elapsed("Warned", 3), 1_299).refused[0] == "early"
-    assert isinstance(given.take(Elapsed("Warned", 3), 1_300).answer, Advance)
+    assert given.take(TimerFired("Warned", 3), 1_299).refused[0] == "early"
+    assert isinstance(given.take(TimerFired("Warned", 3), 1_300).answer, EntityStep)
 
 
 def test_a_deadline_that_passed_while_nobody_ran_is_due_at_once() -> None:
     """The remaining delay is never negative."""
-    assert cooling().take(Recovered(9_000), 10_000).effects[0] == StartTimer("Cooled", 0, 3, 1_500)
+    assert cooling().take(RunnerRecovered(9_000), 10_000).effects[0] == StartTimer("Cooled", 0, 3, 1_500)
 
 
 def test_recovering_twice_asks_twice_for_the_same() -> None:
     """The generations are the same, so that whoever is asked can tell."""
-    given = baking().take(Recovered(50), 5_000)
+    given = baking().take(RunnerRecovered(50), 5_000)
     first = given.effects
-    assert given.take(Recovered(50), 6_000).effects == first
+    assert given.take(RunnerRecovered(50), 6_000).effects == first
 
 
 def test_an_entity_finds_what_goes_on_by_slot_and_phase() -> None:
@@ -325,7 +328,7 @@ ANEW: Machine[Any] = machine.replacing(
 def test_a_timer_that_begins_again_has_the_deadline_of_the_row_that_restarts_it() -> None:
     """The old one is cancelled and stale from then on; the state is entered no second time."""
     given = Given(of=ANEW).take(Lit(), 1_000).take(Baked(), 1_000, "Bake", 2)
-    given = given.take(Elapsed("Warned", 3), 1_250)
+    given = given.take(TimerFired("Warned", 3), 1_250)
     assert given.effects == (
         CancelTimer("Cooled", 3),
         CancelTimer("Swept", 3),
@@ -339,8 +342,11 @@ def test_a_timer_that_begins_again_has_the_deadline_of_the_row_that_restarts_it(
         ("Swept", 4, 1_550),
     ]
     assert (given.entity.entered_ms, given.entity.version) == (1_000, 4)
-    assert given.take(Elapsed("Cooled", 3), 1_500).refused == ("stale", "Cooled of generation 3 is not live in Cooling")
-    assert given.take(Elapsed("Cooled", 4), 1_749).refused == ("early", "Cooled is due in 1 ms")
+    assert given.take(TimerFired("Cooled", 3), 1_500).refused == (
+        "stale",
+        "Cooled of generation 3 is not live in Cooling",
+    )
+    assert given.take(TimerFired("Cooled", 4), 1_749).refused == ("early", "Cooled is due in 1 ms")
 
 
 def test_a_timer_begins_again_when_somebody_else_says_what_it_would() -> None:

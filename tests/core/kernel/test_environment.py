@@ -8,11 +8,11 @@ from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
     Created,
-    Elapsed,
     Envelope,
     Event,
     Machine,
     Reaction,
+    TimerFired,
     react,
     restarted,
     row,
@@ -45,7 +45,7 @@ def test_the_timers_are_told_that_a_reaction_begins_again() -> None:
 def test_a_timer_that_elapses_or_goes_on_is_not_begun_again() -> None:
     """One is over then, and the others have the generation that they had."""
     before = cooling()
-    assert not [*restarted(before, taken(before, Elapsed("Warned", 3), 10_000))]
+    assert not [*restarted(before, taken(before, TimerFired("Warned", 3), 10_000))]
 
 
 @pytest.mark.parametrize("event", [Stirred(), Doused()])

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
     AggregateType,
     Codec,
@@ -13,8 +14,6 @@ from lifefold.core.kernel import (
     Created,
     DecisionError,
     Dispatch,
-    Elapsed,
-    Ended,
     EntityQuarantined,
     EntityReleased,
     Envelope,
@@ -24,11 +23,12 @@ from lifefold.core.kernel import (
     Opened,
     Reaction,
     Record,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     State,
     Step,
     System,
+    TimerFired,
     Transition,
     View,
     after,
@@ -204,8 +204,8 @@ def test_a_timer_whose_row_raises_names_that_row() -> None:
     reaction = react(lifts, lifts.start("lifts"), at_top)
     assert isinstance(reaction, Reaction)
     (timer,) = reaction.aggregate.entities["lift:b"].running
-    with pytest.raises(DecisionError, match=r"^lift:b in Top, Elapsed, row\(Top, Down, Ground\): ZeroDivisionError"):
-        decide(lifts, reaction.aggregate, Envelope("lift:b", Elapsed(timer.slot, timer.generation), 500))
+    with pytest.raises(DecisionError, match=r"^lift:b in Top, TimerFired, row\(Top, Down, Ground\): ZeroDivisionError"):
+        decide(lifts, reaction.aggregate, Envelope("lift:b", TimerFired(timer.slot, timer.generation), 500))
 
 
 def test_a_row_whose_guard_says_no_is_not_the_one_that_raises() -> None:
@@ -224,8 +224,10 @@ def test_what_begins_with_an_error_names_the_entity() -> None:
     going = taken(opened(), "lift:b", Up(4)).aggregate
     entity = going.entities["lift:b"]
     nobody = replace(entity, record=Lift(At.GOING, 0))
-    with pytest.raises(DecisionError, match=r"^lift:b in Going, Recovered: ZeroDivisionError") as failed:
-        decide(lifts, replace(going, entities=going.entities.set("lift:b", nobody)), Envelope("", Recovered(1), 0))
+    with pytest.raises(DecisionError, match=r"^lift:b in Going, RunnerRecovered: ZeroDivisionError") as failed:
+        decide(
+            lifts, replace(going, entities=going.entities.set("lift:b", nobody)), Envelope("", RunnerRecovered(1), 0)
+        )
     assert failed.value.entity == "lift:b"
 
 
@@ -254,9 +256,9 @@ def test_what_goes_on_for_it_is_ended_and_confirmed() -> None:
     (asked,) = reaction.effects
     assert isinstance(asked.effect, End)
     assert reaction.transitions == ()
-    again = taken(reaction.aggregate, "", Recovered(1))
+    again = taken(reaction.aggregate, "", RunnerRecovered(1))
     assert [each.effect for each in again.effects] == [asked.effect]
-    gone = taken(again.aggregate, "lift:b", Ended(asked.effect.slot, asked.effect.generation))
+    gone = taken(again.aggregate, "lift:b", ActivityEnded(asked.effect.slot, asked.effect.generation))
     assert gone.aggregate.entities["lift:b"].running == ()
     at_top = react(lifts, lifts.start("lifts"), Envelope("", Opened({"lift:b": Lift(At.TOP)}), 0))
     assert isinstance(at_top, Reaction)
@@ -270,7 +272,7 @@ def test_a_released_entity_goes_on_in_its_state() -> None:
     assert reaction.aggregate.quarantined == {}
     ended, waiting = reaction.aggregate.entities["lift:b"].running
     assert reaction.effects == ()
-    gone = taken(reaction.aggregate, "lift:b", Ended(ended.slot, ended.generation))
+    gone = taken(reaction.aggregate, "lift:b", ActivityEnded(ended.slot, ended.generation))
     assert [each.effect for each in gone.effects] == [Begin(waiting.slot, Move(3), waiting.generation)]
     at_top = react(lifts, lifts.start("lifts"), Envelope("", Opened({"lift:b": Lift(At.TOP)}), 0))
     assert isinstance(at_top, Reaction)

@@ -3,14 +3,14 @@
 import msgspec
 
 from lifefold.core.kernel import (
-    Advance,
+    ActivityEnded,
     Created,
-    Elapsed,
-    Ended,
+    EntityStep,
     Envelope,
     Event,
     LifecycleEvent,
-    Recovered,
+    RunnerRecovered,
+    TimerFired,
     advance,
     create,
     describe,
@@ -42,7 +42,7 @@ def test_a_transition_is_an_entry() -> None:
     """Seconds, machine, key, states, actor, what the event says, and the effects by name."""
     born = create(machine, "oven:left", Oven(), 1_000, "plan")
     lit = advance(machine, born.entity, Envelope("oven:left", Lit(220), 1_500, "baker"))
-    assert isinstance(lit, Advance)
+    assert isinstance(lit, EntityStep)
     assert journal("house/a", lit.transitions[0]) == LifecycleEvent(
         timestamp=1.5,
         entity_type="oven",
@@ -90,7 +90,7 @@ def test_every_entry_can_be_written() -> None:
     entity = create(machine, "oven", Oven(Place.BAKING), 0, "plan").entity
     for event, slot in ((Baked(), "Bake"), (Doused(), "")):
         done = advance(machine, entity, Envelope("oven", event, 1, slot=slot, generation=1 if slot else 0))
-        assert isinstance(done, Advance)
+        assert isinstance(done, EntityStep)
         entry = journal("house/a", done.transitions[0])
         assert msgspec.json.decode(encode(entry), type=LifecycleEvent) == entry
 
@@ -114,7 +114,7 @@ def test_a_part_of_an_event_is_described_by_its_name_and_what_it_says() -> None:
 
 def test_the_kernels_own_fields_are_not_described() -> None:
     """They mean something to the kernel only."""
-    for event in (Created(Oven()), Elapsed("Cooled", 3), Ended("Bake", 2), Recovered(5)):
+    for event in (Created(Oven()), TimerFired("Cooled", 3), ActivityEnded("Bake", 2), RunnerRecovered(5)):
         assert describe(event) == ""
 
 

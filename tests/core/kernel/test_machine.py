@@ -329,7 +329,7 @@ def test_a_machine_with_added_states_can_start_in_one_of_them() -> None:
     assert amber.step(amber.initial, Turned()) == Step(Lamp(Light.GREEN))
 
 
-def test_a_profile_gives_up_promises_by_name() -> None:
+def test_a_profile_gives_up_properties_by_name() -> None:
     """The others are kept; a name that there is not is refused."""
     kept: Property[Any] = always("it is a lamp", lambda _entity: True)
     lost: Property[Any] = always("it is never dark", lambda entity: entity.state is not Light.DARK)

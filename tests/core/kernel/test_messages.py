@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
+    ActivityEnded,
     Aggregate,
     AggregateType,
-    Asked,
     Created,
-    Elapsed,
-    Ended,
     Envelope,
     Event,
     Machine,
     Opened,
     Reaction,
     Record,
-    Recovered,
+    RequestedEffect,
+    RunnerRecovered,
     Step,
     System,
+    TimerFired,
     Transition,
     react,
     row,
@@ -126,7 +126,7 @@ UNREADABLE: dict[str, tuple[str, Event]] = {
     "machine": ("gong:1", Pulled()),
     "event": ("bell:0", Lit()),
     "nobody": ("", Pulled()),
-    "recovery-of-one": ("bell:0", Recovered(0)),
+    "recovery-of-one": ("bell:0", RunnerRecovered(0)),
     "opening-of-one": ("bell:0", Opened({})),
     "record-of-another": ("bell:x", Created(Oven())),
     "record-of-nobody": ("", Opened({"gong:1": Bell()})),
@@ -145,7 +145,12 @@ def test_a_message_that_could_not_be_read_back_is_not_taken(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("ref", "event"),
-    [("", Recovered(0)), ("", Opened({"bell:0": Bell()})), ("bell:x", Elapsed("x", 1)), ("bell:x", Ended("x", 1))],
+    [
+        ("", RunnerRecovered(0)),
+        ("", Opened({"bell:0": Bell()})),
+        ("bell:x", TimerFired("x", 1)),
+        ("bell:x", ActivityEnded("x", 1)),
+    ],
     ids=["recovered", "opened", "elapsed", "ended"],
 )
 def test_the_kernels_own_inputs_can_be_read_wherever_they_are_for(ref: str, event: Event) -> None:
@@ -168,7 +173,7 @@ def test_a_message_to_nobody_in_the_system_is_not_sent() -> None:
     of = System("country", tower(tell)[0]).type_of("tower/a")
     aggregate = taken(of, of.start("tower/a"), Envelope("", Opened({"bell:0": Bell()}), 0)).aggregate
     reaction = taken(of, aggregate, PULL)
-    assert reaction.effects == (Asked("", Tell("tower/b", "bell:0", Pulled(), 1)),)
+    assert reaction.effects == (RequestedEffect("", Tell("tower/b", "bell:0", Pulled(), 1)),)
     assert {(each.kind, each.envelope.actor) for each in reaction.refusals} == {("unknown", "rule:tell")}
     assert [each.reason for each in reaction.refusals] == [
         "tower: no 'castle/b' knows Pulled for 'bell:0'",

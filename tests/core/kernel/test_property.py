@@ -9,21 +9,21 @@ from lifefold.core.kernel import (
     Event,
     Fairness,
     Machine,
-    Overview,
     Pattern,
+    Projection,
     Property,
+    PropertyKind,
     Record,
     Row,
-    Scene,
     State,
     System,
-    Temper,
+    SystemState,
     always,
     always_step,
     eventually,
     leads_to,
+    projected,
     row,
-    seeing,
     sometimes,
     strongly,
     subject_of,
@@ -58,22 +58,22 @@ def is_so(_subject: Any) -> bool:
     return True
 
 
-PROMISE: Final = always("it is so", is_so)
+PROPERTY: Final = always("it is so", is_so)
 
 
-def machine(promised: Any) -> Machine[Lamp]:
+def machine(declared: Any) -> Machine[Lamp]:
     """Return a lamp that promises this."""
-    return Machine("lamp", Lamp(), rows=ROWS, properties=promised)
+    return Machine("lamp", Lamp(), rows=ROWS, properties=declared)
 
 
-def kind(promised: Any) -> AggregateType:
+def kind(declared: Any) -> AggregateType:
     """Return lamps that promise this."""
-    return AggregateType("lamps", machines=(machine(()),), properties=promised)
+    return AggregateType("lamps", machines=(machine(()),), properties=declared)
 
 
-def system(promised: Any) -> System:
+def system(declared: Any) -> System:
     """Return a system that promises this."""
-    return System("house", kind(()), properties=promised)
+    return System("house", kind(()), properties=declared)
 
 
 OWNERS: Final[list[Any]] = [machine, kind, system]
@@ -84,74 +84,74 @@ NAMES: Final = {machine: "lamp", kind: "lamps", system: "house"}
 def test_seeing_without_its_star_is_refused(owner: Any) -> None:
     """It makes several promises, and is no promise itself."""
     with pytest.raises(TypeError) as caught:
-        owner((PROMISE, seeing(is_so, PROMISE)))
+        owner((PROPERTY, projected(is_so, PROPERTY)))
     said = "several promises where one is accepted; a star is missing: *seeing(...) or *near(...)"
     assert str(caught.value) == f"{NAMES[owner]}: {said}"
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_one_promise_alone_is_refused_where_several_are_accepted(owner: Any) -> None:
+def test_one_property_alone_is_refused_where_several_are_accepted(owner: Any) -> None:
     """A comma is missing."""
     with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several promises, \(promise,\)"):
-        owner(PROMISE)
+        owner(PROPERTY)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 @pytest.mark.parametrize("wrong", [is_so, "it is so", None, Lamp()])
-def test_what_is_no_promise_is_refused(owner: Any, wrong: object) -> None:
+def test_what_is_no_property_is_refused(owner: Any, wrong: object) -> None:
     """With the words that make one."""
     with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: .* is no promise; accepted: always\(\), "):
-        owner((PROMISE, wrong))
+        owner((PROPERTY, wrong))
 
 
 @pytest.mark.parametrize("owner", [machine, kind])
 def test_only_a_system_is_seen_in_part(owner: Any) -> None:
     """The promise of a machine, or of an aggregate, looks at one thing anyway."""
     with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': seeing\(\) is for promises of a System"):
-        owner(seeing(is_so, PROMISE))
-    assert [each.sees for each in system(seeing(is_so, PROMISE)).properties] == [is_so]
+        owner(projected(is_so, PROPERTY))
+    assert [each.projection for each in system(projected(is_so, PROPERTY)).properties] == [is_so]
 
 
-def test_a_machine_is_not_let_promise_more_of_what_is_none() -> None:
+def test_a_machine_is_not_let_property_more_of_what_is_none() -> None:
     """Nor afterwards."""
-    wrong: Any = seeing(is_so, PROMISE)
+    wrong: Any = projected(is_so, PROPERTY)
     with pytest.raises(TypeError, match="a star is missing"):
-        machine(()).promising(wrong)
+        machine(()).with_properties(wrong)
 
 
 def test_an_invariant_is_a_function() -> None:
     """A promise has another place."""
-    wrong: Any = (is_so, PROMISE)
+    wrong: Any = (is_so, PROPERTY)
     with pytest.raises(
         TypeError, match=r"^lamp: an invariant is a function of the record, a promise goes to properties="
     ):
         Machine("lamp", Lamp(), rows=ROWS, invariants=wrong)
 
 
-@pytest.mark.parametrize("wrong", [is_so, (PROMISE,), [PROMISE]])
-def test_seeing_takes_promises_one_by_one(wrong: Any) -> None:
+@pytest.mark.parametrize("wrong", [is_so, (PROPERTY,), [PROPERTY]])
+def test_seeing_takes_properties_one_by_one(wrong: Any) -> None:
     """No list of them."""
     with pytest.raises(TypeError, match=r"^seeing\(\): "):
-        seeing(is_so, PROMISE, wrong)
+        projected(is_so, PROPERTY, wrong)
 
 
 def test_seeing_takes_a_function_first() -> None:
     """Somebody forgets to say at what is looked."""
-    wrong: Any = PROMISE
+    wrong: Any = PROPERTY
     with pytest.raises(TypeError, match=r"^'it is so': seeing\(\) takes a function first, not Property"):
-        seeing(wrong, PROMISE)
+        projected(wrong, PROPERTY)
 
 
-@pytest.mark.parametrize("promise", [always, always_step, sometimes, eventually])
-def test_a_promise_has_a_name_and_a_function(promise: Any) -> None:
+@pytest.mark.parametrize("prop", [always, always_step, sometimes, eventually])
+def test_a_property_has_a_name_and_a_function(prop: Any) -> None:
     """In this order."""
-    assert isinstance(promise("it is so", is_so), Property)
+    assert isinstance(prop("it is so", is_so), Property)
     with pytest.raises(TypeError, match="a promise begins with its name, a text; not <function is_so"):
-        promise(is_so, "it is so")
+        prop(is_so, "it is so")
     with pytest.raises(TypeError, match="a promise begins with its name, a text; not ''"):
-        promise("", is_so)
+        prop("", is_so)
     with pytest.raises(TypeError, match="'it is so': what holds has to be a function, not True"):
-        promise("it is so", True)  # noqa: FBT003 - that is the mistake
+        prop("it is so", True)  # noqa: FBT003 - that is the mistake
 
 
 def test_what_leads_to_something_is_a_function() -> None:
@@ -186,13 +186,13 @@ def test_what_is_written_rightly_is_accepted() -> None:
     """All kinds of fairness, joined; all kinds of owners."""
     given = (*weakly(Turned, BRIGHT), *strongly(Burn))
     found = leads_to("it is so", is_so, is_so, given=given)
-    assert (found.temper, [each.strong for each in found.given]) == (Temper.LEADS_TO, [False, False, True])
+    assert (found.property_kind, [each.strong for each in found.given]) == (PropertyKind.LEADS_TO, [False, False, True])
     for owner in OWNERS:
-        assert [each.name for each in owner([found, PROMISE]).properties] == ["it is so"] * 2
+        assert [each.name for each in owner([found, PROPERTY]).properties] == ["it is so"] * 2
 
 
 def test_who_says_what_is_looked_at_is_asked_of_that_alone() -> None:
     """And of the whole scene otherwise."""
-    scene = Scene({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
-    assert subject_of(PROMISE, scene) is scene
-    assert subject_of(seeing(str, PROMISE)[0], scene) == Overview({"a": "1", "b": "2"}, 1)
+    scene = SystemState({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
+    assert subject_of(PROPERTY, scene) is scene
+    assert subject_of(projected(str, PROPERTY)[0], scene) == Projection({"a": "1", "b": "2"}, 1)

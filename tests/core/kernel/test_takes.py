@@ -14,10 +14,10 @@ from lifefold.core.kernel import (
     Record,
     Refusal,
     State,
+    accepts,
     alone,
     react,
     row,
-    takes,
 )
 
 
@@ -52,13 +52,13 @@ def once(_t: Tower, e: Pulled) -> bool:
 TWICE = Pattern(Pulled, "twice", lambda e: e.times == 2)
 
 
-def bell(*promises: Property[Any]) -> Machine[Tower]:
+def bell(*properties: Property[Any]) -> Machine[Tower]:
     return Machine(
         "bell",
         Tower(),
         rows=(row(Bell.QUIET, Pulled, Bell.RINGING, when=once), row(Bell.RINGING, Hushed, Bell.QUIET)),
         postpone={Bell.RINGING: (Pulled,)},
-        properties=promises,
+        properties=properties,
     )
 
 
@@ -86,16 +86,16 @@ CASES: list[tuple[dict[Any, Any], list[bool]]] = [
 @pytest.mark.parametrize(("events", "held"), CASES)
 def test_a_state_takes_what_one_of_its_rows_or_its_queue_takes(events: dict[Any, Any], held: list[bool]) -> None:
     """Of each event one example suffices; a pattern asks for its own variant; what waits is taken."""
-    machine = bell(takes("it is heard", events))
-    (promised,) = machine.properties
-    assert [promised.holds(entity) for entity in entities(machine)] == held
+    machine = bell(accepts("it is heard", events))
+    (declared,) = machine.properties
+    assert [declared.holds(entity) for entity in entities(machine)] == held
 
 
-def test_what_is_taken_can_be_promised_of_some_only() -> None:
+def test_what_is_taken_can_be_declared_of_some_only() -> None:
     """Of those that it is not promised of, nothing is asked; of the others it is asked as ever."""
     quiet, ringing = entities(bell())
-    machine = bell(takes("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.RINGING))
-    other = bell(takes("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.QUIET))
+    machine = bell(accepts("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.RINGING))
+    other = bell(accepts("it can be held", {ANY: (Hushed,)}, when=lambda e: e.state is Bell.QUIET))
     (kept,), (broken,) = machine.properties, other.properties
     assert [kept.holds(quiet), kept.holds(ringing)] == [True, True]
     assert [broken.holds(quiet), broken.holds(ringing)] == [False, True]
@@ -103,14 +103,14 @@ def test_what_is_taken_can_be_promised_of_some_only() -> None:
 
 def test_a_profile_is_held_to_what_its_own_table_takes() -> None:
     """The promise goes along with the machine, and asks the machine that it is a promise of."""
-    machine = bell(takes("it can be held", {Bell.QUIET: (Hushed,)}))
+    machine = bell(accepts("it can be held", {Bell.QUIET: (Hushed,)}))
     patient = machine.with_rows(row(Bell.QUIET, Hushed, Bell.QUIET), name="patient")
     (before,), (after,) = machine.properties, patient.properties
     assert not before.holds(entities(machine)[0])
     assert after.holds(entities(patient)[0])
 
 
-def test_only_a_machine_can_promise_what_it_takes() -> None:
+def test_only_a_machine_can_property_what_it_takes() -> None:
     """Asked of nobody's table, there is no answer."""
     with pytest.raises(TypeError, match="of a machine only"):
-        takes("it is heard", {ANY: (Pulled,)}).holds(entities(bell())[0])
+        accepts("it is heard", {ANY: (Pulled,)}).holds(entities(bell())[0])

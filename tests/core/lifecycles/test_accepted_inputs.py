@@ -4,18 +4,18 @@ from typing import Any, Final
 
 import pytest
 
+from declared import rebuilt
 from lifefold.core.kernel import Machine
 from lifefold.interpreters.targets.check_targets import named
 from mutation_campaign import first_broken
-from promise_ground import changed
-from promised import rebuilt
+from property_ground import changed
 
 ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "status": {"the end of a task that an agent has is heard": ("row(RUNNING, TaskEnded",)},
     "mailbox": {
         "letters that are kept can be read, and delivered": (
-            "row(Holding, LettersTaken",
-            "row(Holding, LettersDelivered, Holding",
+            "row(Holding, MessagesTaken",
+            "row(Holding, MessagesDelivered, Holding",
         )
     },
     "task-governed": {
@@ -58,7 +58,7 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 }
 """By lifecycle and promise: rows, each of which it is broken without."""
 
-CASES: Final = [(name, words, promise) for name, of in ROWS.items() for promise, rows in of.items() for words in rows]
+CASES: Final = [(name, words, prop) for name, of in ROWS.items() for prop, rows in of.items() for words in rows]
 
 
 def never(_record: Any, _event: Any) -> bool:
@@ -68,10 +68,10 @@ def never(_record: Any, _event: Any) -> bool:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("name", "words", "promise"), CASES)
-def test_what_is_not_heard_breaks_a_promise(name: str, words: str, promise: str) -> None:
+def test_what_is_not_heard_breaks_a_property(name: str, words: str, prop: str) -> None:
     """Looked at within the bounds that the lifecycle is shipped with, the rows with these words taking nothing."""
     target = named(name)
     assert isinstance(target.subject, Machine)
-    asked = tuple(each for each in target.subject.properties if each.name == promise)
+    asked = tuple(each for each in target.subject.properties if each.name == prop)
     only = rebuilt(target.subject, properties=asked, invariants=())
-    assert first_broken(changed(only, words, when=never), target.bounds) == promise
+    assert first_broken(changed(only, words, when=never), target.bounds) == prop

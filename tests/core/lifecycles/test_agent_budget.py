@@ -5,7 +5,7 @@ from typing import Final
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Aggregate, Elapsed, Envelope, Event, Opened, Reaction, react
+from lifefold.core.kernel import Aggregate, Envelope, Event, Opened, Reaction, TimerFired, react
 from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.budget import agent as agent_budget
 from lifefold.core.lifecycles.budget import lease
@@ -158,7 +158,7 @@ INPUTS: Final = st.one_of(
             st.builds(Refresh, st.integers(0, 60)),
             st.builds(Refund, NAMES),
             st.just(Close()),
-            st.builds(Elapsed, st.sampled_from(["Expire", "GraceExceeded"]), st.integers(1, 4)),
+            st.builds(TimerFired, st.sampled_from(["Expire", "GraceExceeded"]), st.integers(1, 4)),
         ),
     ),
 )

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import Mutants, instead, is_found, proven, rebuilt
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import agent
 from lifefold.core.lifecycles.agent import (
@@ -18,7 +19,6 @@ from lifefold.core.lifecycles.agent import (
     supervised,
 )
 from lifefold.effects import KillOverdue
-from promised import Mutants, instead, is_found, proven, rebuilt
 
 NEAR: Final = Limits(
     spawn_timeout_ms=5,
@@ -32,15 +32,15 @@ NEAR: Final = Limits(
 """Limits in the order of the usual ones, near enough for all times between them to be looked at."""
 
 
-def near(of: Machine[Any]) -> Machine[Any]:
+def nearest(of: Machine[Any]) -> Machine[Any]:
     """Return a machine with these limits."""
     return of.starting(Agent(limits=NEAR))
 
 
 @pytest.mark.parametrize("of", [machine, supervised], ids=lambda of: of.name)
-def test_an_agent_keeps_all_its_promises(of: Machine[Any]) -> None:
+def test_an_agent_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, at all times up to the longest that a task may take, with every row used."""
-    assert proven(near(of)).missing == ()
+    assert proven(nearest(of)).missing == ()
 
 
 def _again(a: Agent, e: Watched) -> Step[Agent, Any]:
@@ -124,7 +124,7 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_agents_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_agents_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     words, make = mutant
-    is_found((words, lambda: near(make())))
+    is_found((words, lambda: nearest(make())))

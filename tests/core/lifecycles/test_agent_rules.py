@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     IllegalTransition,
     Machine,
     Refusal,
     Step,
+    TimerFired,
     advance,
     create,
     replace,
@@ -53,7 +53,7 @@ def told(
 ) -> tuple[Entity[Any], tuple[Effect, ...]]:
     """Let an entity take an event that it must take."""
     answer = advance(machine, entity, Envelope("agent", event, at_ms))
-    assert isinstance(answer, Advance), answer
+    assert isinstance(answer, EntityStep), answer
     return answer.entity, answer.effects
 
 
@@ -166,10 +166,10 @@ def test_the_parent_is_set_at_spawn() -> None:
     assert (child.parent, child.started_at_ms, child.task_at_ms, child.state) == ("A1", 5, 5, State.STARTING)
 
 
-def elapsed(entity: Entity[Any], at_ms: int) -> Advance | Refusal:
+def elapsed(entity: Entity[Any], at_ms: int) -> EntityStep | Refusal:
     """Let the one timer of an entity report."""
     timer = entity.running[0]
-    return advance(supervised, entity, Envelope("agent", Elapsed(timer.slot, timer.generation), at_ms))
+    return advance(supervised, entity, Envelope("agent", TimerFired(timer.slot, timer.generation), at_ms))
 
 
 def test_a_launch_that_takes_too_long_fails_by_itself() -> None:
@@ -180,7 +180,7 @@ def test_a_launch_that_takes_too_long_fails_by_itself() -> None:
     entity = begun(supervised, 7)
     assert isinstance(elapsed(entity, 7 + MINUTE - 1), Refusal)
     answer = elapsed(entity, 7 + MINUTE)
-    assert isinstance(answer, Advance)
+    assert isinstance(answer, EntityStep)
     record = answer.entity.record
     assert (record.state, record.abort_reason) == (State.DEAD, AbortReason.TIMEOUT)
     assert record.reason == "not started within 60000 ms"
@@ -193,7 +193,7 @@ def test_a_launch_that_succeeded_is_not_ended_by_its_timer() -> None:
     entity = begun(supervised)
     timer = entity.running[0]
     entity, _ = told(supervised, entity, Heartbeat(), MINUTE - 1)
-    answer = advance(supervised, entity, Envelope("agent", Elapsed(timer.slot, timer.generation), MINUTE))
+    answer = advance(supervised, entity, Envelope("agent", TimerFired(timer.slot, timer.generation), MINUTE))
     assert isinstance(answer, Refusal)
     assert answer.kind == "stale"
 
@@ -214,7 +214,7 @@ def test_an_idle_agent_is_recycled_by_itself() -> None:
     entity, _ = told(supervised, begun(supervised), Heartbeat(), 0)
     entity, _ = told(supervised, entity, TaskFinished(), MINUTE)
     answer = elapsed(entity, 6 * MINUTE)
-    assert isinstance(answer, Advance)
+    assert isinstance(answer, EntityStep)
     record = answer.entity.record
     assert (record.state, record.abort_reason, record.reason) == (State.DEAD, None, "idle for 300000 ms")
     assert [each for each in answer.effects if isinstance(each, AbortSession)] == [AbortSession("A1", "")]

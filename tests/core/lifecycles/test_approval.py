@@ -6,14 +6,14 @@ import pytest
 from returns.result import Failure, Success
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
+    EntityStep,
     Envelope,
     Event,
     IllegalTransition,
     Machine,
     Row,
     Step,
+    TimerFired,
     advance,
     create,
     does,
@@ -69,8 +69,8 @@ def test_silence_is_a_refusal() -> None:
     entity = create(machine, "task", Task(state=State.PENDING_APPROVAL), 5, "").entity
     timer = entity.running[0]
     assert timer.deadline_ms == 3_600_005
-    answer = advance(machine, entity, Envelope("task", Elapsed(timer.slot, timer.generation), 3_600_005))
-    assert isinstance(answer, Advance)
+    answer = advance(machine, entity, Envelope("task", TimerFired(timer.slot, timer.generation), 3_600_005))
+    assert isinstance(answer, EntityStep)
     assert answer.entity.state is State.FAILED
 
 

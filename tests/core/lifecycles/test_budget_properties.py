@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import COMPARED, Mutants, instead, is_broken, is_found, proven, rebuilt
 from lifefold.core.kernel import (
     ANY,
     STAY,
@@ -37,7 +38,6 @@ from lifefold.core.lifecycles.budget.lease import (
     State,
 )
 from lifefold.interpreters.check import Bounds, Outcome, check
-from promised import COMPARED, Mutants, instead, is_broken, is_found, proven, rebuilt
 
 GRANTED: Final = lease.machine.starting(Lease(holder="h", account=Account(cap=4)))
 
@@ -53,7 +53,7 @@ def no_more_money(x: Lease) -> bool:
 
 
 @pytest.mark.parametrize("overrun", [10, pytest.param(100, marks=pytest.mark.campaign)])
-def test_a_lease_keeps_all_its_promises(overrun: int) -> None:
+def test_a_lease_has_all_its_properties(overrun: int) -> None:
     """In all of its states with a little money, every row and every guard used both ways."""
     bounds = Bounds(within={"lease": partial(little_money, overrun=overrun)}, compared=COMPARED)
     assert proven(GRANTED, bounds).missing == ()
@@ -139,7 +139,7 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_budgets_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_budgets_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     words, make = mutant
     is_found((words, make), Bounds(within={"lease": no_more_money}, states=5_000))
@@ -148,7 +148,7 @@ def test_a_mistake_in_the_rules_of_budgets_breaks_a_promise(mutant: Any) -> None
 class Counted(status.Status, frozen=True):
     """The status of an agent whose incarnations keep their numbers: its leases are known by them."""
 
-    serials = ("pii_detections", "late_reports")
+    identifiers = ("pii_detections", "late_reports")
 
 
 STATUS: Final[Machine[Any]] = status.draining.starting(Counted())
@@ -161,7 +161,7 @@ def budgeted(*rules: Rule) -> System:
         machines=(STATUS, lease.machine),
         rules=rules,
         views=agent.agent_type.views,
-        properties=agent.PROMISES,
+        properties=agent.PROPERTIES,
         commands={
             STATUS.name: (status.Spawn, status.Stop, status.FatalError),
             "lease": (Reserve, Settle),
@@ -184,7 +184,7 @@ def test_an_agent_and_its_leases_keep_the_budget_whatever_becomes_of_them() -> N
     report = check(budgeted(*agent.agent_type.rules), opening=OPENING, bounds=FEW)
     assert not report.truncated
     kept = {each.name for each in report.verdicts if each.outcome is Outcome.HOLDS}
-    assert kept >= {each.name for each in agent.PROMISES}
+    assert kept >= {each.name for each in agent.PROPERTIES}
     assert report.ok
 
 
@@ -215,6 +215,6 @@ RULES: Final[dict[str, tuple[str, tuple[Rule, ...]]]] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "rules"), RULES.values(), ids=RULES)
-def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_promise(words: str, rules: tuple[Rule, ...]) -> None:
+def test_a_mistake_in_the_rules_of_an_agents_money_breaks_a_property(words: str, rules: tuple[Rule, ...]) -> None:
     """Each of these was planted."""
     is_broken(words, budgeted(*rules), replace(FEW, states=3_000), opening=OPENING)

@@ -33,13 +33,13 @@ NEAR: dict[str, Record] = {
     "session-prompt-failures": session.Session(limits=SOON),
     "session-in-fleet": session.Session(limits=SOON),
     "session-supervised": session_profiles.SupervisedSession(limits=SOON, supervised=True),
-    "task-in-fleet": fleet_task.Job(
+    "task-in-fleet": fleet_task.FleetTask(
         max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED, fate=fleet_task.Fate()
     ),
     "assignment": assignment.Assignment(guarded=True),
-    "seat": worker_slot.Seat(trust=access.Trust()),
+    "seat": worker_slot.WorkerSlot(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
-    "pulse": stall_detector.Pulse(limits=stall_detector.Limits(nudge_ms=90_000)),
+    "pulse": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{

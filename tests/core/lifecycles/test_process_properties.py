@@ -7,9 +7,9 @@ import pytest
 from lifefold.core.kernel import Machine, Step, replace
 from lifefold.core.lifecycles import process
 from lifefold.core.lifecycles.process import Comeback, Limits, Process, State, SuspendReason
-from lifefold.core.lifecycles.process.promises import COMING_BACK, IDLING, RECYCLING
+from lifefold.core.lifecycles.process.properties import COMING_BACK, IDLING, RECYCLING
 from lifefold.effects import NotifyProcess, ResumeTriggers
-from promise_ground import breaks, broken_by_birth, changed, keeps, without_timer
+from property_ground import breaks, broken_by_birth, changed, keeps, without_timer
 
 EVER: Final = Limits(
     restart_policy="always", max_restarts=1, max_consecutive_failures=2, idle_timeout_ms=1, max_lifetime_ms=1
@@ -33,19 +33,19 @@ def without(machine: Machine[Any], *words: str) -> list[str]:
 
 
 @pytest.mark.campaign
-def test_a_process_that_does_everything_by_itself_keeps_its_promises_in_every_state() -> None:
+def test_a_process_that_does_everything_by_itself_has_its_properties_in_every_state() -> None:
     """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
     assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
 
 
-def test_a_process_as_it_is_without_any_limits_set_keeps_its_promises_in_every_state() -> None:
+def test_a_process_as_it_is_without_any_limits_set_has_its_properties_in_every_state() -> None:
     """Nothing comes back, idles or grows old by itself: those rows are not used, and all others are."""
     unused = ("SuspendRequested", "ResumeRequested", "BackoffElapsed", "LifetimeElapsed", "IdleElapsed")
     assert without(process.machine, *unused) == []
 
 
 @pytest.mark.campaign
-def test_a_failed_process_that_can_be_stopped_keeps_its_promises_in_every_state() -> None:
+def test_a_failed_process_that_can_be_stopped_has_its_properties_in_every_state() -> None:
     """C3: the profile of later releases."""
     unused = ("LifetimeElapsed", "IdleElapsed", "comes_back_suspended", "DOWN")
     assert (
@@ -56,7 +56,7 @@ def test_a_failed_process_that_can_be_stopped_keeps_its_promises_in_every_state(
 
 
 @pytest.mark.parametrize("machine", [process.by_hand, process.by_hand_1_5], ids=lambda machine: machine.name)
-def test_a_process_by_hand_keeps_its_promises_in_every_state(machine: Machine[Any]) -> None:
+def test_a_process_by_hand_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
     """Nothing happens to it but what is asked for."""
     assert without(machine) == []
 
@@ -191,15 +191,15 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 }
 
 
-def test_what_is_promised_of_every_step_holds_of_the_first() -> None:
+def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
     """Nothing was before it, and it promises no less."""
     assert broken_by_birth(process.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_rules_of_a_process_breaks_a_promise(mistake: str) -> None:
+def test_a_mistake_in_the_rules_of_a_process_breaks_a_property(mistake: str) -> None:
     """The promise that is named is among those that do not hold any more."""
-    machine, promise = MISTAKES[mistake]
-    about_pauses = any(word in promise for word in ("pause binds", "suspended", "idleness", "wakes"))
-    assert breaks(machine, promise, within={} if about_pauses else {machine.name: is_not_to_be_suspended})
+    machine, prop = MISTAKES[mistake]
+    about_pauses = any(word in prop for word in ("pause binds", "suspended", "idleness", "wakes"))
+    assert breaks(machine, prop, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

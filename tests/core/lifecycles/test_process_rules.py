@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lifefold.core.kernel import Advance, Ended, Envelope, Phase, Recovered, advance, replace
+from lifefold.core.kernel import ActivityEnded, EntityStep, Envelope, Phase, RunnerRecovered, advance, replace
 from lifefold.core.lifecycles import process
 from lifefold.core.lifecycles.process import (
     BackoffElapsed,
@@ -192,11 +192,11 @@ def test_a_pause_binds_what_begins_only_when_the_one_before_it_is_gone(*, paused
     entity = up().entity
     for event in (Crashed(), StartRequested(), StartSucceeded(), *[SuspendRequested()] * paused):
         answer = advance(process.machine, entity, Envelope("process", event, 0))
-        assert isinstance(answer, Advance)
+        assert isinstance(answer, EntityStep)
         entity = answer.entity
     [ending] = [part for part in entity.running if part.slot == "ServeTriggers" and part.phase is Phase.ENDING]
-    answer = advance(process.machine, entity, Envelope("process", Ended("ServeTriggers", ending.generation), 0))
-    assert isinstance(answer, Advance)
+    answer = advance(process.machine, entity, Envelope("process", ActivityEnded("ServeTriggers", ending.generation), 0))
+    assert isinstance(answer, EntityStep)
     [begun] = [effect for effect in answer.effects if isinstance(effect, Begin)]
     assert begun.activity == ServeTriggers(paused=paused)
 
@@ -205,8 +205,8 @@ def test_a_pause_binds_what_begins_only_when_the_one_before_it_is_gone(*, paused
 def test_a_pause_binds_what_is_asked_for_again_after_a_crash(*, paused: bool) -> None:
     """The runner that comes back does not know of any pause but what it is told with the activity."""
     life = up().give(*[SuspendRequested()] * paused)
-    answer = advance(process.machine, life.entity, Envelope("", Recovered(0), 0))
-    assert isinstance(answer, Advance)
+    answer = advance(process.machine, life.entity, Envelope("", RunnerRecovered(0), 0))
+    assert isinstance(answer, EntityStep)
     [begun] = [effect for effect in answer.effects if isinstance(effect, Begin)]
     assert begun.activity == ServeTriggers(paused=paused)
 
@@ -302,13 +302,13 @@ def test_what_is_at_rest_is_no_orphan() -> None:
 
 
 def test_a_recovered_process_that_is_adopted_goes_on() -> None:
-    """``Recovered`` alone asks for the work again, with its own timers; only ``Orphaned`` says that it is gone.
+    """``RunnerRecovered`` alone asks for the work again, with its own timers; only ``Orphaned`` says that it is gone.
 
     statelyai/xstate#4627: what a state begins when it is entered is not begun when it is restored.
     """
     life = up(Limits(max_lifetime_ms=60_000)).wait(10_000)
     life.effects.clear()
-    life.offer(Recovered(1_000))
+    life.offer(RunnerRecovered(1_000))
     asked = [effect for effect in life.effects if isinstance(effect, Begin)]
     assert [(each.activity, each.resumed) for each in asked] == [(ServeTriggers(1, 1_000), True)]
     assert (life.state, life.delay_ms("LifetimeElapsed")) == (State.RUNNING, 50_000)

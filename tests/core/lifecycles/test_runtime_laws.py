@@ -6,7 +6,7 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Advance, Event
+from lifefold.core.kernel import EntityStep, Event
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.runtime import (
     Complete,
@@ -65,7 +65,7 @@ def test_a_safe_point_asks_exactly_if_there_is_a_request_and_no_section(moves: l
     life, inside = AgentLife().take(Start(), Schedule("T1"), Run()), set[int]()
     for event, ms in moves:
         before = life.state
-        if isinstance(life.wait(ms).give(event), Advance):
+        if isinstance(life.wait(ms).give(event), EntityStep):
             if isinstance(event, SectionEntered):
                 inside.add(event.key)
             elif isinstance(event, SectionLeft):
@@ -84,7 +84,7 @@ def test_force_comes_after_a_signal_and_its_whole_grace_and_never_within_a_secti
     life, signalled_ms = AgentLife().take(Start(), Schedule("T1"), Run()), -1
     for event, ms in moves:
         before = life.record
-        taken = isinstance(life.wait(ms).give(event), Advance)
+        taken = isinstance(life.wait(ms).give(event), EntityStep)
         if taken and isinstance(event, PreemptionForced | DeadlinePassed):
             if life.state is State.FAILED:
                 assert life.now_ms >= signalled_ms + 5_000

@@ -26,7 +26,7 @@ from lifefold.core.lifecycles.runtime import Limits, Runtime, State, agentpy, gr
 from lifefold.core.policy.recovery import Retry
 from lifefold.interpreters.check import Bounds
 from lifefold.interpreters.search.canonical import NOW_MS, Canonical
-from promise_ground import breaks, broken_by_birth, changed, keeps, without_timer
+from property_ground import breaks, broken_by_birth, changed, keeps, without_timer
 
 NEAR: Final = Limits(
     init_timeout_ms=1,
@@ -42,7 +42,7 @@ NEAR: Final = Limits(
 )
 
 
-def near(machine: Machine[Any]) -> Machine[Any]:
+def nearest(machine: Machine[Any]) -> Machine[Any]:
     """Return a machine with these limits."""
     return machine.starting(Runtime(limits=NEAR))
 
@@ -64,10 +64,10 @@ def has_no_section(a: Runtime) -> bool:
         for each in (runtime.machine, agentpy, graceful, supervised, watched)
     ],
 )
-def test_an_agent_keeps_its_promises_in_every_state(machine: Machine[Any]) -> None:
+def test_an_agent_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
     """Nothing that the rules have is left unused by it."""
     bounds = Bounds(within={machine.name: has_one_section}, compared=50)
-    assert keeps(near(machine), bounds=bounds) == ()
+    assert keeps(nearest(machine), bounds=bounds) == ()
 
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.RUNNING, State.WAITING])
@@ -143,7 +143,7 @@ def stays_signalled(a: Runtime, _e: Any) -> bool:
     return a.at_ms < 0
 
 
-M: Final = near(runtime.machine)
+M: Final = nearest(runtime.machine)
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a suspension leaves the request": (
         changed(M, "row(RUNNING, Suspend,", action=stays),
@@ -190,7 +190,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
         "hooks are called with their transitions",
     ),
     "the budget of recoveries binds nobody": (
-        changed(near(supervised), "row(FAILED, Recover,", when=None),
+        changed(nearest(supervised), "row(FAILED, Recover,", when=None),
         "nobody recovers beyond the budget",
     ),
 } | {
@@ -205,15 +205,15 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 }
 
 
-def test_what_is_promised_of_every_step_holds_of_the_first() -> None:
+def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
     """Nothing was before it, and it promises no less."""
     assert broken_by_birth(runtime.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_rules_of_an_agent_breaks_a_promise(mistake: str) -> None:
+def test_a_mistake_in_the_rules_of_an_agent_breaks_a_property(mistake: str) -> None:
     """The promise that is named is among those that do not hold any more."""
-    machine, promise = MISTAKES[mistake]
+    machine, prop = MISTAKES[mistake]
     near_enough = has_one_section if "section" in mistake else has_no_section
-    assert breaks(machine, promise, within={machine.name: near_enough})
+    assert breaks(machine, prop, within={machine.name: near_enough})

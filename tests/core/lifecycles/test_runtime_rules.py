@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Advance, Machine, Refusal
+from lifefold.core.kernel import EntityStep, Machine, Refusal
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.runtime import (
     AT_WORK,
@@ -304,7 +304,7 @@ def test_a_state_that_lasts_too_long_fails_with_its_code_and_is_logged(
     """Not a millisecond early (A6; statelyai/xstate#5331: a delay that is lost leaves the machine stuck)."""
     life = in_state(state)
     assert isinstance(life.elapse(slot, early_ms=1), Refusal)
-    assert isinstance(life.elapse(slot), Advance)
+    assert isinstance(life.elapse(slot), EntityStep)
     assert life.now_ms == duration_ms
     assert (life.state, life.record.error_code) == (State.FAILED, code)
     assert [effect.error_code for effect in life.asked(LogFailure)] == [code]

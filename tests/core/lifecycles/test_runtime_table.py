@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from lifefold.core.kernel import After, Event, IllegalTransition, Machine, Span, Step, replace
+from lifefold.core.kernel import ActivityScope, After, Event, IllegalTransition, Machine, Step, replace
 from lifefold.core.lifecycles import runtime
 from lifefold.core.lifecycles.runtime import (
     AT_WORK,
@@ -254,7 +254,7 @@ def test_the_table_prints_the_hooks_that_are_called() -> None:
 
 
 @pytest.mark.parametrize("timer", machine.spans.values(), ids=lambda timer: timer.during.slot)
-def test_a_timeout_says_what_it_means(timer: Span[Runtime]) -> None:
+def test_a_timeout_says_what_it_means(timer: ActivityScope[Runtime]) -> None:
     """Every duration has a name and a line about it, for tables to print (A6)."""
     assert isinstance(timer.during, After)
     assert timer.during.duration_ms.__name__.endswith("_timeout_ms")

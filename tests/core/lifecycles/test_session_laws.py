@@ -13,25 +13,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
-    Advance,
+    ActivityEnded,
     Aggregate,
     AggregateType,
-    Asked,
     Codec,
     Created,
-    Elapsed,
-    Ended,
+    EntityStep,
     Envelope,
     Event,
     IllegalTransition,
     Machine,
     Phase,
     Reaction,
-    Recovered,
     Refusal,
+    RequestedEffect,
+    RunnerRecovered,
     Running,
     Step,
     System,
+    TimerFired,
     digest,
     encode,
     react,
@@ -97,8 +97,8 @@ MOVES: Final = st.lists(
         st.one_of(
             st.just(Likely()),
             EVENTS,
-            st.sampled_from([Elapsed("", 0), Ended("", 0)]),
-            st.builds(Recovered, st.integers(0, 5_000)),
+            st.sampled_from([TimerFired("", 0), ActivityEnded("", 0)]),
+            st.builds(RunnerRecovered, st.integers(0, 5_000)),
         ),
         st.integers(0, 6),
         st.integers(0, 5),
@@ -123,11 +123,11 @@ class Story:
         record = type(machine.initial)(limits=limits)
         self.life = Life(record, machine)
         self.begun: list[tuple[str, int]] = []
-        self.trace: list[tuple[Envelope | None, Advance | Refusal | None, tuple[Effect, ...]]] = []
+        self.trace: list[tuple[Envelope | None, EntityStep | Refusal | None, tuple[Effect, ...]]] = []
         self.remember(None, None, self.life.effects)
 
     def remember(
-        self, envelope: Envelope | None, answer: Advance | Refusal | None, effects: tuple[Effect, ...]
+        self, envelope: Envelope | None, answer: EntityStep | Refusal | None, effects: tuple[Effect, ...]
     ) -> None:
         """Keep what an input came to."""
         for effect in effects:
@@ -135,7 +135,7 @@ class Story:
                 self.begun.insert(0, (effect.slot, effect.generation))
         self.trace.append((envelope, answer, effects))
 
-    def play(self, move: Move) -> Advance | Refusal:
+    def play(self, move: Move) -> EntityStep | Refusal:
         """Offer one move to the entity."""
         life = self.life
         life.now_ms += move.delay_ms
@@ -145,11 +145,11 @@ class Story:
         if move.source < len(self.begun):
             slot, generation = self.begun[move.source]
         match move.event:
-            case Elapsed():
-                envelope = Envelope("session", Elapsed(slot, generation), life.now_ms)
-            case Ended():
-                envelope = Envelope("session", Ended(slot, generation), life.now_ms)
-            case Recovered():
+            case TimerFired():
+                envelope = Envelope("session", TimerFired(slot, generation), life.now_ms)
+            case ActivityEnded():
+                envelope = Envelope("session", ActivityEnded(slot, generation), life.now_ms)
+            case RunnerRecovered():
                 envelope = Envelope("session", move.event, life.now_ms)
             case event:
                 envelope = Envelope("session", event, life.now_ms, slot=slot, generation=generation)
@@ -157,14 +157,14 @@ class Story:
         self.remember(envelope, answer, life.effects)
         return answer
 
-    def say(self, part: Running, choice: int) -> Advance | Refusal:
+    def say(self, part: Running, choice: int) -> EntityStep | Refusal:
         """Offer what something that goes on has to say."""
         life = self.life
         if part.phase is Phase.ENDING:
-            envelope = Envelope("session", Ended(part.slot, part.generation), life.now_ms)
+            envelope = Envelope("session", ActivityEnded(part.slot, part.generation), life.now_ms)
         elif part.activity is None:
             life.now_ms = max(life.now_ms, part.deadline_ms)
-            envelope = Envelope("session", Elapsed(part.slot, part.generation), life.now_ms)
+            envelope = Envelope("session", TimerFired(part.slot, part.generation), life.now_ms)
         else:
             said = [event for kind in life.machine.spans[part.slot].during.yields for event in kind.examples()]
             event = said[choice % len(said)]
@@ -237,10 +237,10 @@ def test_what_an_ended_activity_still_says_is_stale(
             late = story.life.give(event, slot=slot, generation=generation)
             assert isinstance(late, Refusal)
             assert late.kind == "stale"
-            elapsed = story.life.give(Elapsed(slot, generation))
+            elapsed = story.life.give(TimerFired(slot, generation))
             assert isinstance(elapsed, Refusal)
         if (slot, generation) not in ending:
-            ended = story.life.give(Ended(slot, generation))
+            ended = story.life.give(ActivityEnded(slot, generation))
             assert isinstance(ended, Refusal)
             assert ended.kind == "stale"
     assert story.life.entity is entity
@@ -289,13 +289,13 @@ class Account:
         self.going: dict[str, int] = {}
         self.ending: set[str] = set()
 
-    def close(self, envelope: Envelope, answer: Advance) -> None:
+    def close(self, envelope: Envelope, answer: EntityStep) -> None:
         """Take off what an accepted input says, in its own name, is over."""
         event = envelope.event
-        if isinstance(event, Ended):
+        if isinstance(event, ActivityEnded):
             self.ending.remove(event.slot)
             assert self.going.pop(event.slot) == event.generation
-        elif isinstance(event, Elapsed):
+        elif isinstance(event, TimerFired):
             assert self.going.pop(event.slot) == event.generation
         elif answer.transitions:
             slot = envelope.slot
@@ -328,9 +328,9 @@ def test_every_beginning_has_one_end_before_the_next_beginning_in_its_slot(
         story.play(move)
     account = Account(machine)
     for envelope, answer, effects in story.trace:
-        if isinstance(answer, Advance) and envelope is not None:
+        if isinstance(answer, EntityStep) and envelope is not None:
             account.close(envelope, answer)
-        resumed = envelope is not None and isinstance(envelope.event, Recovered)
+        resumed = envelope is not None and isinstance(envelope.event, RunnerRecovered)
         for effect in effects:
             account.note(effect, resumed=resumed)
 
@@ -367,7 +367,7 @@ def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], limits: Limits,
     story = Story(machine, limits)
     envelopes = [Envelope(machine.name, Created(record), 0, "test", key="created")]
     for move in moves:
-        if type(move.event) in {*machine.events, Likely, Elapsed, Ended}:
+        if type(move.event) in {*machine.events, Likely, TimerFired, ActivityEnded}:
             story.play(move)
             envelope = story.trace[-1][0]
             if envelope is not None and type(envelope.event) is not Likely:
@@ -375,7 +375,7 @@ def test_the_fold_of_the_log_is_the_state(machine: Machine[Any], limits: Limits,
     log = [encode(envelope) for envelope in envelopes]
     assert [codec.decode("agent/a", entry) for entry in log] == envelopes
     live, last = SOLO.start("agent/a"), b""
-    effects: list[tuple[Asked, ...]] = []
+    effects: list[tuple[RequestedEffect, ...]] = []
     for envelope, entry in zip(envelopes, log, strict=True):
         reaction = react(SOLO, live, envelope)
         if isinstance(reaction, Reaction):

@@ -9,7 +9,7 @@ from lifefold.core.lifecycles import session
 from lifefold.core.lifecycles.session import BackoffElapsed, Limits, Session, State
 from lifefold.core.lifecycles.session.rules import count_error, run_session
 from lifefold.core.lifecycles.session_profiles import WindowedSession, in_fleet, prompt_failures, windowed
-from promise_ground import breaks, broken_by_birth, changed, keeps, never_postponing, without_timer
+from property_ground import breaks, broken_by_birth, changed, keeps, never_postponing, without_timer
 
 NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=3)
 SOON: Final = replace(
@@ -18,7 +18,7 @@ SOON: Final = replace(
 """Times that are near each other, for the profile that needs the time."""
 
 
-def near(machine: Machine[Any]) -> Machine[Any]:
+def nearest(machine: Machine[Any]) -> Machine[Any]:
     """Return a machine whose thresholds are near."""
     return machine.starting(Session(limits=NEAR))
 
@@ -29,13 +29,13 @@ def near(machine: Machine[Any]) -> Machine[Any]:
         session.machine,
         session.machine.starting(Session(limits=replace(NEAR, reset_errors_on="success"))),
         session.machine.starting(Session(limits=replace(NEAR, jitter=0.5))),
-        near(prompt_failures),
-        near(in_fleet),
+        nearest(prompt_failures),
+        nearest(in_fleet),
         windowed.starting(WindowedSession(limits=SOON)),
     ],
     ids=["session", "reset-on-success", "jitter", "prompt-failures", "in-fleet", "windowed"],
 )
-def test_a_session_keeps_its_promises_in_every_state(machine: Machine[Any]) -> None:
+def test_a_session_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
     """Nothing that the rules have is left unused by it."""
     assert keeps(machine) == ()
 
@@ -61,7 +61,7 @@ def stays(s: Session, _e: Any) -> Step[Session, Any]:
     return Step(s)
 
 
-M: Final = near(session.machine)
+M: Final = nearest(session.machine)
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a start of another session counts": (
         changed(M, "SessionStarted(seq)", when=None),
@@ -160,17 +160,17 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 }
 
 
-def test_what_is_promised_of_every_step_holds_of_the_first() -> None:
+def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
     """Nothing was before it, and it promises no less."""
     assert broken_by_birth(session.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_the_rules_of_a_session_breaks_a_promise(mistake: str) -> None:
+def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> None:
     """The promise that is named is among those that do not hold any more."""
-    machine, promise = MISTAKES[mistake]
-    assert breaks(machine, promise)
+    machine, prop = MISTAKES[mistake]
+    assert breaks(machine, prop)
 
 
 def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_before_it_is_looked_at() -> None:
@@ -184,6 +184,6 @@ def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_bef
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("state", [State.INITIALIZING, State.BUILDING_PROMPT, State.RUNNING, State.COOLING_DOWN])
-def test_a_stop_that_is_not_taken_in_a_state_breaks_a_promise(state: State) -> None:
+def test_a_stop_that_is_not_taken_in_a_state_breaks_a_property(state: State) -> None:
     """Also in one that ends by itself soon: what is refused is no step, but it was promised to be taken."""
     assert breaks(M.without_rows((state, session.OperatorStop)), "a stop, and a fatal error, is heard in every state")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifefold.core.kernel import Advance, Elapsed, IllegalTransition, Machine, Phase, Refusal, Step, replace
+from lifefold.core.kernel import EntityStep, IllegalTransition, Machine, Phase, Refusal, Step, TimerFired, replace
 from lifefold.core.lifecycles import session, session_profiles
 from lifefold.core.lifecycles.session import (
     BackoffElapsed,
@@ -257,9 +257,9 @@ def test_a_backoff_ends_at_its_deadline_and_not_before() -> None:
     assert (early.kind, early.reason) == ("early", "BackoffElapsed is due in 1 ms")
     assert life.entity.state is State.COOLING_DOWN
     timer = life.part("BackoffElapsed")
-    assert isinstance(life.elapse("BackoffElapsed"), Advance)
+    assert isinstance(life.elapse("BackoffElapsed"), EntityStep)
     assert life.state is State.BUILDING_PROMPT
-    again = life.give(Elapsed("BackoffElapsed", timer.generation))
+    again = life.give(TimerFired("BackoffElapsed", timer.generation))
     assert isinstance(again, Refusal)
     assert again.kind == "stale"
 
@@ -369,7 +369,7 @@ def test_a_stopped_session_that_ignores_its_end_needs_no_state_of_its_own(state:
     life = life.take(OperatorStop())
     assert [part.phase for part in life.entity.running] == [Phase.ENDING]
     assert isinstance(life.give(GraceExceeded()), Refusal)
-    assert isinstance(life.confirm("RunSession"), Advance)
+    assert isinstance(life.confirm("RunSession"), EntityStep)
     assert life.entity.running == ()
     assert life.state is State.STOPPED
 
@@ -421,7 +421,7 @@ def test_an_urgent_message_while_spawning_interrupts_right_after_the_start() -> 
     """It waits, then comes directly after SessionStarted, in the same input (D14)."""
     life = spawning()
     waits = life.give(UrgentMessage())
-    assert isinstance(waits, Advance)
+    assert isinstance(waits, EntityStep)
     assert (waits.transitions, waits.effects, life.state) == ((), (), State.SPAWNING)
     life = life.take(SessionStarted(0))
     assert life.state is State.INTERRUPTING
@@ -484,7 +484,7 @@ def test_a_repeated_start_and_a_start_of_another_session_are_refused() -> None:
     for seq, legal in ((1, False), (0, True), (0, False)):
         before = life.entity
         answer = life.give(SessionStarted(seq), slot="RunSession", generation=generation)
-        assert isinstance(answer, Advance) is legal
+        assert isinstance(answer, EntityStep) is legal
         assert legal or life.entity is before
 
 
@@ -567,8 +567,8 @@ def test_the_invariant_holds_below_the_thresholds_and_in_stopped_only() -> None:
 
 def test_a_backoff_event_goes_only_where_a_backoff_is() -> None:
     """BackoffElapsed by itself is a row of CoolingDown and of nothing else."""
-    takes = [s for s in State if isinstance(session.machine.step(Session(state=s), BackoffElapsed()), Step)]
-    assert takes == [State.COOLING_DOWN]
+    accepts = [s for s in State if isinstance(session.machine.step(Session(state=s), BackoffElapsed()), Step)]
+    assert accepts == [State.COOLING_DOWN]
 
 
 def test_the_reasons_of_events_are_for_the_journal_and_in_no_table() -> None:

@@ -83,7 +83,7 @@ EVENTS: Final[dict[str, Event]] = {
 
 GRID: Final = """
                 Worktree Prompt   Session                    Urgent  Grace    Backoff Operator Fatal
-                Ready    Ready    Started Success Error   Timeout Message Exceeded Elapsed Stop     Error
+                Ready    Ready    Started Success Error   Timeout Message Exceeded TimerFired Stop     Error
 Initializing    Building .        .       .       .       .       .       .        .       Stopped  Stopped
 BuildingPrompt  .        Spawning .       .       .       .       .       .        .       Stopped  Stopped
 Spawning        .        .        Running .       Cooling Cooling wait    .        .       Stopped  Stopped

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import Mutants, instead, is_found, proven
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import status
 from lifefold.core.lifecycles.status import (
@@ -19,11 +20,10 @@ from lifefold.core.lifecycles.status import (
     machine,
 )
 from lifefold.effects import CallHook, EmitTelemetry, SaveState
-from promised import Mutants, instead, is_found, proven
 
 
 @pytest.mark.parametrize("of", [machine, draining], ids=lambda of: of.name)
-def test_an_agents_status_keeps_all_its_promises(of: Machine[Any]) -> None:
+def test_an_agents_status_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""
     assert proven(of).missing == ()
 
@@ -130,6 +130,6 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_a_status_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_a_status_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     is_found(mutant)

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifefold.core.kernel import (
-    Advance,
-    Elapsed,
     Entity,
+    EntityStep,
     Envelope,
     Event,
     IllegalTransition,
     Machine,
     Refusal,
     Step,
+    TimerFired,
     advance,
     create,
     replace,
@@ -103,7 +103,7 @@ def opened(**fields: Any) -> Entity[Any]:
     return create(governed, "task", GovernedTask(state=State.OPEN, id="T1", **fields), 0, "").entity
 
 
-def say(entity: Entity[Any], event: Event, at_ms: int = 0) -> Advance | Refusal:
+def say(entity: Entity[Any], event: Event, at_ms: int = 0) -> EntityStep | Refusal:
     """Let an entity take an event."""
     return advance(governed, entity, Envelope("task", event, at_ms))
 
@@ -113,7 +113,7 @@ def told(entity: Entity[Any], *events: Event, at_ms: int = 0) -> tuple[Entity[An
     effects: tuple[Effect, ...] = ()
     for event in events:
         answer = say(entity, event, at_ms)
-        assert isinstance(answer, Advance), answer
+        assert isinstance(answer, EntityStep), answer
         entity, effects = answer.entity, answer.effects
     own = tuple(effect for effect in effects if isinstance(effect, AbortSession | KeepDeadLetter))
     return entity, own
@@ -122,8 +122,8 @@ def told(entity: Entity[Any], *events: Event, at_ms: int = 0) -> tuple[Entity[An
 def elapsed(entity: Entity[Any], at_ms: int) -> Entity[Any]:
     """Let the one timer of an entity happen; it must not be early."""
     timer = entity.running[0]
-    assert isinstance(say(entity, Elapsed(timer.slot, timer.generation), at_ms - 1), Refusal)
-    return told(entity, Elapsed(timer.slot, timer.generation), at_ms=at_ms)[0]
+    assert isinstance(say(entity, TimerFired(timer.slot, timer.generation), at_ms - 1), Refusal)
+    return told(entity, TimerFired(timer.slot, timer.generation), at_ms=at_ms)[0]
 
 
 def test_a_task_rests_before_it_is_claimed_again() -> None:
@@ -161,7 +161,7 @@ def test_a_failure_that_cannot_pass_is_not_retried() -> None:
     patient = opened(retry_policy=RetryPolicy(backoff_base_ms=0))
     for attempt in (1, 2, 3, 4):
         patient, _ = told(patient, Claimed("w"), Failed(attempt, "tests fail"))
-        assert isinstance(say(patient, Retried()), Advance) is (attempt < 4)
+        assert isinstance(say(patient, Retried()), EntityStep) is (attempt < 4)
         assert task.settled(patient.record) is (attempt == 4)
         patient = told(patient, Retried())[0] if attempt < 4 else patient
     assert patient.record.id == "T1"

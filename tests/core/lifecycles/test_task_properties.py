@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import COMPARED, Mutants, instead, is_found, proven, rebuilt
 from lifefold.core.kernel import STAY, Machine, Step, replace, row
 from lifefold.core.lifecycles import approval, task, task_profiles
 from lifefold.core.lifecycles.approval import ApprovalExpired, ApprovalRequested
@@ -23,14 +24,13 @@ from lifefold.core.lifecycles.task import (
 )
 from lifefold.core.lifecycles.task_profiles import GovernedTask, LeaseExpired, bernstein_1_9, governed
 from lifefold.interpreters.check import Bounds
-from promised import COMPARED, Mutants, instead, is_found, proven, rebuilt
 
 with_approval = approval.with_approval(machine, "task")
 TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, approval.machine, with_approval)
 
 
 @pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
-def test_a_task_keeps_all_its_promises(of: Machine[Any]) -> None:
+def test_a_task_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, however often it is claimed, with every row and every guard used both ways."""
     assert proven(of).missing == ()
 
@@ -38,7 +38,7 @@ def test_a_task_keeps_all_its_promises(of: Machine[Any]) -> None:
 class Numbered(GovernedTask, frozen=True):
     """A task of which every claim is looked at under its own number."""
 
-    serials = ()
+    identifiers = ()
 
 
 def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
@@ -185,6 +185,6 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_tasks_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_tasks_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     is_found(mutant)

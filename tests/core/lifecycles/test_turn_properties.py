@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import Mutants, instead, is_found, proven, rebuilt
 from lifefold.core.kernel import Machine, Step, replace, row
 from lifefold.core.lifecycles import turn
 from lifefold.core.lifecycles.turn import (
@@ -18,11 +19,10 @@ from lifefold.core.lifecycles.turn import (
     is_news,
     machine,
 )
-from promised import Mutants, instead, is_found, proven, rebuilt
 
 
 @pytest.mark.parametrize("of", [machine, completing_fails], ids=lambda of: of.name)
-def test_a_turn_keeps_all_its_promises(of: Machine[Any]) -> None:
+def test_a_turn_has_all_its_properties(of: Machine[Any]) -> None:
     """In all of its states, with every row and every guard used both ways."""
     assert proven(of).missing == ()
 
@@ -96,6 +96,6 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_turns_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_turns_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     is_found(mutant)

@@ -269,7 +269,7 @@ def test_other_bounds_are_another_question(monkeypatch: pytest.MonkeyPatch) -> N
         "lifefold.interpreters.targets.check_targets.QUESTIONS", {"task-approval": Question(record=record)}
     )
     assert changes(certificate, named("task-approval")) == (OTHERWISE,)
-    more = Question(promises=(("lifefold.core.lifecycles.approval", "PROMISES"),))
+    more = Question(properties=(("lifefold.core.lifecycles.approval", "PROPERTIES"),))
     monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", {"task-approval": more})
     assert changes(certificate, named("task-approval")) == (OTHERWISE,)
 

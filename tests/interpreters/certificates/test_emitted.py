@@ -14,7 +14,7 @@ import pytest
 from pyrsistent import pmap, pvector
 
 import kiln
-from lifefold.core.kernel import Event, Property, Record, Scene, System, always
+from lifefold.core.kernel import Event, Property, Record, System, SystemState, always
 from lifefold.core.lifecycles import session
 from lifefold.interpreters.certificates.emitted import emitted
 from lifefold.interpreters.certificates.source import Names, Unwritable
@@ -60,7 +60,7 @@ class Fire(Activity, frozen=True):
 
 
 class Kiln(Record, frozen=True):
-    serials = ("firings",)
+    identifiers = ("firings",)
 
     state: Heat = Heat.COLD
     degrees: int = 0
@@ -93,7 +93,7 @@ machine = Machine(
     ),
     during={Heat.FIRING: (does(fire, last=Fired), *TIMERS)},
     rests=lambda kiln: kiln.state is Heat.COLD,
-    properties=(PROMISE,),
+    properties=(PROPERTY,),
 )
 """
 
@@ -114,8 +114,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("kilns", None)
 
 
-def _written(promise: str, *mended: tuple[str, str], module: str = KILNS) -> None:
-    text = module.replace("PROMISE", promise)
+def _written(prop: str, *mended: tuple[str, str], module: str = KILNS) -> None:
+    text = module.replace("PROMISE", prop)
     for fault, cure in mended:
         assert fault in text
         text = text.replace(fault, cure)
@@ -164,21 +164,21 @@ def _test_of(report: Report) -> str:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    "promise",
+    "prop",
     [
         'always("it is never too hot", lambda kiln: kiln.record.degrees < 500)',
         'always_step("no fire is too hot", lambda step: step.after.record.degrees < 500)',
     ],
 )
-def test_a_way_to_what_must_not_be_fails_until_its_last_step_is_refused(promise: str) -> None:
+def test_a_way_to_what_must_not_be_fails_until_its_last_step_is_refused(prop: str) -> None:
     """It fails for the promise; on rules that refuse the step that broke it, it passes."""
-    _written(promise)
+    _written(prop)
     text = _test_of(_emitted())
     assert "    run.command(Lit(degrees=900, firing=1))  # Cold → Firing\n" in text
     failed = _tested_alone("1 failed")
     assert "AssertionError: what has happened:" in failed
     assert "1. kiln: command Lit(degrees=900, firing=1)  Cold → Firing" in failed
-    _written(promise, COOLER)
+    _written(prop, COOLER)
     _tested_alone("1 passed")
 
 
@@ -198,44 +198,44 @@ def test_a_run_that_stands_still_fails_until_something_has_to_happen_in_it() -> 
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_goes_round_is_gone_twice_with_the_numbers_of_each_round() -> None:
     """What refers to a number of the record has another number in the second round."""
-    promise = f'leads_to("it gets hotter", {HOTTER}, given=weakly(Lit, Fire))'
-    _written(promise)
+    prop = f'leads_to("it gets hotter", {HOTTER}, given=weakly(Lit, Fire))'
+    _written(prop)
     text = _test_of(_emitted())
     assert text.count("run.goes_round()") == 2
     assert all(f"firing={number}))" in text for number in (1, 2))
     outcome, said = _tested()
     assert outcome == "failed"
     assert "and then, for ever:" in said
-    _written(promise, ("given=weakly(Lit, Fire)", ""), ("degrees > 950", "degrees > 100"))
+    _written(prop, ("given=weakly(Lit, Fire)", ""), ("degrees > 950", "degrees > 100"))
     assert _tested()[0] == "passed"
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_goes_round_is_excluded_when_it_cannot_go_on() -> None:
     """Rules that allow one round, and no second one, keep the promise on this run."""
-    promise = f'leads_to("it gets hotter", {HOTTER}, given=weakly(Lit, Fire))'
-    _written(promise)
+    prop = f'leads_to("it gets hotter", {HOTTER}, given=weakly(Lit, Fire))'
+    _written(prop)
     _emitted()
     assert _tested()[0] == "failed"
-    _written(promise, ("event.firing == kiln.firings + 1", "event.firing == 1"))
+    _written(prop, ("event.firing == kiln.firings + 1", "event.firing == 1"))
     assert _tested()[0] == "passed"
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_way_that_is_lost_before_its_end_is_skipped_and_says_where() -> None:
     """A test that can no longer test anything does not pretend to."""
-    promise = 'always("it is not fired twice", lambda kiln: kiln.record.firings < 2)'
+    prop = 'always("it is not fired twice", lambda kiln: kiln.record.firings < 2)'
     unnumbered = ('serials = ("firings",)\n', "\n")
     bounded = ("event.firing == kiln.firings + 1", "event.firing == kiln.firings + 1 < 4")
-    _written(promise, unnumbered, bounded)
+    _written(prop, unnumbered, bounded)
     assert "run.report(" in _test_of(_emitted())
     assert _tested()[0] == "failed"
-    _written(promise, unnumbered, ("event.firing == kiln.firings + 1", "event.firing == 7"))
+    _written(prop, unnumbered, ("event.firing == kiln.firings + 1", "event.firing == 7"))
     assert "the way is lost after 0 steps, check again:" in _tested_alone("1 skipped")
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_promise_that_is_gone_is_skipped_by_name() -> None:
+def test_a_property_that_is_gone_is_skipped_by_name() -> None:
     """Whoever takes a promise back is told which one."""
     _written('always("it is never too hot", lambda kiln: kiln.record.degrees < 500)')
     _emitted()
@@ -252,11 +252,11 @@ def test_what_is_stuck_fails_until_it_can_go_on_or_is_settled() -> None:
     state = ('    FIRING = "Firing"', '    FIRING = "Firing"\n    DONE = "Done"\n    GONE = "Gone"')
     way = ("*LATE,", "row(Heat.DONE, GivenUp, Heat.GONE, when=lambda _kiln, _event: False), *LATE,")
     final = ("    rests=", "    final={Heat.GONE},\n    rests=")
-    promise = 'always("it is a kiln", lambda kiln: True)'
-    _written(promise, stuck, state, way, final)
+    prop = 'always("it is a kiln", lambda kiln: True)'
+    _written(prop, stuck, state, way, final)
     assert "assert run.can_go_on(), run.story()" in _test_of(_emitted())
     assert _tested()[0] == "failed"
-    _written(promise, stuck, state, way, final, ("kiln.state is Heat.COLD", "kiln.state is not Heat.FIRING"))
+    _written(prop, stuck, state, way, final, ("kiln.state is Heat.COLD", "kiln.state is not Heat.FIRING"))
     assert _tested()[0] == "passed"
 
 
@@ -321,9 +321,9 @@ def pottery() -> "tuple[System, list[tuple[str, Envelope]]]":
 @pytest.mark.usefixtures("folder")
 def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
     """A system is opened by the function that makes it; each message arrives when the way says so."""
-    promise = 'always("it is a kiln", lambda kiln: True)'
+    prop = 'always("it is a kiln", lambda kiln: True)'
     _written(
-        promise,
+        prop,
         ('"Firing"\n', '"Firing"\n'),
         ("+ 1 and", "+ 1 < 5 and"),
         ('serials = ("firings",)\n', "\n"),
@@ -333,9 +333,9 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
     assert "    run = Retrace(*pottery())\n" in text
     assert '    run.message(Counted(), "kiln/a", "tally")\n' in text
     assert _tested()[0] == "failed"
-    _written(promise, ("MOST = 3", "MOST = 2"), module=POTTERY)
+    _written(prop, ("MOST = 3", "MOST = 2"), module=POTTERY)
     assert _tested()[0] == "passed"
-    _written(promise, ("Counted())", "Counted(2))"), module=POTTERY)
+    _written(prop, ("Counted())", "Counted(2))"), module=POTTERY)
     outcome, said = _tested()
     assert outcome == "skipped"
     assert "kiln/a does not tell tally Counted(pots=1)" in said
@@ -344,7 +344,7 @@ def test_messages_of_a_system_are_steps_that_must_be_under_way() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
     """Each envelope, with the records in it; as many words of people as were allowed."""
-    silent: Property[Scene] = always("nobody says anything", lambda scene: not scene.in_flight)
+    silent: Property[SystemState] = always("nobody says anything", lambda scene: not scene.in_flight)
     system = System("pottery", *kiln.system.aggregates.values(), properties=(silent,))
     bounds = Bounds(commands=1, states=200, depth=4)
     target = Target("pottery", system, tuple(kiln.opened(0)), bounds, ("kiln", "system"), "system")
@@ -361,7 +361,9 @@ def test_a_system_without_a_function_is_opened_by_what_is_written() -> None:
 def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
     """A starting record that is not the machine's own is written; what packages export comes from there."""
     record = session.Session(name="ann", limits=session.Limits(max_total_errors=2))
-    false = session.machine.starting(record).promising(always("it never builds", lambda found: not found.version > 1))
+    false = session.machine.starting(record).with_properties(
+        always("it never builds", lambda found: not found.version > 1)
+    )
     bounds = Bounds(states=50, depth=3)
     target = msgspec.structs.replace(named("session"), subject=false, record=record, bounds=bounds)
     text, _ = emitted([(target, check(false, bounds=bounds))])
@@ -374,12 +376,12 @@ def test_a_machine_begins_as_it_did_when_it_was_checked() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_promises_that_a_question_adds_are_in_the_test_that_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_properties_that_a_question_adds_are_in_the_test_that_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are imported from where they are, and the test fails by them."""
-    promised = 'always("nobody is launched", lambda each: each.state.name != "SPAWNING")'
-    Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({promised},)\n")
+    declared = 'always("nobody is launched", lambda each: each.state.name != "SPAWNING")'
+    Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
-    questions = {"turn": Question(promises=(("kilns", "MORE"),))}
+    questions = {"turn": Question(properties=(("kilns", "MORE"),))}
     monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", questions)
     target = named("turn")
     written, without = emitted([(target, check(target.subject))])
@@ -390,16 +392,16 @@ def test_promises_that_a_question_adds_are_in_the_test_that_is_written(monkeypat
 
 
 @pytest.mark.usefixtures("folder")
-def test_promises_that_a_question_adds_to_a_system_are_in_the_test_that_is_written(
+def test_properties_that_a_question_adds_to_a_system_are_in_the_test_that_is_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As those of a machine are."""
-    promised = 'always("nobody hears anything", lambda scene: not scene.in_flight)'
-    Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({promised},)\n")
+    declared = 'always("nobody hears anything", lambda scene: not scene.in_flight)'
+    Path("kilns.py").write_text(f"from lifefold.core.kernel import always\n\nMORE = ({declared},)\n")
     monkeypatch.setattr(sys, "path", [str(Path.cwd()), *sys.path])
     shipped = named("fleet")
     bounds = Bounds(commands=0, states=100, compared=0)
-    questions = {"fleet": Question(opening=shipped.opening, bounds=bounds, promises=(("kilns", "MORE"),))}
+    questions = {"fleet": Question(opening=shipped.opening, bounds=bounds, properties=(("kilns", "MORE"),))}
     monkeypatch.setattr("lifefold.interpreters.targets.check_targets.QUESTIONS", questions)
     target = named("fleet")
     report = check(target.subject, opening=target.opening, bounds=bounds)

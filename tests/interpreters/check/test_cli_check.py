@@ -63,7 +63,7 @@ machine = Machine(
     properties=(always("it is turned three times at most", lambda lamp: lamp.record.turns <= 3),),
 )
 
-burning = machine.promising(leads_to("light goes out", lambda lamp: lamp.state is Light.ON, lambda lamp: False))
+burning = machine.with_properties(leads_to("light goes out", lambda lamp: lamp.state is Light.ON, lambda lamp: False))
 
 
 def strange() -> "tuple[System, list[tuple[str, Envelope]]]":

@@ -38,7 +38,7 @@ machine = Machine(
     rows=(row(Place.CLOSED, Opened, Place.OPEN), row(Place.OPEN, Shut, Place.CLOSED)),
     properties=(always("it is a door", lambda door: True),),
 )
-broken = machine.promising(always("it is never open", lambda door: door.state is Place.CLOSED))
+broken = machine.with_properties(always("it is never open", lambda door: door.state is Place.CLOSED))
 """
 
 

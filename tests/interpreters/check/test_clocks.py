@@ -50,7 +50,7 @@ class Rung(Event, frozen=True):
 class Bottle(Record, frozen=True):
     """Milk, and since when it is open; nobody waits for longer than 5 ms."""
 
-    moments: ClassVar[tuple[str, ...]] = ("since_ms",)
+    timestamps: ClassVar[tuple[str, ...]] = ("since_ms",)
 
     state: Milk = Milk.FRESH
     at_ms: int = 0

@@ -20,10 +20,10 @@ from lifefold.core.kernel import (
     Property,
     Record,
     Row,
-    Scene,
     State,
     Step,
     System,
+    SystemState,
     after,
     always,
     always_step,
@@ -96,7 +96,7 @@ STOVE: Final = Machine(
 )
 
 
-def system(cook: Tell, serve: Tell, *promises: Any) -> System:
+def system(cook: Tell, serve: Tell, *properties: Any) -> System:
     """Return an inn that tells these when somebody orders, and when it is ready."""
 
     @rule(on=TABLE)
@@ -110,7 +110,7 @@ def system(cook: Tell, serve: Tell, *promises: Any) -> System:
     commands: Mapping[str, tuple[type[Event], ...]] = {"table": (Ordered,)}
     inn = AggregateType("inn", machines=(TABLE,), rules=(order,), commands=commands)
     kitchen = AggregateType("kitchen", machines=(STOVE,), rules=(ready,), commands={"stove": ()})
-    return System("house", inn, kitchen, properties=promises)
+    return System("house", inn, kitchen, properties=properties)
 
 
 COOK: Final = Tell("kitchen", "stove", Cook())
@@ -233,7 +233,7 @@ def lonely(told: Tell) -> Report:
 def test_what_a_row_tells_is_looked_at_as_what_a_rule_tells() -> None:
     """It arrives, or has a line of its own."""
     heard = lonely(COOK)
-    assert (heard.ok, heard.messages, heard.parts) == (True, (), {"inn": 2, "kitchen": 2})
+    assert (heard.ok, heard.messages, heard.components) == (True, (), {"inn": 2, "kitchen": 2})
     unheard = lonely(Tell("waiter", "table", Served()))
     assert (unheard.ok, [message.receiver for message in unheard.messages]) == (True, ["waiter"])
 
@@ -255,7 +255,7 @@ def test_one_aggregate_does_not_begin_twice() -> None:
         check(of)
 
 
-def test_promises_of_a_system_are_promises() -> None:
+def test_properties_of_a_system_are_properties() -> None:
     """Also those that are asked besides its own."""
     wrong: Any = [OPENING[0]]
     with pytest.raises(TypeError, match=r"^house: several promises where one is accepted"):
@@ -280,7 +280,7 @@ def test_an_invariant_need_have_no_name() -> None:
     ]
 
 
-def the_table(scene: Scene) -> Any:
+def the_table(scene: SystemState) -> Any:
     return scene.aggregates["inn"].record("table")
 
 
@@ -291,11 +291,11 @@ BEGINNINGS: Final[list[Property[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("promise", BEGINNINGS, ids=lambda each: each.temper)
-def test_what_is_broken_in_the_beginning_shows_the_beginning(promise: Any) -> None:
+@pytest.mark.parametrize("prop", BEGINNINGS, ids=lambda each: each.property_kind)
+def test_what_is_broken_in_the_beginning_shows_the_beginning(prop: Any) -> None:
     """Every entity with its record, as there is no step to show."""
-    report = check(system(COOK, SERVE, promise), opening=OPENING, bounds=Bounds(commands=0))
-    broken = next(each for each in report.broken() if each.name == promise.name)
+    report = check(system(COOK, SERVE, prop), opening=OPENING, bounds=Bounds(commands=0))
+    broken = next(each for each in report.broken() if each.name == prop.name)
     assert list(broken.way())[:3] == [
         "     in the beginning:",
         "       inn table: Table(state=<Guest.HERE: 'Here'>, spoken=0)",
@@ -305,11 +305,11 @@ def test_what_is_broken_in_the_beginning_shows_the_beginning(promise: Any) -> No
 
 def test_a_machine_alone_shows_its_record_in_one_line() -> None:
     """Where it begins, and with what then goes on."""
-    promises: tuple[Property[Any], ...] = (
+    properties: tuple[Property[Any], ...] = (
         always("it is spoken to", lambda table: table.record.spoken > 0),
         leads_to("they go", lambda table: table.state is Guest.HERE, lambda table: table.record.spoken > 0),
     )
-    for broken in check(TABLE.promising(*promises)).broken():
+    for broken in check(TABLE.with_properties(*properties)).broken():
         assert next(iter(broken.way())) == "     in the beginning: Table(state=<Guest.HERE: 'Here'>, spoken=0)"
 
 

@@ -42,7 +42,7 @@ def test_a_task_that_is_added_is_as_one_of_the_fleet_file(log: Path, capsys: pyt
     more = ["--depends-on", "T1", "--approval", "merge", "--verify", "python3 -c 'print(1)'"]
     assert tell(log, capsys, *words.split(), *more).startswith("T3: added;")
     record = folded(log).record("board", "task:T3")
-    assert record == fleet_task.Job(
+    assert record == fleet_task.FleetTask(
         state=task.State.OPEN,
         id="T3",
         prompt="look",
@@ -240,9 +240,9 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     assert printed.splitlines()[0].startswith("budget of T3: limited;")
     assert printed.splitlines()[1].startswith("T3: added;")
     of = folded(log)
-    record: fleet_task.Job = of.record("board", "task:T3")
+    record: fleet_task.FleetTask = of.record("board", "task:T3")
     assert (record.most_subtasks, record.subtasks_ms, record.orphaned) == (4, 7_200_000, task.OnDeath.REQUEUE)
-    money: budget.Purse = of.record("board", "purse:task/T3")
+    money: budget.Budget = of.record("board", "purse:task/T3")
     assert [(line.resource, line.share, line.account.cap) for line in money.lines] == [
         (Resource.MONEY, 1_000_000, 2_500_000),
         (Resource.TOKENS, 50, 100),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lifefold.core.fleet.board.fleet_task import Job
+from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.kernel import Entity
 from lifefold.core.lifecycles.task import State
 from lifefold.interpreters.cli.attention import agents_first, tasks_first
@@ -13,7 +13,7 @@ from lifefold.interpreters.explain.status import AgentStatus, TaskStatus, task_s
 
 
 def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
-    return task_status(Entity("task:x", Job(state=state, id=name or str(state), max_retries=retries)))
+    return task_status(Entity("task:x", FleetTask(state=state, id=name or str(state), max_retries=retries)))
 
 
 def an_agent(name: str, **fields: Any) -> AgentStatus:

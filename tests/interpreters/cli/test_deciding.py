@@ -254,7 +254,7 @@ def test_what_is_over_is_not_retried(log: Path, tell: Told, capsys: pytest.Captu
     assert "lifefold run FLEET.toml --again" in Told(over.path, capsys)("retry T1", 2)
 
 
-def test_when_everybody_has_gone_home_nothing_is_promised_that_nobody_will_do(log: Path, tell: Told) -> None:
+def test_when_everybody_has_gone_home_nothing_is_declared_that_nobody_will_do(log: Path, tell: Told) -> None:
     """Agents that have stopped stay so: it is said what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell("retry T1", 2)

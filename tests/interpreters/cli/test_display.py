@@ -10,7 +10,7 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.display import Lines
-from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
 
@@ -26,9 +26,9 @@ def test_a_notice_stands_below_the_transitions_that_it_is_about(
     async def run() -> None:
         runner: Runner
 
-        async def crash(_activity: RunSession, ongoing: Ongoing) -> None:
+        async def crash(_activity: RunSession, context: ActivityContext) -> None:
             runner.handlers.tell("agent", "told while the end is not in the log yet")
-            await ongoing.report(session.SessionExited(session.Error("no program")))
+            await context.report(session.SessionExited(session.Error("no program")))
 
         runner = await Runner.open(
             load(ground.fleet), ground.log, interpreter=Interpreter(activities={RunSession: crash})

@@ -19,7 +19,7 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import RunSession
 from lifefold.interpreters.cli.account import Account
 from lifefold.interpreters.cli.picture import Picture
-from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import Runner
@@ -28,15 +28,15 @@ from lifefold.interpreters.fleet_runner.notices import About
 SIZES = [(120, 40), (60, 20), (50, 12)]
 
 
-async def hang(activity: RunSession, ongoing: Ongoing) -> None:
+async def hang(activity: RunSession, context: ActivityContext) -> None:
     """Be a session that runs, and never ends by itself."""
-    await ongoing.report(session.SessionStarted(activity.session_seq))
+    await context.report(session.SessionStarted(activity.session_seq))
     await anyio.sleep_forever()
 
 
-async def crash(_activity: RunSession, ongoing: Ongoing) -> None:
+async def crash(_activity: RunSession, context: ActivityContext) -> None:
     """Be a session that cannot be started."""
-    await ongoing.report(session.SessionExited(session.Error("no program")))
+    await context.report(session.SessionExited(session.Error("no program")))
 
 
 Draw = Callable[[int, int], list[str]]
@@ -106,9 +106,9 @@ async def drawing_when(
     runner.close()
 
 
-async def fail(_activity: RunSession, ongoing: Ongoing) -> None:
+async def fail(_activity: RunSession, context: ActivityContext) -> None:
     """Be a session that fails, and has cost something."""
-    await ongoing.report(session.SessionExited(session.Error("no"), session.Usage(1_240_000, 1_200, 340)))
+    await context.report(session.SessionExited(session.Error("no"), session.Usage(1_240_000, 1_200, 340)))
 
 
 def lines(picture: Picture, width: int, height: int) -> list[str]:

@@ -37,9 +37,9 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int =
     return printed.out + printed.err
 
 
-def wanted(log: Path, agent: str) -> desired_state.Intent:
+def wanted(log: Path, agent: str) -> desired_state.DesiredState:
     """Return what is wanted of an agent."""
-    record: desired_state.Intent = folded(log).record(f"worker/{agent}", "intent")
+    record: desired_state.DesiredState = folded(log).record(f"worker/{agent}", "intent")
     return record
 
 
@@ -48,14 +48,14 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
     assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith("ann: paused, until lifefold resume;")
-    assert wanted(log, "ann") == desired_state.Intent(desired_state.State.PAUSE, "lunch")
+    assert wanted(log, "ann") == desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
     assert "Pause: lunch" in tell(log, capsys, "status")
     assert tell(log, capsys, "pause").splitlines() == [
         "ann: is paused already: lunch",
         "bob: paused, until lifefold resume; the next run acts on it",
     ]
     assert tell(log, capsys, "resume", "bob", "ann", "bob").count("goes on") == 2
-    assert wanted(log, "ann") == desired_state.Intent()
+    assert wanted(log, "ann") == desired_state.DesiredState()
     tell(log, capsys, "stop", "ann")
     for command in ("pause", "resume", "stop"):
         assert "for good" in tell(log, capsys, command, "ann", code=2)
@@ -151,7 +151,7 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
     with SqliteStore.peek(log) as store:
         for name, event in (
             ("intent", desired_state.StopWanted("enough")),
-            ("mailbox", mailbox.LetterArrived("hello")),
+            ("mailbox", mailbox.OperatorMessageArrived("hello")),
         ):
             anyio.run(store.post, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
         anyio.run(store.post, "board", b"{}")
@@ -173,15 +173,15 @@ def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsy
     assert "1 letter waiting" in tell(log, capsys, "status")
     tell(log, capsys, "send", "ann", "later", "--no-interrupt")
     assert [each.event for each in said(log)] == [
-        mailbox.LetterArrived("look", urgent=True),
-        mailbox.LetterArrived("later", urgent=False),
+        mailbox.OperatorMessageArrived("look", urgent=True),
+        mailbox.OperatorMessageArrived("later", urgent=False),
     ]
     assert "2 letters waiting" in tell(log, capsys, "status")
 
 
 def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
-    of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.LetterArrived("look"))
+    of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.OperatorMessageArrived("look"))
     of.happens("worker/ann", "intent", desired_state.StopWanted("enough"))
     assert "1 letter undelivered" in tell(log, capsys, "status")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 import kiln
-from desk import TOLD, Fire, Hearth, Mail, fire, graph, letters, told
+from desk import TOLD, Fire, Hearth, Mail, fire, graph, messages, told
 from kiln import Announce
 from lifefold.core.kernel import (
     Aggregate,
@@ -119,7 +119,7 @@ def test_of_all_orders_of_the_stages_only_ours_is_sound() -> None:
     assert (len(orders), sound) == (16, [SHIPPED.order])
 
 
-def test_a_runner_that_persists_nothing_promises_nothing() -> None:
+def test_a_runner_that_persists_nothing_properties_nothing() -> None:
     """It breaks no promise, and is not sound for that."""
     report = check_crashes(graph, discipline=Discipline((DECIDE,)), bounds=FEW)
     assert {each.outcome for each in report.verdicts} == {Outcome.VACUOUS}
@@ -154,7 +154,7 @@ def test_forgetting_to_record_is_found() -> None:
 
 def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners() -> None:
     """No order helps where a runner dies between performing and recording: whoever performs it has to know it again."""
-    report = check_crashes(letters)
+    report = check_crashes(messages)
     assert broken(report) == {Fault.TWICE}
     assert way(report, Fault.TWICE) == [
         "decide  letters 1: begins",
@@ -166,7 +166,7 @@ def test_an_effect_that_is_not_idempotent_is_done_twice_by_the_best_of_runners()
         "persist letters 3",
         "perform letters 2.0: Mail(), again",
     ]
-    known = check_crashes(letters, recognised=(Mail,))
+    known = check_crashes(messages, recognised=(Mail,))
     assert known.ok
     assert "2 performed again; Mail recognised by identity" in " ".join(str(known).split())
 
@@ -206,7 +206,7 @@ def test_messages_survive_every_crash() -> None:
     bounds = CrashBounds(inputs=3, crashes=1, batch=1)
     report = check_crashes(kiln.system, opening=tuple(kiln.opened()), recognised=(Announce,), bounds=bounds)
     assert report.ok, report
-    assert list(report.parts) == ["tally", "kiln/a"]
+    assert list(report.components) == ["tally", "kiln/a"]
 
 
 def test_a_message_that_is_never_delivered_is_found() -> None:
@@ -303,7 +303,7 @@ def test_a_search_that_is_cut_short_decides_nothing() -> None:
     assert "not everything: more than 50 states" in str(few)
     brief = check_crashes(graph, bounds=CrashBounds(seconds=-1.0))
     assert {each.outcome for each in brief.verdicts} == {Outcome.UNDECIDED}
-    found = check_crashes(letters, bounds=CrashBounds(states=100))
+    found = check_crashes(messages, bounds=CrashBounds(states=100))
     assert broken(found) == {Fault.TWICE}
 
 

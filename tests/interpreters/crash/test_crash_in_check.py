@@ -18,7 +18,7 @@ from lifefold.interpreters.crash.runner_model import Runner
 from lifefold.interpreters.search.bitset_search import search
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.crash_model import SHIPPED
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.targets.check_targets import known, named
 
 FEW = CrashBounds(inputs=1, crashes=1, batch=1)
@@ -48,9 +48,9 @@ def test_crashes_are_looked_at_if_somebody_asks() -> None:
 def test_runners_die_in_every_state_and_in_the_midst_of_everything_that_goes_on() -> None:
     """The states from which it begins show all that is shown anywhere: states, activities, how far they are."""
     system, openings = alone(session.machine)
-    house = House(system, tuple(openings.items()), Judge(system), Bounds())
-    found = search(house)
-    (part,) = house.parts
+    product_system = ProductSystem(system, tuple(openings.items()), Judge(system), Bounds())
+    found = search(product_system)
+    (part,) = product_system.components
     everything = {each for aggregate in part.states for each in shown(aggregate)}
     begun = {each for state in nearest(found) for each in shown(part.states[found.world(state)[0]])}
     assert begun == everything

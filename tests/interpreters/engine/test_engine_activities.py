@@ -5,8 +5,8 @@ import pytest
 
 from engine_ground import START_MS, Pottery
 from kiln import Announce, Called, Doused, Fire, Fired, Heat, Lit, Smashed, Stoked
-from lifefold.core.kernel import Ended, Envelope, Phase
-from lifefold.interpreters.engine import STOP, Interpreter, Ongoing, UnfinishedActivityError
+from lifefold.core.kernel import ActivityEnded, Envelope, Phase
+from lifefold.interpreters.engine import STOP, ActivityContext, Interpreter, UnfinishedActivityError
 from lifefold.interpreters.store import Batch
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def ended(pottery: Pottery) -> int:
     """Return how many ends of activities are in the log."""
-    return sum(isinstance(event, Ended) for event in await pottery.events())
+    return sum(isinstance(event, ActivityEnded) for event in await pottery.events())
 
 
 async def test_leaving_the_state_cancels_the_handler(pottery: Pottery) -> None:
@@ -113,8 +113,8 @@ async def test_with_its_last_event_an_activity_is_over(pottery: Pottery) -> None
 async def test_a_handler_that_returns_without_its_last_event_is_an_error(pottery: Pottery) -> None:
     """It names aggregate, entity and activity, for the entity would wait for ever; and it may stop the engine."""
 
-    async def forget(_activity: Fire, ongoing: Ongoing) -> None:
-        assert await ongoing.report(Stoked())
+    async def forget(_activity: Fire, context: ActivityContext) -> None:
+        assert await context.report(Stoked())
 
     forgetful = Interpreter(activities={Fire: forget}, on_error={Fire: STOP}).over(pottery.hands.interpreter())
     unfinished = pytest.RaisesExc(UnfinishedActivityError, match="^kiln/a, kiln: the handler of Fire returned")
@@ -148,12 +148,12 @@ async def test_a_last_word_while_being_cancelled_is_refused_and_the_end_is_confi
     """A handler that reports its end in spite of its cancellation gets an answer, and that is no."""
     answers: list[bool] = []
 
-    async def insist(_activity: Fire, ongoing: Ongoing) -> None:
+    async def insist(_activity: Fire, context: ActivityContext) -> None:
         try:
             await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):
-                answers.append(await ongoing.report(Fired()))
+                answers.append(await context.report(Fired()))
 
     async with pottery.running(interpreter=Interpreter(activities={Fire: insist}).over(pottery.hands.interpreter())):
         await pottery.take(Lit(), Doused())
@@ -166,7 +166,7 @@ async def test_activities_of_different_entities_do_not_wait_for_each_other(potte
         pottery.hands.swept = anyio.Event()
         await pottery.take(Lit(), Doused())
         await pottery.take(Lit(), to="kiln/b")
-        assert [ongoing.occasion.within.name for ongoing in pottery.hands.fires] == ["kiln/a", "kiln/b"]
+        assert [context.occasion.within.name for context in pottery.hands.fires] == ["kiln/a", "kiln/b"]
         pottery.hands.swept.set()
 
 
@@ -174,9 +174,9 @@ async def test_an_occasion_says_where_an_activity_comes_from(pottery: Pottery) -
     """The aggregate as it was right after, the entity, and the identity of the effect."""
     async with pottery.running():
         await pottery.take(Called("x"), Lit())
-        (ongoing,) = pottery.hands.fires
-        assert ongoing.occasion.identity == ("kiln/a", 3, 1)
-        assert (ongoing.occasion.ref, ongoing.occasion.entity.state) == ("kiln", Heat.FIRING)
-        assert (ongoing.generation, ongoing.resumed, ongoing.leftover) == (3, False, False)
+        (context,) = pottery.hands.fires
+        assert context.occasion.identity == ("kiln/a", 3, 1)
+        assert (context.occasion.ref, context.occasion.entity.state) == ("kiln", Heat.FIRING)
+        assert (context.generation, context.resumed, context.cleanup_only) == (3, False, False)
         assert pottery.hands.announced[-1] == ("lit 1", ("kiln/a", 3, 0))
         assert Announce("lit 1").word == pottery.hands.words[-1]

@@ -19,7 +19,7 @@ from lifefold.effects import Begin, CancelTimer, End, StartTimer, Tell
 from lifefold.interpreters.check import SHIPPED, CrashBounds, Stage
 from lifefold.interpreters.crash.runner_model import Runner
 from lifefold.interpreters.engine import Decision, Engine, Ledger
-from lifefold.interpreters.search.crash_model import Ground
+from lifefold.interpreters.search.crash_model import CrashModel
 from lifefold.interpreters.store import Batch, Entry
 
 on_both_back_ends = pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -107,7 +107,7 @@ class Walk:
     def __init__(self) -> None:
         bounds = CrashBounds(inputs=8, crashes=100, batch=3)
         self.runner: Final = Runner(SYSTEM, tuple(OPENING.items()), SHIPPED, bounds)
-        self.ground: Ground = self.runner.initial()
+        self.ground: CrashModel = self.runner.initial()
         self.entries: list[Entry] = []
         self._unwritten: list[Entry] = []
         self._ledger = Ledger(SYSTEM)
@@ -119,7 +119,7 @@ class Walk:
         assert set(faults) <= {"nothing is performed twice that is not idempotent"}
         if step.stage is Stage.DECIDE:
             _, envelope = self.runner.envelope(self.ground, step)
-            decision = self._ledger.decide(self.runner.names[step.part], envelope)
+            decision = self._ledger.decide(self.runner.names[step.component], envelope)
             assert isinstance(decision, Decision)
             self._unwritten.append(decision.entry)
         elif step.stage is Stage.PERSIST:
@@ -138,7 +138,7 @@ class Walk:
         (until,) = self.ground.durable.recorded
         return {"kiln": until} if until else {}
 
-    def comes_back(self) -> Ground:
+    def comes_back(self) -> CrashModel:
         """Return where the next runner is when it has told every aggregate that it is there, and that is durable."""
         after = [(step.stage, ground) for step, ground, _ in self.runner.successors(self.ground)]
         ground = dict(after).get(Stage.CRASH, self.ground)
@@ -178,5 +178,5 @@ def test_an_engine_that_comes_back_does_what_the_model_says(backend: str, choice
     waiting = [deed for flight in ground.volatile.flights for deed in runner.outcomes[flight.outcome].deeds]
     wanted = [(runner.effects[deed][3], ("kiln", *runner.effects[deed][1:3])) for deed in waiting]
     assert [(kiln.Announce(word), identity) for word, identity in hands.announced] == wanted
-    fires = {("ended" if each.leftover else "resume", each.generation) for each in hands.fires}
+    fires = {("ended" if each.cleanup_only else "resume", each.generation) for each in hands.fires}
     assert fires == {(each.kind, each.of.generation) for each in ground.volatile.handlers if each.kind != "timer"}

@@ -6,7 +6,7 @@ import pytest
 from engine_ground import START_MS, Pottery, VirtualClock, reason
 from kiln import RESTING_MS, Announce, Called, Doused, Fire, Fired, Heat, Kiln, Lit, Smashed, Stoked, opened, system
 from lifefold.core.kernel import Envelope, Event, Opened, Reaction, Refusal
-from lifefold.interpreters.engine import STOP, Engine, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import STOP, ActivityContext, EffectContext, Engine, Interpreter
 from lifefold.interpreters.store import Batch, Fenced, StoreError
 
 pytestmark = pytest.mark.anyio
@@ -137,7 +137,7 @@ async def test_an_engine_that_another_has_replaced_does_nothing_more(pottery: Po
 async def test_a_handler_that_raises_stops_an_engine_that_is_to_stop_and_loses_nothing(pottery: Pottery) -> None:
     """Its error comes out of ``run``; everything acknowledged is in the log, and its effect is performed next time."""
 
-    async def stumble(effect: Announce, _occasion: Occasion) -> None:
+    async def stumble(effect: Announce, _occasion: EffectContext) -> None:
         raise RuntimeError(effect.word)
 
     tripping = Interpreter({Announce: stumble}).over(pottery.hands.interpreter())
@@ -154,8 +154,8 @@ async def test_a_handler_that_raises_stops_an_engine_that_is_to_stop_and_loses_n
 async def test_an_activity_that_raises_stops_an_engine_that_is_to_stop_and_loses_nothing(pottery: Pottery) -> None:
     """What it had reported is in the log, and it is begun again, resumed, by the next engine."""
 
-    async def explode(_activity: Fire, ongoing: Ongoing) -> None:
-        assert await ongoing.report(Stoked())
+    async def explode(_activity: Fire, context: ActivityContext) -> None:
+        assert await context.report(Stoked())
         raise RuntimeError("boom")
 
     exploding = Interpreter(activities={Fire: explode}).over(pottery.hands.interpreter())
@@ -164,7 +164,7 @@ async def test_an_activity_that_raises_stops_an_engine_that_is_to_stop_and_loses
             await pottery.say(Lit())
     async with pottery.running():
         assert pottery.entity.record.stoked == 1
-        assert [ongoing.resumed for ongoing in pottery.hands.fires] == [True]
+        assert [context.resumed for context in pottery.hands.fires] == [True]
 
 
 async def test_an_observer_sees_every_input_in_order_when_it_is_durable(pottery: Pottery) -> None:
@@ -240,9 +240,9 @@ async def test_a_cancelled_engine_stops_at_once(pottery: Pottery) -> None:
     """Although a handler is just reporting its last event and its batch is being written."""
     reported: list[bool] = []
 
-    async def burn(_activity: Fire, ongoing: Ongoing) -> None:
+    async def burn(_activity: Fire, context: ActivityContext) -> None:
         await pottery.hands.out.wait()
-        reported.append(await ongoing.report(Fired()))
+        reported.append(await context.report(Fired()))
 
     burning = Interpreter(activities={Fire: burn}).over(pottery.hands.interpreter())
     with anyio.fail_after(60):
@@ -259,10 +259,10 @@ async def test_a_cancelled_engine_stops_at_once(pottery: Pottery) -> None:
 async def test_an_engine_whose_other_part_fails_stops_although_a_last_event_is_on_its_way(pottery: Pottery) -> None:
     """A handler that waits for an answer that will not come does not keep a failed engine alive."""
 
-    async def burn(_activity: Fire, ongoing: Ongoing) -> None:
+    async def burn(_activity: Fire, context: ActivityContext) -> None:
         with anyio.CancelScope(shield=True):
             await pottery.hands.out.wait()
-            await ongoing.report(Fired())
+            await context.report(Fired())
 
     async def fail(_batch: Batch) -> None:
         raise StoreError("gone")

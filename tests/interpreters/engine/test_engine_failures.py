@@ -22,7 +22,17 @@ from lifefold.core.kernel import (
     alone,
     row,
 )
-from lifefold.interpreters.engine import SKIP, STOP, Engine, Interpreter, Occasion, OnError, Ongoing, Then, handles
+from lifefold.interpreters.engine import (
+    SKIP,
+    STOP,
+    ActivityContext,
+    EffectContext,
+    Engine,
+    Interpreter,
+    OnError,
+    Then,
+    handles,
+)
 from lifefold.interpreters.store import MemoryStore, Shelf, StoreError
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +45,7 @@ class Flaky:
         self.times = times
         self.calls = 0
 
-    async def announce(self, _effect: Announce, occasion: Occasion) -> None:
+    async def announce(self, _effect: Announce, occasion: EffectContext) -> None:
         if occasion.within.name != "kiln/a":
             return
         self.calls += 1
@@ -130,7 +140,7 @@ async def test_an_error_can_be_reported_as_an_event(pottery: Pottery) -> None:
 async def test_an_engine_can_be_stopped_by_an_error(pottery: Pottery, error: Exception) -> None:
     """By policy, and by a store that fails whatever the policy is."""
 
-    async def announce(_effect: Announce, _occasion: Occasion) -> None:
+    async def announce(_effect: Announce, _occasion: EffectContext) -> None:
         raise error
 
     policy = STOP if isinstance(error, OSError) else OnError()
@@ -145,16 +155,16 @@ async def test_an_activity_that_fails_is_begun_again_and_looks_what_is_there(pot
     """Its handler is called as after a crash; when it fails for good its end is seen to, and confirmed."""
     called: list[str] = []
 
-    async def fire(_activity: Fire, ongoing: Ongoing) -> None:
-        called.append("leftover" if ongoing.leftover else "resumed" if ongoing.resumed else "new")
-        if not ongoing.leftover:
+    async def fire(_activity: Fire, context: ActivityContext) -> None:
+        called.append("cleanup_only" if context.cleanup_only else "resumed" if context.resumed else "new")
+        if not context.cleanup_only:
             raise OSError("damp")
 
     damp = Interpreter(activities={Fire: fire}, on_error={Fire: OnError(retries=1)})
     async with pottery.running(interpreter=damp.over(pottery.hands.interpreter())) as engine:
         await pottery.say(Lit())
         await pass_time(pottery, 1)
-        assert called == ["new", "resumed", "leftover"]
+        assert called == ["new", "resumed", "cleanup_only"]
         assert list(engine.quarantined) == [("kiln/a", "kiln")]
         assert pottery.entity.running == ()
 
@@ -163,15 +173,15 @@ async def test_the_end_of_an_activity_may_be_asked_for_while_it_waits_to_be_trie
     """Then all that is wanted of its handler is the end."""
     called: list[str] = []
 
-    async def fire(_activity: Fire, ongoing: Ongoing) -> None:
-        called.append("leftover" if ongoing.leftover else "new")
-        if not ongoing.leftover:
+    async def fire(_activity: Fire, context: ActivityContext) -> None:
+        called.append("cleanup_only" if context.cleanup_only else "new")
+        if not context.cleanup_only:
             raise OSError("damp")
 
     damp = Interpreter(activities={Fire: fire}).over(pottery.hands.interpreter())
     async with pottery.running(interpreter=damp):
         await pottery.take(Lit(), Doused())
-        assert called == ["new", "leftover"]
+        assert called == ["new", "cleanup_only"]
         assert pottery.entity.running == ()
 
 
@@ -180,12 +190,12 @@ def test_a_policy_is_declared_where_a_handler_is() -> None:
 
     class Bell:
         @handles(Announce, on_error=SKIP)
-        async def ring(self, effect: Announce, occasion: Occasion) -> None:
+        async def ring(self, effect: Announce, occasion: EffectContext) -> None:
             """Ring."""
 
     bell = Interpreter.of(Bell())
 
-    async def other(_effect: Announce, _occasion: Occasion) -> None:
+    async def other(_effect: Announce, _occasion: EffectContext) -> None:
         """Do nothing."""
 
     plain = Interpreter({Announce: other})
@@ -274,7 +284,7 @@ async def test_an_entity_whose_timer_raises_is_quarantined() -> None:
     with anyio.fail_after(60):
         await engine.run(lambda each: bool(each.quarantined))
     why = engine.quarantined["lobby", "lobby"]
-    assert why.startswith("lobby in Open, Elapsed, row(Open, Shut, Closed): ZeroDivisionError")
+    assert why.startswith("lobby in Open, TimerFired, row(Open, Shut, Closed): ZeroDivisionError")
     again = Engine(system, MemoryStore(shelf), Interpreter())
     with anyio.fail_after(60):
         await again.run(lambda each: each.aggregates["lobby"].version == 4)

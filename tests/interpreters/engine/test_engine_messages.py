@@ -8,7 +8,7 @@ import pytest
 from engine_ground import START_MS, Pottery, reason
 from kiln import Announce, Called, Counted, Doused, Fire, Fired, Heat, Lit, PutAway, Stoked
 from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, encode
-from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.store import Batch
 
 pytestmark = pytest.mark.anyio
@@ -26,11 +26,11 @@ async def received(pottery: Pottery) -> list[tuple[str, int, Event]]:
     return [(each.sender, each.ordinal, each.event) for each in found if each.sender]
 
 
-async def stoke_often(_activity: Fire, ongoing: Ongoing) -> None:
+async def stoke_often(_activity: Fire, context: ActivityContext) -> None:
     """Stoke ten times, then be done with as many pots as the firing's kiln has letters."""
     for _ in range(10):
-        assert await ongoing.report(Stoked())
-    assert await ongoing.report(Fired(7))
+        assert await context.report(Stoked())
+    assert await context.report(Fired(7))
 
 
 async def test_messages_arrive_once_and_in_order(pottery: Pottery) -> None:

@@ -6,7 +6,19 @@ import pytest
 import kiln
 from engine_ground import START_MS, Pottery, TappedStore, never
 from kiln import Called, Doused, Heat, Lit
-from lifefold.core.kernel import Created, Elapsed, Envelope, Event, Machine, Record, Recovered, State, after, alone, row
+from lifefold.core.kernel import (
+    Created,
+    Envelope,
+    Event,
+    Machine,
+    Record,
+    RunnerRecovered,
+    State,
+    TimerFired,
+    after,
+    alone,
+    row,
+)
 from lifefold.interpreters.engine import Engine, EngineMisuseError, Interpreter
 from lifefold.interpreters.simulate.virtual_time import VirtualClock
 from lifefold.interpreters.store import MemoryStore, Shelf
@@ -77,7 +89,7 @@ async def test_an_input_from_outside_happens_when_the_engine_takes_it() -> None:
     assert await entries(engine, shelf) == [
         (Created, START_MS),
         (Opened, START_MS),
-        (Elapsed, START_MS + OPEN_MS),
+        (TimerFired, START_MS + OPEN_MS),
     ]
 
 
@@ -100,11 +112,11 @@ async def test_run_loads_and_resumes_by_itself(pottery: Pottery) -> None:
         await engine.run(lambda each: each.aggregates["kiln/a"].record("kiln").state is not Heat.FIRING)
     assert pottery.hands.fires[0].resumed
     events = [type(each) for each in await pottery.events()]
-    assert events.index(Recovered) < events.index(Doused)
+    assert events.index(RunnerRecovered) < events.index(Doused)
 
 
 async def test_loading_and_resuming_twice_is_once(pottery: Pottery) -> None:
-    """``run`` after ``load`` and ``resume`` does neither again: one ``Recovered`` for each aggregate."""
+    """``run`` after ``load`` and ``resume`` does neither again: one ``RunnerRecovered`` for each aggregate."""
     async with pottery.running():
         await pottery.take(Called("one"))
     engine = fresh(pottery)
@@ -114,7 +126,7 @@ async def test_loading_and_resuming_twice_is_once(pottery: Pottery) -> None:
         engine.resume()
     with anyio.fail_after(60):
         await engine.run(lambda each: each.aggregates["kiln/a"].version == 3)
-    assert [type(each) for each in await pottery.events()].count(Recovered) == 1
+    assert [type(each) for each in await pottery.events()].count(RunnerRecovered) == 1
 
 
 async def test_what_is_spawned_before_run_is_done_when_it_runs(pottery: Pottery) -> None:

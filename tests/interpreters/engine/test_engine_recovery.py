@@ -6,8 +6,8 @@ from anyio.lowlevel import checkpoint
 
 from engine_ground import START_MS, Pottery, never
 from kiln import Announce, Called, Doused, Fire, Fired, Heat, Lit, Stoked
-from lifefold.core.kernel import Ended, Envelope, Recovered, Refusal
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
+from lifefold.core.kernel import ActivityEnded, Envelope, Refusal, RunnerRecovered
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.store import Batch
 
 pytestmark = pytest.mark.anyio
@@ -31,14 +31,14 @@ class Yard:
         self.called: list[str] = []
         self.gone = False
 
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        self.called.append("leftover" if ongoing.leftover else "resumed" if ongoing.resumed else "new")
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        self.called.append("cleanup_only" if context.cleanup_only else "resumed" if context.resumed else "new")
         for _ in range(5):
             await checkpoint()  # it takes a while to look what is there
-        if not ongoing.resumed:
+        if not context.resumed:
             self.burning.append(activity.firing)
             self.lit += 1
-        if not ongoing.leftover:
+        if not context.cleanup_only:
             try:
                 await anyio.sleep_forever()
             finally:
@@ -60,7 +60,7 @@ async def test_what_should_be_going_on_is_begun_again(pottery: Pottery) -> None:
         await pottery.take(Lit())
     async with pottery.running():
         first, second = pottery.hands.fires
-        assert (first.resumed, second.resumed, second.leftover) == (False, True, False)
+        assert (first.resumed, second.resumed, second.cleanup_only) == (False, True, False)
         assert second.generation == first.generation
         assert await second.report(Fired(4))
         await pottery.quiet()
@@ -98,7 +98,7 @@ async def test_an_effect_that_was_half_done_is_performed_again_as_a_whole(potter
     """An entry counts as performed when all its effects are; order and identities stay."""
     calls: list[tuple[str, int]] = []
 
-    async def announce(effect: Announce, occasion: Occasion) -> None:
+    async def announce(effect: Announce, occasion: EffectContext) -> None:
         calls.append((effect.word, occasion.index))
         if len(calls) == 2:
             raise Crashed
@@ -116,7 +116,7 @@ async def test_an_entry_whose_effects_are_half_done_does_not_count_as_performed(
     """Whatever is written meanwhile: the store learns of an entry when the last of its effects has been performed."""
     go_on = anyio.Event()
 
-    async def announce(effect: Announce, occasion: Occasion) -> None:
+    async def announce(effect: Announce, occasion: EffectContext) -> None:
         if occasion.index == 1:
             await go_on.wait()
         await pottery.hands.announce(effect, occasion)
@@ -153,8 +153,8 @@ async def test_a_message_is_delivered_although_its_sender_crashed(pottery: Potte
 async def test_messages_that_were_not_told_arrive_in_order_before_later_ones(pottery: Pottery) -> None:
     """The next runner tells what its predecessor could not, and only then what comes of new events."""
 
-    async def stoke(_activity: Fire, ongoing: Ongoing) -> None:
-        await ongoing.report(Fired(9) if ongoing.resumed else Stoked())
+    async def stoke(_activity: Fire, context: ActivityContext) -> None:
+        await context.report(Fired(9) if context.resumed else Stoked())
         await anyio.sleep_forever()
 
     stoking = Interpreter(activities={Fire: stoke}).over(pottery.hands.interpreter())
@@ -172,7 +172,7 @@ async def test_messages_that_were_not_told_arrive_in_order_before_later_ones(pot
 
 
 async def test_what_a_crash_left_is_ended_before_its_end_is_confirmed(pottery: Pottery) -> None:
-    """Asked to end before the crash: the handler is called with ``leftover`` and ends it; then the next begins."""
+    """Asked to end before the crash: the handler is called with ``cleanup_only`` and ends it; then the next begins."""
     yard = Yard()
     with pytest.RaisesGroup(Crashed, flatten_subgroups=True):
         async with pottery.running(interpreter=yard.over(pottery)):
@@ -182,15 +182,15 @@ async def test_what_a_crash_left_is_ended_before_its_end_is_confirmed(pottery: P
             await pottery.say(Doused())
     assert yard.burning == [1]
     async with pottery.running(interpreter=yard.over(pottery)):
-        assert (yard.called, yard.burning) == (["new", "leftover"], [])
-        assert isinstance((await pottery.events())[-1], Ended)
+        assert (yard.called, yard.burning) == (["new", "cleanup_only"], [])
+        assert isinstance((await pottery.events())[-1], ActivityEnded)
         await pottery.take(Lit())
         assert (yard.called[-1], yard.burning) == ("new", [2])
         yard.gone = True
 
 
 async def test_what_a_crash_left_is_ended_although_its_end_is_wanted_at_once(pottery: Pottery) -> None:
-    """Asked to end before the resumed handler could look: it is called again with ``leftover``; nothing burns on."""
+    """Asked to end before the resumed handler could look: it is called again with ``cleanup_only``; nothing burns on."""
     yard = Yard()
     async with pottery.running(interpreter=yard.over(pottery)):
         await pottery.take(Lit())
@@ -200,7 +200,7 @@ async def test_what_a_crash_left_is_ended_although_its_end_is_wanted_at_once(pot
     engine.offer("kiln/a", Envelope("kiln", Doused(), START_MS, "potter"))
     with anyio.fail_after(60):
         await engine.run(lambda engine: not engine.aggregates["kiln/a"].entities["kiln"].running)
-    assert (yard.called, yard.burning) == (["new", "resumed", "leftover"], [])
+    assert (yard.called, yard.burning) == (["new", "resumed", "cleanup_only"], [])
 
 
 async def test_what_was_waiting_for_a_slot_begins_after_the_crash(pottery: Pottery) -> None:
@@ -215,7 +215,7 @@ async def test_what_was_waiting_for_a_slot_begins_after_the_crash(pottery: Potte
                 engine.offer("kiln/a", Envelope("kiln", event, START_MS, "potter"))
             await pottery.quiet()
     async with pottery.running(interpreter=yard.over(pottery)):
-        assert (yard.called, yard.burning) == (["new", "leftover", "new"], [2])
+        assert (yard.called, yard.burning) == (["new", "cleanup_only", "new"], [2])
         yard.gone = True
 
 
@@ -233,7 +233,7 @@ async def test_an_activity_is_begun_once_although_it_begins_during_the_recovery(
 
 
 async def test_every_runner_says_in_the_log_how_long_nobody_was_there(pottery: Pottery) -> None:
-    """Each aggregate takes one ``Recovered`` from each runner that finds it, and none from the one that made it."""
+    """Each aggregate takes one ``RunnerRecovered`` from each runner that finds it, and none from the one that made it."""
     async with pottery.running():
         await pottery.take(Lit())
     pottery.clock.set(START_MS + 1_234)
@@ -242,7 +242,7 @@ async def test_every_runner_says_in_the_log_how_long_nobody_was_there(pottery: P
     pottery.clock.set(START_MS)
     async with pottery.running():
         pass
-    expected = [Recovered(1_234), Recovered(0)]
+    expected = [RunnerRecovered(1_234), RunnerRecovered(0)]
     for stream in ("kiln/a", "tally"):
-        assert [event for event in await pottery.events(stream) if isinstance(event, Recovered)] == expected
+        assert [event for event in await pottery.events(stream) if isinstance(event, RunnerRecovered)] == expected
     assert pottery.entity.state is Heat.FIRING

@@ -8,7 +8,7 @@ import pytest
 
 from engine_ground import START_MS, Pottery, VirtualClock, reason
 from kiln import COOLING_MS, RESTING_MS, Called, Cooled, Doused, Fired, Heat, Lit, Rested
-from lifefold.core.kernel import Elapsed, Envelope, Event, Reaction, Recovered, Refusal, encode
+from lifefold.core.kernel import Envelope, Event, Reaction, Refusal, RunnerRecovered, TimerFired, encode
 from lifefold.interpreters.engine import Clock, Engine, WallClock, clock
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ async def elapsed(pottery: Pottery, stream: str = "kiln/a") -> list[tuple[str, i
     """Return the timers that have come, with the time of their entries since the start."""
     codec = pottery.engine.ledger.codec
     envelopes = [codec.decode(stream, entry.envelope) for entry in await pottery.entries(stream)]
-    return [(each.event.slot, each.at_ms - START_MS) for each in envelopes if isinstance(each.event, Elapsed)]
+    return [(each.event.slot, each.at_ms - START_MS) for each in envelopes if isinstance(each.event, TimerFired)]
 
 
 async def test_a_timer_comes_at_its_deadline_and_not_before(pottery: Pottery) -> None:
@@ -114,7 +114,9 @@ async def test_a_timer_whose_deadline_passed_meanwhile_comes_at_once(pottery: Po
     pottery.clock.set(START_MS + 60_000)
     async with pottery.running():
         assert await elapsed(pottery) == [("Cooled", 60_000)]
-        assert [event for event in await pottery.events() if isinstance(event, Recovered)] == [Recovered(60_000)]
+        assert [event for event in await pottery.events() if isinstance(event, RunnerRecovered)] == [
+            RunnerRecovered(60_000)
+        ]
 
 
 async def test_a_timer_whose_state_was_left_does_not_come_and_would_be_inert(pottery: Pottery) -> None:
@@ -127,7 +129,7 @@ async def test_a_timer_whose_state_was_left_does_not_come_and_would_be_inert(pot
         pottery.seen.clear()
         await pottery.at(COOLING_MS)
         assert [outcome for _, outcome in pottery.seen if isinstance(outcome, Refusal)] == []
-        late = Envelope("kiln", Elapsed("Cooled", 3), START_MS + COOLING_MS, "timer")
+        late = Envelope("kiln", TimerFired("Cooled", 3), START_MS + COOLING_MS, "timer")
         assert reason(await engine.send("kiln/a", late)) == "stale"
         assert await elapsed(pottery) == [("Rested", COOLING_MS)]
         assert pottery.entity.state == Heat.COOLING
@@ -139,7 +141,7 @@ async def test_nobody_can_make_a_timer_come_early(pottery: Pottery) -> None:
     """A report of a timer before its deadline is refused, whoever it comes from, and its time still comes."""
     async with pottery.running() as engine:
         await cool(pottery)
-        early = Envelope("kiln", Elapsed("Cooled", 3), START_MS + COOLING_MS - 1, "impatient")
+        early = Envelope("kiln", TimerFired("Cooled", 3), START_MS + COOLING_MS - 1, "impatient")
         assert reason(await engine.send("kiln/a", early)) == "early"
         await pottery.at(COOLING_MS)
         assert pottery.entity.state is Heat.COLD
@@ -163,7 +165,7 @@ async def test_a_timer_that_comes_while_its_state_is_being_left_is_refused(potte
         pottery.clock.set(START_MS + COOLING_MS)
         engine.offer("kiln/a", Envelope("kiln", Doused(), START_MS, "potter"))
         await pottery.quiet()
-        return [event for event in await pottery.events() if isinstance(event, Elapsed | Doused)]
+        return [event for event in await pottery.events() if isinstance(event, TimerFired | Doused)]
 
     async with pottery.running() as engine:
         await cool(pottery)

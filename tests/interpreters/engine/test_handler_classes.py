@@ -17,7 +17,7 @@ from lifefold.effects import (
     RunSession,
     StorePrompt,
 )
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing, handles
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, handles
 
 
 class Desk:
@@ -27,15 +27,15 @@ class Desk:
         self.heard: list[Effect | Activity] = []
 
     @handles(LogFatal)
-    async def page(self, effect: LogFatal, _occasion: Occasion) -> None:
+    async def page(self, effect: LogFatal, _occasion: EffectContext) -> None:
         self.heard.append(effect)
 
     @handles(CancelSession, ForceStopSession)
-    async def end(self, effect: Effect, _occasion: Occasion) -> None:
+    async def end(self, effect: Effect, _occasion: EffectContext) -> None:
         self.heard.append(effect)
 
     @handles(PrepareWorktree)
-    async def prepare(self, activity: PrepareWorktree, _ongoing: Ongoing) -> None:
+    async def prepare(self, activity: PrepareWorktree, _ongoing: ActivityContext) -> None:
         self.heard.append(activity)
 
 
@@ -47,7 +47,7 @@ def test_the_marked_methods_are_the_handlers() -> None:
     assert made.activities == {PrepareWorktree: desk.prepare}
 
     async def perform() -> None:
-        await made.effects[LogFatal](LogFatal("no key"), Occasion(Aggregate("worker/ann"), "session", 1, 0))
+        await made.effects[LogFatal](LogFatal("no key"), EffectContext(Aggregate("worker/ann"), "session", 1, 0))
 
     anyio.run(perform)
     assert desk.heard == [LogFatal("no key")]
@@ -57,10 +57,10 @@ def test_an_override_needs_no_mark_and_may_have_another() -> None:
     """A subclass performs the same in its own way, or something else with it."""
 
     class Quiet(Desk):
-        async def page(self, effect: LogFatal, _occasion: Occasion) -> None: ...
+        async def page(self, effect: LogFatal, _occasion: EffectContext) -> None: ...
 
         @handles(CancelSession, ForceStopSession, StorePrompt)
-        async def end(self, effect: Effect, _occasion: Occasion) -> None: ...
+        async def end(self, effect: Effect, _occasion: EffectContext) -> None: ...
 
     quiet = Quiet()
     assert Interpreter.of(quiet).effects == dict.fromkeys((CancelSession, ForceStopSession, StorePrompt), quiet.end) | {
@@ -80,7 +80,7 @@ def test_two_methods_for_one_type_are_one_too_many() -> None:
 
     class Both(Desk):
         @handles(LogFatal)
-        async def call(self, effect: LogFatal, _occasion: Occasion) -> None: ...
+        async def call(self, effect: LogFatal, _occasion: EffectContext) -> None: ...
 
     with pytest.raises(TypeError, match="Both: both page and call handle LogFatal; accepted: one of them"):
         Interpreter.of(Both())
@@ -106,7 +106,7 @@ def test_only_types_of_effects_or_of_activities_are_handled(kinds: tuple[type[Ef
 def test_a_handler_that_is_not_async_is_told_where_it_is_written() -> None:
     """And not when the first effect comes."""
 
-    def sync(_self: object, _effect: StorePrompt, _occasion: Occasion) -> None: ...
+    def sync(_self: object, _effect: StorePrompt, _occasion: EffectContext) -> None: ...
 
     forgotten: Any = sync
     with pytest.raises(TypeError, match="handles StorePrompt, and is no coroutine function: write async def"):
@@ -130,15 +130,15 @@ class Typed:
     """Handlers whose types are those that they are marked with, alone or together."""
 
     @handles(CancelSession, ForceStopSession)
-    async def end(self, effect: CancelSession | ForceStopSession, _occasion: Occasion) -> None:
+    async def end(self, effect: CancelSession | ForceStopSession, _occasion: EffectContext) -> None:
         """Take either."""
 
     @handles(LogFatal, StorePrompt, IncrementSession)
-    async def write(self, effect: LogFatal | StorePrompt | IncrementSession, _occasion: Occasion) -> None:
+    async def write(self, effect: LogFatal | StorePrompt | IncrementSession, _occasion: EffectContext) -> None:
         """Take any of three."""
 
     @handles(PrepareWorktree, RunSession)
-    async def begin(self, activity: PrepareWorktree | RunSession, _ongoing: Ongoing) -> None:
+    async def begin(self, activity: PrepareWorktree | RunSession, _ongoing: ActivityContext) -> None:
         """Take either activity."""
 
 

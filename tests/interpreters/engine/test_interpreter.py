@@ -9,7 +9,7 @@ from kiln import Announce, Fire, system
 from lifefold.core import fleet
 from lifefold.core.kernel import Aggregate
 from lifefold.effects import BuildPrompt, Effect, MergeWork, RefreshWorktree, RunSession
-from lifefold.interpreters.engine import Engine, Interpreter, MissingHandlersError, Occasion
+from lifefold.interpreters.engine import EffectContext, Engine, Interpreter, MissingHandlersError
 
 pytestmark = pytest.mark.anyio
 
@@ -77,5 +77,5 @@ def test_a_subclass_stays_one() -> None:
 
 def test_an_effect_is_identified_by_its_place_in_the_log() -> None:
     """Aggregate, entry and index: the same after every crash."""
-    occasion = Occasion(Aggregate("kiln/a"), "kiln", 7, 2)
+    occasion = EffectContext(Aggregate("kiln/a"), "kiln", 7, 2)
     assert occasion.identity == ("kiln/a", 7, 2)

@@ -49,7 +49,7 @@ def test_a_working_agent_shows_its_task_and_its_process() -> None:
         "Working",
     )
     assert (shown.session_seq, shown.attempt, shown.processes, shown.timer, shown.reason) == (0, 1, 1, None, "")
-    assert (shown.consecutive_errors, shown.total_errors, shown.letters) == (0, 0, 0)
+    assert (shown.consecutive_errors, shown.total_errors, shown.messages) == (0, 0, 0)
 
 
 def test_an_agent_without_work_shows_no_task() -> None:
@@ -69,10 +69,10 @@ def test_an_agent_without_work_shows_no_task() -> None:
 def test_an_interrupted_agent_shows_its_letters_and_the_timer_that_comes_next() -> None:
     """The timer with its deadline; the process is there until its end is confirmed."""
     driver = stopped_when("Running")
-    driver.post("worker/bob", "mailbox", mailbox.LetterArrived("look"))
+    driver.post("worker/bob", "mailbox", mailbox.OperatorMessageArrived("look"))
     driver.run(until=lambda now: bob_state(now) == "Interrupting")
     shown = bob(driver)
-    assert (shown.letters, shown.processes) == (1, 1)
+    assert (shown.messages, shown.processes) == (1, 1)
     assert shown.timer == status.Timer("GraceExceeded", shown.since_ms + 5_000)
 
 
@@ -116,9 +116,9 @@ def statuses(board: Hand) -> dict[str, status.TaskStatus]:
 
 def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_by_it() -> None:
     """Until it is opened again; one that is tried no more has nothing to wait for."""
-    first = fleet_task.Job(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
-    second = fleet_task.Job(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
-    board = Hand("board", {"task:T1": first, "task:T2": second, "seat:ann": worker_slot.Seat(roles=("cook",))})
+    first = fleet_task.FleetTask(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
+    second = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
+    board = Hand("board", {"task:T1": first, "task:T2": second, "seat:ann": worker_slot.WorkerSlot(roles=("cook",))})
     board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
     shown = statuses(board)["T1"]
     assert (shown.role, shown.files, shown.parent, shown.lacks) == ("cook", ("a", "b"), "", "")
@@ -135,23 +135,29 @@ REASONED = (task.State.OPEN, task.State.FAILED, task.State.BLOCKED, task.State.C
 @pytest.mark.parametrize("state", list(task.State))
 def test_a_task_shows_a_reason_in_the_states_that_it_is_a_reason_of(state: task.State) -> None:
     """An earlier attempt's failure is not shown as the reason why verified work waits for approval, or is done."""
-    record = fleet_task.Job(state=state, id="T1", owner="bob", reason="Error(Killed (signal 9))")
+    record = fleet_task.FleetTask(state=state, id="T1", owner="bob", reason="Error(Killed (signal 9))")
     shown = status.task_status(Entity("task:T1", record)).reason
     assert shown == (record.reason if state in REASONED else "")
 
 
 def test_done_work_that_was_given_back_shows_why() -> None:
     """It has no owner then, and waits for an agent to merge it."""
-    record = fleet_task.Job(state=task.State.DONE, id="T1", reason="its agent has stopped")
+    record = fleet_task.FleetTask(state=task.State.DONE, id="T1", reason="its agent has stopped")
     assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
 
 
 def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:
     """As one that waits for a person does."""
-    whole = fleet_task.Job(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
-    asking = fleet_task.Job(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
+    whole = fleet_task.FleetTask(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
+    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
     board = Hand(
-        "board", {"task:T1": whole, "task:T2": asking, "seat:ann": worker_slot.Seat(), "seat:bob": worker_slot.Seat()}
+        "board",
+        {
+            "task:T1": whole,
+            "task:T2": asking,
+            "seat:ann": worker_slot.WorkerSlot(),
+            "seat:bob": worker_slot.WorkerSlot(),
+        },
     )
     board.give("seat:ann", worker_slot.WorkWanted()).give("seat:bob", worker_slot.WorkWanted())
     board.give("task:T2", task.Completed(1)).give("task:T2", fleet_task.Parked(1))
@@ -170,9 +176,9 @@ def waits(board: Hand, *workers: Hand) -> list[tuple[str, tuple[str, ...], str]]
     return [(each.about, each.names, each.command) for each in status.waiting(there)]
 
 
-def planned(name: str, ordinal: int = 0) -> fleet_task.Job:
+def planned(name: str, ordinal: int = 0) -> fleet_task.FleetTask:
     """Return a task that nobody has decided about."""
-    return fleet_task.Job(id=name, ordinal=ordinal)
+    return fleet_task.FleetTask(id=name, ordinal=ordinal)
 
 
 def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
@@ -183,14 +189,14 @@ def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
             "task:T2": planned("T2", 1),
             "task:T1": planned("T1"),
             "plan": plan_approval.Proposal(),
-            "seat:ann": worker_slot.Seat(),
+            "seat:ann": worker_slot.WorkerSlot(),
         },
     )
     assert waits(board) == [("plan", ("T1", "T2"), "approve")]
     board.give("task:T1", task.Approved())
     assert waits(board) == [("plan", ("T2",), "approve")]
     one_by_one = Hand(
-        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()}
+        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()}
     )
     one_by_one.give("task:T1", task.Approved())
     assert waits(one_by_one) == []
@@ -202,7 +208,7 @@ def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
     """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
     names = [f"T{number}" for number in range(8, 0, -1)]
     undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
-    board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()})
+    board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()})
     assert [each.id for each in status.tasks({"board": board.aggregate})] == sorted(names)
     board.give("plan", plan_approval.PlanApproved())
     opened = [each.entity for each in board.reaction.transitions if each.machine == "task"]
@@ -211,8 +217,8 @@ def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
 
 def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
     """With the moment at which silence becomes a refusal; agreed to, it waits no more."""
-    asking = fleet_task.Job(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
-    board = Hand("board", {"task:T1": asking, "seat:ann": worker_slot.Seat()})
+    asking = fleet_task.FleetTask(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
+    board = Hand("board", {"task:T1": asking, "seat:ann": worker_slot.WorkerSlot()})
     board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
         "task:T1", fleet_task.Parked(1)
     )
@@ -240,7 +246,9 @@ def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
 
 def test_nobody_is_asked_to_resume_who_is_gone() -> None:
     """A worker whose place cannot be made, and a service whose run fails once too often, while they are paused."""
-    board = Hand("board", {"task:T1": fleet_task.Job(state=task.State.OPEN, id="T1"), "seat:ann": worker_slot.Seat()})
+    board = Hand(
+        "board", {"task:T1": fleet_task.FleetTask(state=task.State.OPEN, id="T1"), "seat:ann": worker_slot.WorkerSlot()}
+    )
     records = dict(opening(PLAN, 0))["worker/bob"].event
     assert isinstance(records, Opened)
     worker, web = Hand("worker/bob", dict(records.records)), send(serving(max_consecutive_failures=1), "one")
@@ -260,8 +268,8 @@ def test_nobody_is_asked_to_resume_who_is_gone() -> None:
 
 def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
     """As soon as all are settled, and until its doors are closed."""
-    first = fleet_task.Job(state=task.State.OPEN, id="T1")
-    board = Hand("board", {"task:T1": first, "doors": intake.Doors(), "seat:ann": worker_slot.Seat()})
+    first = fleet_task.FleetTask(state=task.State.OPEN, id="T1")
+    board = Hand("board", {"task:T1": first, "doors": intake.Intake(), "seat:ann": worker_slot.WorkerSlot()})
     assert waits(board) == []
     board.give("task:T1", task.Cancelled())
     assert waits(board) == [("tasks", (), "task add")]
@@ -271,7 +279,9 @@ def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
 
 def test_nobody_is_waited_for_where_nobody_is_left() -> None:
     """No word would change anything; nor before there is a board."""
-    board = Hand("board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.Seat()})
+    board = Hand(
+        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()}
+    )
     board.give("seat:ann", worker_slot.WorkerGone())
     assert waits(board) == []
     assert status.waiting({}) == ()
@@ -281,9 +291,9 @@ def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:
     """Until it has gone home; tasks of others go on, and are not named."""
     own = budgets.of_agent("ann")
     line = budget.Line(Resource.SESSIONS, 1, Account(cap=1, spent=1))
-    spent = budget.Purse(budget.State.SPENT, lines=(line,))
-    seats: dict[str, Record] = {"seat:ann": worker_slot.Seat(), "seat:bob": worker_slot.Seat()}
-    board = Hand("board", {"task:T1": fleet_task.Job(state=task.State.OPEN, id="T1"), own: spent, **seats})
+    spent = budget.Budget(budget.State.SPENT, lines=(line,))
+    worker_slots: dict[str, Record] = {"seat:ann": worker_slot.WorkerSlot(), "seat:bob": worker_slot.WorkerSlot()}
+    board = Hand("board", {"task:T1": fleet_task.FleetTask(state=task.State.OPEN, id="T1"), own: spent, **worker_slots})
     assert waits(board) == [("budget", ("ann",), "budget --agent ann --add-sessions 1")]
     board.give("seat:ann", worker_slot.WorkerGone())
     assert waits(board) == []

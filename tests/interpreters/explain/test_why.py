@@ -8,7 +8,7 @@ from pyrsistent import pmap
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
-from lifefold.core.fleet.dispatch.task_index import Work, fold
+from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.kernel import (
     Aggregate,
@@ -34,18 +34,18 @@ from lifefold.interpreters.explain.why.now import SENTENCES
 
 NOW_MS = 200_000
 
-ANN_IS_AT_T0 = worker_slot.Seat(worker_slot.State.WORKING, "T0")
-BOB_IS_GONE = worker_slot.Seat(worker_slot.State.GONE, reason="no disk")
+ANN_IS_AT_T0 = worker_slot.WorkerSlot(worker_slot.State.WORKING, "T0")
+BOB_IS_GONE = worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no disk")
 
 
 MACHINES = (fleet_task.machine, worker_slot.machine, budget.machine)
-BOARD = AggregateType("board", machines=MACHINES, views={"work": View(Work(), fold)})
+BOARD = AggregateType("board", machines=MACHINES, views={"work": View(TaskIndex(), fold)})
 """A board without rules: every task stays where it is put."""
 
 
-def make(state: State = State.OPEN, name: str = "T1", *needs: str, **fields: Any) -> fleet_task.Job:
+def make(state: State = State.OPEN, name: str = "T1", *needs: str, **fields: Any) -> fleet_task.FleetTask:
     """Return a task."""
-    return fleet_task.Job(state=state, id=name, depends_on=needs, **fields)
+    return fleet_task.FleetTask(state=state, id=name, depends_on=needs, **fields)
 
 
 PART_1, PART_2 = make(parts=2).parts_of_it()
@@ -55,7 +55,7 @@ def worker(name: str, **records: Record) -> Aggregate:
     """Return a worker with these records."""
     standard: dict[str, Record] = {
         "session": Session(Agent.RUNNING),
-        "intent": desired_state.Intent(),
+        "intent": desired_state.DesiredState(),
         "assignment": assignment.Assignment(assignment.State.WORKING),
     }
     entities = {ref: Entity(ref, record) for ref, record in (standard | records).items()}
@@ -63,20 +63,23 @@ def worker(name: str, **records: Record) -> Aggregate:
 
 
 def scene(
-    *tasks: fleet_task.Job,
-    seats: Mapping[str, worker_slot.Seat] | None = None,
+    *tasks: fleet_task.FleetTask,
+    worker_slots: Mapping[str, worker_slot.WorkerSlot] | None = None,
     workers: tuple[Aggregate, ...] = (),
-    purses: Mapping[str, budget.Purse] | None = None,
-) -> why.Scene:
+    all_budgets: Mapping[str, budget.Budget] | None = None,
+) -> why.FleetView:
     """Return the first of these tasks, looked at after a while; ann is at another one."""
-    sat = {f"seat:{name}": each for name, each in (seats if seats is not None else {"ann": ANN_IS_AT_T0}).items()}
-    opened = Opened({f"task:{each.id}": each for each in tasks} | sat | dict(purses or {}))
+    sat = {
+        f"seat:{name}": each
+        for name, each in (worker_slots if worker_slots is not None else {"ann": ANN_IS_AT_T0}).items()
+    }
+    opened = Opened({f"task:{each.id}": each for each in tasks} | sat | dict(all_budgets or {}))
     answer = react(BOARD, BOARD.start("board"), Envelope("", opened, 0, "plan"))
     assert isinstance(answer, Reaction)
     return why.look({each.name: each for each in (answer.aggregate, *workers)}, tasks[0].id, NOW_MS)
 
 
-def said(of: why.Scene, told: why.Story | None = None) -> str:
+def said(of: why.FleetView, told: why.Story | None = None) -> str:
     """Return the first sentence."""
     return why.explain(of, told or why.Story(of.name)).sentence
 
@@ -87,16 +90,16 @@ def said(of: why.Scene, told: why.Story | None = None) -> str:
 OWNED: Final[dict[str, Any]] = {"owner": "ann", "epoch": 2}
 ACCEPTED = "and that change is accepted: `lifefold plan FLEET.toml`."
 SHORT = (budget.Line(Resource.MONEY, 10, Account(cap=5)), budget.Line(Resource.SESSIONS, 1, Account(cap=2)))
-PAUSED = desired_state.Intent(desired_state.State.PAUSE, "lunch")
+PAUSED = desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
 
 
-def _orphan(doing: assignment.State) -> why.Scene:
+def _orphan(doing: assignment.State) -> why.FleetView:
     """Return a task whose session has died, and what is being done about it."""
     orphan = make(State.ORPHANED, **OWNED, reason="silent for 60 s", verify=(("make", "check"),))
     return scene(orphan, workers=(worker("ann", assignment=assignment.Assignment(doing)),))
 
 
-SITUATIONS: dict[str, tuple[why.Scene, str]] = {
+SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
     "planned": (scene(make(State.PLANNED)), "T1 is PLANNED: it waits for a person to approve the plan."),
     "waiting for others": (
         scene(
@@ -123,7 +126,7 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         scene(
             make(files=("a.py",)),
             make(State.CLAIMED, "T2", files=("a.py",), owner="ann", epoch=1),
-            seats={"ann": worker_slot.Seat(worker_slot.State.WORKING, "T2")},
+            worker_slots={"ann": worker_slot.WorkerSlot(worker_slot.State.WORKING, "T2")},
         ),
         "T1 is OPEN: it waits for T2 (CLAIMED), which changes the same files.",
     ),
@@ -132,12 +135,12 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
             make(files=("src",)),
             make(State.CLAIMED, "T2", files=("src/a",), owner="ann", epoch=1),
             make(State.DONE, "T3", files=("src/b",), owner="bob", epoch=1),
-            seats={},
+            worker_slots={},
         ),
         "T1 is OPEN: it waits for T2 (CLAIMED) and T3 (DONE), which change the same files.",
     ),
     "ready, nobody free": (
-        scene(make(), seats={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
+        scene(make(), worker_slots={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
         "T1 is OPEN and ready: nobody is free: ann is at T0 and bob has stopped (no disk).",
     ),
     "ready, and not the first": (
@@ -149,24 +152,28 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         "T1 is OPEN and ready: nobody is free: ann is at T0. It is open again: no place: no disk.",
     ),
     "ready, nobody left": (
-        scene(make(), seats={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)),
+        scene(
+            make(), worker_slots={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)
+        ),
         "T1 is OPEN and ready: nobody is left to take it: bob has stopped (5 errors in a row).",
     ),
     "ready, everybody sent home": (
         scene(
             make(),
-            seats={"bob": worker_slot.Seat(worker_slot.State.GONE, reason="no work is left")},
-            workers=(worker("bob", intent=desired_state.Intent(desired_state.State.STOP)),),
+            worker_slots={"bob": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")},
+            workers=(worker("bob", intent=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
         "T1 is OPEN and ready: nobody is left to take it: bob has stopped (no work is left).",
     ),
-    "ready, nobody there": (scene(make(), seats={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, nobody there": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
     "ready, no money free": (
-        scene(make(), purses={budgets.FLEET: budget.Purse(budget.State.HELD)}),
+        scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.HELD)}),
         "T1 is OPEN and ready: all that is left of the fleet's budget is set aside for what is at work.",
     ),
     "ready, no money left": (
-        scene(make(), purses={budgets.of_task("T1"): budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        scene(
+            make(), all_budgets={budgets.of_task("T1"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}
+        ),
         "T1 is OPEN and ready: its budget is spent, and filled anew in 2 h.",
     ),
     "ready, nobody able": (
@@ -176,17 +183,20 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
     "ready, the able one busy": (
         scene(
             make(role="writer"),
-            seats={"ann": ANN_IS_AT_T0, "cid": worker_slot.Seat(worker_slot.State.WORKING, "T7", "", ("writer",))},
+            worker_slots={
+                "ann": ANN_IS_AT_T0,
+                "cid": worker_slot.WorkerSlot(worker_slot.State.WORKING, "T7", "", ("writer",)),
+            },
         ),
         "T1 is OPEN and ready: nobody with the role writer is free: cid is at T7.",
     ),
     "ready, all rest": (
         scene(
             make(),
-            seats={name: worker_slot.Seat() for name in ("ann", "bob", "cid", "dan")},
+            worker_slots={name: worker_slot.WorkerSlot() for name in ("ann", "bob", "cid", "dan")},
             workers=(
                 worker("ann", intent=PAUSED),
-                worker("bob", intent=desired_state.Intent(desired_state.State.HOLD)),
+                worker("bob", intent=desired_state.DesiredState(desired_state.State.HOLD)),
                 worker("cid", session=Session(Agent.COOLING_DOWN)),
                 worker("dan"),
             ),
@@ -291,7 +301,7 @@ SITUATIONS: dict[str, tuple[why.Scene, str]] = {
         "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
     ),
     "failed with a retry left, and nobody is": (
-        scene(make(State.FAILED, retries=2, reason="no"), seats={"bob": BOB_IS_GONE}),
+        scene(make(State.FAILED, retries=2, reason="no"), worker_slots={"bob": BOB_IS_GONE}),
         "T1 has FAILED (no), and nobody is left to try it again (2 of 3 retries used).",
     ),
     "blocked by somebody": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
@@ -480,7 +490,7 @@ def test_a_circle_of_causes_ends() -> None:
 
 # What moves it on
 
-ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
+ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "planned": (
         scene(make(State.PLANNED)),
         "T1 goes on when a person approves it.",
@@ -489,7 +499,7 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "open": (
         scene(
             make(),
-            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
             workers=(worker("bob", intent=PAUSED),),
         ),
         "T1 is given to the next agent that is free and may take it.",
@@ -498,19 +508,19 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "open, all paused": (
         scene(
             make(),
-            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
             workers=(worker("ann", intent=PAUSED), worker("bob", intent=PAUSED)),
         ),
         "T1 goes on when a person resumes ann or bob.",
         [("resume", "ann"), ("resume", "bob"), ("cancel", "T1")],
     ),
     "open, the fleet's budget spent": (
-        scene(make(), purses={budgets.FLEET: budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
+        scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 7_200_000)}),
         "T1 goes on when the fleet's budget is filled anew, in 2 h, or when a person lets more be spent.",
         [("budget", "--add-sessions ..."), ("cancel", "T1")],
     ),
     "open, its budget set aside": (
-        scene(make(), purses={budgets.of_task("T1"): budget.Purse(budget.State.HELD, lines=SHORT)}),
+        scene(make(), all_budgets={budgets.of_task("T1"): budget.Budget(budget.State.HELD, lines=SHORT)}),
         (
             "T1 goes on when what is set aside of the budget of T1 is settled, and something is left of it,"
             " or when a person lets more be spent."
@@ -520,9 +530,9 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "open, one paused and one without money": (
         scene(
             make(),
-            seats={"ann": worker_slot.Seat(), "bob": worker_slot.Seat()},
+            worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
             workers=(worker("ann", intent=PAUSED),),
-            purses={budgets.of_agent("bob"): budget.Purse(budget.State.SPENT, period_ms=NOW_MS + 60_000)},
+            all_budgets={budgets.of_agent("bob"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 60_000)},
         ),
         (
             "T1 goes on when a person resumes ann, or when the budget of bob is filled anew, in 1 min,"
@@ -541,14 +551,14 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "done, and all paused": (
         scene(
             make(State.DONE, stage=Stage.MERGE),
-            seats={"ann": worker_slot.Seat()},
+            worker_slots={"ann": worker_slot.WorkerSlot()},
             workers=(worker("ann", intent=PAUSED),),
         ),
         "T1 goes on when a person resumes ann.",
         [("resume", "ann")],
     ),
     "done, and the budget spent": (
-        scene(make(State.DONE, stage=Stage.MERGE), purses={budgets.FLEET: budget.Purse(budget.State.SPENT)}),
+        scene(make(State.DONE, stage=Stage.MERGE), all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT)}),
         "T1 is given to the next agent that is free, to merge it.",
         [],
     ),
@@ -565,7 +575,9 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
             make(State.IN_PROGRESS, **OWNED),
             workers=(
                 worker(
-                    "ann", session=Session(Agent.BUILDING_PROMPT), intent=desired_state.Intent(desired_state.State.HOLD)
+                    "ann",
+                    session=Session(Agent.BUILDING_PROMPT),
+                    intent=desired_state.DesiredState(desired_state.State.HOLD),
                 ),
             ),
         ),
@@ -576,7 +588,9 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         scene(
             make(State.IN_PROGRESS, **OWNED),
             workers=(
-                worker("ann", session=Session(Agent.STOPPED), intent=desired_state.Intent(desired_state.State.STOP)),
+                worker(
+                    "ann", session=Session(Agent.STOPPED), intent=desired_state.DesiredState(desired_state.State.STOP)
+                ),
             ),
         ),
         "T1 is given back when a runner is at work: ann has stopped.",
@@ -585,7 +599,7 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "worked at by an agent that is to stop": (
         scene(
             make(State.IN_PROGRESS, **OWNED),
-            workers=(worker("ann", intent=desired_state.Intent(desired_state.State.STOP)),),
+            workers=(worker("ann", intent=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
         "T1 is given back when the session of ann has ended: ann is to stop.",
         [("cancel", "T1")],
@@ -594,7 +608,7 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         scene(
             make(State.BLOCKED, lacks=budgets.FLEET),
             make(State.OPEN, "T0"),
-            purses={budgets.FLEET: budget.Purse(budget.State.SPENT, lines=SHORT)},
+            all_budgets={budgets.FLEET: budget.Budget(budget.State.SPENT, lines=SHORT)},
         ),
         "T1 goes on when a person lets more be spent.",
         [("budget", "--add-usd ..."), ("cancel", "T1")],
@@ -602,7 +616,7 @@ ONWARD: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
     "open, nobody left that may take it": (
         scene(
             make(role="cook"),
-            seats={"ann": ANN_IS_AT_T0, "bob": worker_slot.Seat(worker_slot.State.GONE, roles=("cook",))},
+            worker_slots={"ann": ANN_IS_AT_T0, "bob": worker_slot.WorkerSlot(worker_slot.State.GONE, roles=("cook",))},
         ),
         "Nothing moves T1 on: no agent is left that may take it.",
         [("cancel", "T1")],
@@ -704,11 +718,11 @@ def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> Non
 
 
 ANEW = "To have it done, run the fleet file that has it with --again: that begins a new log."
-HOME = {"ann": worker_slot.Seat(worker_slot.State.GONE, reason="no work is left")}
+HOME = {"ann": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")}
 
-OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
+OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "everything is settled, and one has failed": (
-        scene(make(State.BLOCKED, "T1", "T2", lacks="T2"), make(State.FAILED, "T2", max_retries=0), seats=HOME),
+        scene(make(State.BLOCKED, "T1", "T2", lacks="T2"), make(State.FAILED, "T2", max_retries=0), worker_slots=HOME),
         f"Nothing moves T2 on: everybody has gone home. {ANEW}",
         [("cancel", "T1")],
     ),
@@ -718,7 +732,7 @@ OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         [],
     ),
     "nobody is left, and one would be open": (
-        scene(make(), seats={"bob": BOB_IS_GONE}),
+        scene(make(), worker_slots={"bob": BOB_IS_GONE}),
         f"Nothing moves T1 on: all agents have stopped for good. {ANEW}",
         [("cancel", "T1")],
     ),
@@ -727,7 +741,7 @@ OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
             make(State.OPEN, "T1", "T2", "T3"),
             make(State.PLANNED, "T2"),
             make(State.PENDING_APPROVAL, "T3"),
-            seats={"bob": BOB_IS_GONE},
+            worker_slots={"bob": BOB_IS_GONE},
         ),
         (
             "Nothing moves T2 and T3 on: all agents have stopped for good. "
@@ -736,7 +750,7 @@ OVER: dict[str, tuple[why.Scene, str, list[tuple[str, str]]]] = {
         [("cancel", "T1")],
     ),
     "nobody is left, and it is closed": (
-        scene(make(State.CLOSED), seats=HOME),
+        scene(make(State.CLOSED), worker_slots=HOME),
         "Nothing: T1 is CLOSED, and stays so.",
         [],
     ),

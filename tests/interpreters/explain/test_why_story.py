@@ -5,7 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task.promises import moves_nothing_by_a_word
+from lifefold.core.fleet.board.fleet_task.properties import moves_nothing_by_a_word
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -73,7 +73,7 @@ def stepped(
     before: Record | None = None,
 ) -> Transition:
     """Return a transition with this event."""
-    record = record or fleet_task.Job(id="T1", stage=Stage.MERGE)
+    record = record or fleet_task.FleetTask(id="T1", stage=Stage.MERGE)
     start = None if before is None else Entity(ref, before)
     effects: tuple[Effect, ...] = ()
     return Transition(machine, start, Entity(ref, record), event, 5, "operator", effects)
@@ -142,16 +142,16 @@ def test_what_happens_to_a_task_is_told_in_words(name: str) -> None:
 def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
     """It is cancelled at once."""
     before, after = (
-        fleet_task.Job(State.OPEN, "T1", fate=fleet_task.Fate()),
-        fleet_task.Job(State.CANCELLED, "T1", fate=fleet_task.Fate()),
+        fleet_task.FleetTask(State.OPEN, "T1", fate=fleet_task.Fate()),
+        fleet_task.FleetTask(State.CANCELLED, "T1", fate=fleet_task.Fate()),
     )
     ended = stepped(fleet_task.Aborted(reason="no more"), record=after, before=before)
     assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
 
 
-def test_who_aborts_in_a_fleet_without_aborts_breaks_a_promise() -> None:
+def test_who_aborts_in_a_fleet_without_aborts_breaks_a_property() -> None:
     """There is nothing that such a task could keep of it."""
-    before = fleet_task.Job(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
+    before = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
     none = replace(before, fate=None)
     assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
     assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
@@ -164,10 +164,10 @@ def test_every_event_of_a_task_has_words() -> None:
 
 def test_a_task_begins_its_story_as_what_it_is() -> None:
     """A part says of what it is one; one that is handed over to be verified is no merge."""
-    part = fleet_task.Job(State.OPEN, "T1", parent="T0")
+    part = fleet_task.FleetTask(State.OPEN, "T1", parent="T0")
     born = stepped(Created(part), record=part)
     assert lines(why.tell(why.Story("T1"), "board", born)) == ["operator: put on the board as OPEN, a part of T0"]
-    handed = stepped(fleet_task.Handed("ann"), record=fleet_task.Job(stage=Stage.VERIFY))
+    handed = stepped(fleet_task.Handed("ann"), record=fleet_task.FleetTask(stage=Stage.VERIFY))
     assert lines(why.tell(why.Story("T1"), "board", handed)) == ["operator: handed over to be verified, to ann"]
 
 
@@ -185,11 +185,11 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         "ann: looked at what the session has left, and has it verified",
     ),
     "urgent letter": (
-        mailbox.LetterArrived("look"),
+        mailbox.OperatorMessageArrived("look"),
         "mailbox",
         "operator: wrote to its agent, urgently: look",
     ),
-    "letter": (mailbox.LetterArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
+    "letter": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
     "paused": (desired_state.PauseWanted("lunch"), "intent", "operator: paused its agent: lunch"),
     "resumed": (desired_state.ResumeWanted(), "intent", "operator: let its agent go on"),
     "drained": (

@@ -37,11 +37,11 @@ def read(
     return load(path)
 
 
-def purses(fleet: Fleet) -> dict[str, budget.Purse]:
+def all_budgets(fleet: Fleet) -> dict[str, budget.Budget]:
     """Return the purses that a fleet begins with."""
     (_, board), *_ = opening(fleet.plan, 0)
     assert isinstance(board.event, Opened)
-    return {ref: each for ref, each in board.event.records.items() if isinstance(each, budget.Purse)}
+    return {ref: each for ref, each in board.event.records.items() if isinstance(each, budget.Budget)}
 
 
 def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_everything_that_is_written_reaches_the_plan(tmp_path: Path) -> None:
 def test_there_is_a_purse_for_whatever_is_limited_and_no_other(tmp_path: Path) -> None:
     """And none at all in a fleet without budgets."""
     fleet = read(tmp_path, fleet="budget = { session_usd = 1 }", task="budget = { usd = 3 }")
-    assert {ref: [line.share for line in each.lines] for ref, each in purses(fleet).items()} == {
+    assert {ref: [line.share for line in each.lines] for ref, each in all_budgets(fleet).items()} == {
         "purse:task/T1": [1_000_000]
     }
-    assert purses(read(tmp_path)) == {}
+    assert all_budgets(read(tmp_path)) == {}
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def policy(found: Any) -> OnDeath:
     opened = dict(opening(found.plan, 0))[board.NAME]
     assert isinstance(opened.event, Opened)
     begun = opened.event.records["task:T1"]
-    assert isinstance(begun, fleet_task.Job)
+    assert isinstance(begun, fleet_task.FleetTask)
     return begun.orphaned
 
 

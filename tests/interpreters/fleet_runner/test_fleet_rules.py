@@ -11,7 +11,7 @@ from fleet_person import run, say, when
 from lifefold.core.fleet.worker import assignment, desired_state
 from lifefold.core.lifecycles import task
 from lifefold.effects import CheckOutWork
-from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 SLOW_PROOF = """
@@ -75,11 +75,11 @@ def test_a_merge_that_cannot_be_made_when_the_runner_is_to_leave_keeps_nobody(gr
 def broken(names: set[str], standard: list[Runner]) -> Interpreter:
     """Return an interpreter on which some agents can make no place for any task."""
 
-    async def check_out(activity: CheckOutWork, ongoing: Ongoing) -> None:
-        if ongoing.occasion.within.key in names:
-            await ongoing.report(assignment.CheckoutFailed("no space left"))
+    async def check_out(activity: CheckOutWork, context: ActivityContext) -> None:
+        if context.occasion.within.key in names:
+            await context.report(assignment.CheckoutFailed("no space left"))
         else:
-            await standard[0].handlers.check_out(activity, ongoing)
+            await standard[0].handlers.check_out(activity, context)
 
     return Interpreter(activities={CheckOutWork: check_out})
 

@@ -18,7 +18,7 @@ from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import Transition
 from lifefold.core.lifecycles import approval, task
 from lifefold.effects import ParkWork
-from lifefold.interpreters.engine import Interpreter, Ongoing
+from lifefold.interpreters.engine import ActivityContext, Interpreter
 from lifefold.interpreters.fleet_runner import Runner, Verdict
 
 ASKS = 'approval = "merge"'
@@ -194,8 +194,8 @@ def test_a_runner_that_dies_before_it_says_that_work_is_parked_parks_it_once(gro
     ground.prepare("ask-1").demand("ask-1", ASKS).demand("", 'approval_timeout = "1h"')
     runners: list[Runner] = []
 
-    async def park(activity: ParkWork, ongoing: Ongoing) -> None:
-        workplace, agent = runners[0].handlers.workplace, ongoing.occasion.within.key
+    async def park(activity: ParkWork, context: ActivityContext) -> None:
+        workplace, agent = runners[0].handlers.workplace, context.occasion.within.key
         await workplace.park(agent, activity.task, activity.epoch, activity.title)
         raise Died
 

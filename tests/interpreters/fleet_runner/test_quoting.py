@@ -7,7 +7,7 @@ from lifefold.core.fleet.worker import assignment
 from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.core.lifecycles import session
 from lifefold.effects import Begin, LogFatal, MergeWork
-from lifefold.interpreters.engine import SKIP, Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import SKIP, ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.fleet_runner.quoting import HiddenError, quoting, without
 from lifefold.interpreters.fleet_runner.redaction import NO_SECRETS, Secrets
 from lifefold.interpreters.store import StoreError
@@ -18,12 +18,14 @@ SECRETS = Secrets([("A_KEY", "hunter22")])
 MERGE = MergeWork("T1", 1, "title", 0)
 
 
-class Kept(Ongoing):
+class Kept(ActivityContext):
     """An activity that keeps what is reported of it."""
 
     def __init__(self) -> None:
         within = Aggregate("worker/ann", entities=pmap({"assignment": Entity("assignment", assignment.Assignment())}))
-        super().__init__(Begin("MergeWork", MERGE, resumed=True), Occasion(within, "assignment", 1, 0), leftover=False)
+        super().__init__(
+            Begin("MergeWork", MERGE, resumed=True), EffectContext(within, "assignment", 1, 0), cleanup_only=False
+        )
         self.said: list[Event] = []
 
     async def report(self, event: Event) -> bool:
@@ -35,10 +37,10 @@ async def test_a_handler_of_anybody_reports_no_secret_and_sees_its_activity_as_i
     """What the activity is, whether its end was asked for, and what its report is answered is passed on."""
     kept, seen = Kept(), list[object]()
 
-    async def merge(activity: MergeWork, ongoing: Ongoing) -> None:
+    async def merge(activity: MergeWork, context: ActivityContext) -> None:
         kept.ending = True
-        seen.append((activity, ongoing.occasion, ongoing.resumed, ongoing.leftover, ongoing.ending))
-        seen.append(await ongoing.report(assignment.Conflicted("cannot push to me:hunter22@host")))
+        seen.append((activity, context.occasion, context.resumed, context.cleanup_only, context.ending))
+        seen.append(await context.report(assignment.Conflicted("cannot push to me:hunter22@host")))
 
     await quoting(Interpreter(activities={MergeWork: merge}), SECRETS).activities[MergeWork](MERGE, kept)
     assert seen == [(MERGE, kept.occasion, True, False, True), False]
@@ -48,13 +50,13 @@ async def test_a_handler_of_anybody_reports_no_secret_and_sees_its_activity_as_i
 async def test_an_error_of_a_handler_has_no_secret_and_its_policy_is_kept() -> None:
     """What a handler raises stands in the log, and what is declared for it holds in a fleet as elsewhere."""
 
-    async def fatal(_effect: LogFatal, _occasion: Occasion) -> None:
+    async def fatal(_effect: LogFatal, _occasion: EffectContext) -> None:
         raise OSError("me:hunter22@host refuses")
 
-    async def plain(_effect: LogFatal, _occasion: Occasion) -> None:
+    async def plain(_effect: LogFatal, _occasion: EffectContext) -> None:
         raise OSError("the host refuses")
 
-    async def stored(_effect: LogFatal, _occasion: Occasion) -> None:
+    async def stored(_effect: LogFatal, _occasion: EffectContext) -> None:
         raise StoreError("hunter22")
 
     occasion = Kept().occasion

@@ -20,7 +20,7 @@ from fleet_ground import Ground
 from lifefold.core.kernel import Reaction, Refusal
 from lifefold.core.lifecycles.session import SessionExited
 from lifefold.effects import IncrementSession
-from lifefold.interpreters.engine import Interpreter, Occasion
+from lifefold.interpreters.engine import EffectContext, Interpreter
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import FleetFolder, Runner, Verdict, handlers, retry_until, specs
@@ -258,7 +258,7 @@ def test_a_session_finds_its_prompt_however_slow_effects_are(ground: Ground) -> 
         steps = outcome.transitions if isinstance(outcome, Reaction) else ()
         ended += sum(isinstance(step.event, SessionExited) for step in steps)
 
-    async def slow(_effect: IncrementSession, _occasion: Occasion) -> None:
+    async def slow(_effect: IncrementSession, _occasion: EffectContext) -> None:
         while ended < 2:  # noqa: ASYNC110 - the engine calls nobody when an effect is late
             await anyio.sleep(0.01)
 

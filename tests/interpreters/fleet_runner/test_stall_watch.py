@@ -6,10 +6,10 @@ import anyio
 import trio.testing
 from pyrsistent import pmap
 
-from lifefold.core.fleet.worker.stall_detector import Limits, Pulse, Silent, State, Stirred
+from lifefold.core.fleet.worker.stall_detector import Limits, Silent, StallDetector, State, Stirred
 from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.effects import Begin, WatchOutput
-from lifefold.interpreters.engine import Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_runner.stall import watch
 
 STEPS = (60_000, 90_000, 120_000)
@@ -18,12 +18,16 @@ Signs = Callable[[float], float | None]
 """When the session was last seen to move, of the time in seconds; None if that cannot be known."""
 
 
-class Told(Ongoing):
+class Told(ActivityContext):
     """An activity that notes what is said of it, and when, in seconds. Nothing is refused unless it ``refuses``."""
 
     def __init__(self, state: State, *, refuses: int = 0) -> None:
-        within = Aggregate("worker/ann", entities=pmap({"pulse": Entity("pulse", Pulse(state, Limits(*STEPS)))}))
-        super().__init__(Begin("WatchOutput", WatchOutput(STEPS)), Occasion(within, "pulse", 1, 0), leftover=False)
+        within = Aggregate(
+            "worker/ann", entities=pmap({"pulse": Entity("pulse", StallDetector(state, Limits(*STEPS)))})
+        )
+        super().__init__(
+            Begin("WatchOutput", WatchOutput(STEPS)), EffectContext(within, "pulse", 1, 0), cleanup_only=False
+        )
         self.said: list[tuple[int, Event]] = []
         self._refuses = refuses
 

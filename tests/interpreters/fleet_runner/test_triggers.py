@@ -13,7 +13,7 @@ from pyrsistent import pmap
 from lifefold.core.fleet.service import trigger
 from lifefold.core.kernel import Aggregate, Entity, Event
 from lifefold.effects import AwaitTrigger, Begin, Changed, Cron, Every
-from lifefold.interpreters.engine import Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext
 from lifefold.interpreters.fleet_file import load
 from lifefold.interpreters.fleet_runner import file_changes, triggers
 from lifefold.interpreters.fleet_runner.file_changes import mark_of, root_of
@@ -35,14 +35,14 @@ def said(moment_ms: int) -> str:
     return datetime.fromtimestamp(moment_ms / 1_000, UTC).isoformat()[:16]
 
 
-class Watch(Ongoing):
+class Watch(ActivityContext):
     """A trigger that is waited for; it keeps what it is told, and refuses what comes after ``most``."""
 
     def __init__(self, record: trigger.Trigger, entered_ms: int = 0, most: int = 1_000) -> None:
         entity: Entity[Any] = Entity("trigger:1", record, 1, entered_ms)
         within = Aggregate("service/web", entities=pmap({"trigger:1": entity}))
-        occasion = Occasion(within, "trigger:1", 1, 0)
-        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), occasion, leftover=False)
+        occasion = EffectContext(within, "trigger:1", 1, 0)
+        super().__init__(Begin("AwaitTrigger", AwaitTrigger(record.source), 1), occasion, cleanup_only=False)
         self.told: list[Any] = []
         self.most = most
         self.news = anyio.Event()

@@ -34,7 +34,7 @@ async def _watch(ground: Ground, arrange: Callable[[Runner], object]) -> Verdict
 
 
 def _add(name: str, runner: Runner) -> Callable[[Transition], None]:
-    record = fleet_task.Job(task.State.OPEN, name, f"Write {name}.txt", (("test", "-s", f"{name}.txt"),))
+    record = fleet_task.FleetTask(task.State.OPEN, name, f"Write {name}.txt", (("test", "-s", f"{name}.txt"),))
     return lambda _: say(runner, board.NAME, f"task:{name}", Created(record))
 
 

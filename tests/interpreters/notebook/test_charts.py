@@ -161,7 +161,7 @@ def test_a_picture_of_a_finding_numbers_what_happened_as_its_text_does() -> None
     assert max(numbers) <= AROUND
 
 
-def test_a_report_on_a_page_has_no_promise_that_is_not_in_its_words(tally: Tally) -> None:
+def test_a_report_on_a_page_has_no_property_that_is_not_in_its_words(tally: Tally) -> None:
     """The page says the same as the text, and loads nothing."""
     report = Report(named("fleet-2x3"), tally)
     bundle = BUNDLES[Report](report)

@@ -105,13 +105,13 @@ def shell() -> SimpleNamespace:
 def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, report: Report) -> None:
     """A front end that has no pictures shows the text, which never names an address in memory."""
     load_ipython_extension(shell)
-    seat = machines()["seat"]
+    worker_slot = machines()["seat"]
     trace = report.broken()[0].trace
     assert trace is not None
     tried = trial(target(LEFT_ON), range(30), stop_at=1)
-    run = simulate(seat, seed=1)
+    run = simulate(worker_slot, seed=1)
     figure = charts.times("so long", {"each": [1_000]})
-    checked = (seat, fleet.system, trace, statechart(seat), state_space(seat), report, history)
+    checked = (worker_slot, fleet.system, trace, statechart(worker_slot), state_space(worker_slot), report, history)
     shown = (*checked, run, tried, tried.findings[0], figure)
     assert {type(each) for each in shown} == set(BUNDLES)
     for each in shown:

@@ -33,9 +33,9 @@ from lifefold.interpreters.replay import Retrace
 from lifefold.interpreters.targets.check_targets import Target, named
 
 
-def _baked(*promises: Property[Any], commands: int | None = None) -> Retrace:
+def _baked(*properties: Property[Any], commands: int | None = None) -> Retrace:
     """Return an oven of these promises in which bread was baked."""
-    run = Retrace(oven.machine.promising(*promises), commands=commands)
+    run = Retrace(oven.machine.with_properties(*properties), commands=commands)
     run.command(oven.Lit())
     run.report("Bake", oven.Stirred(), after_ms=7)
     run.report("Bake", oven.Baked())
@@ -72,7 +72,7 @@ def test_a_story_tells_each_step_and_what_it_moved() -> None:
         "  1. oven: command Lit(degrees=200)  Cold → Baking",
         "  2. oven: report Stirred()",
         "  3. oven: report Baked()  Baking → Cooling",
-        "  4. oven: timer Elapsed(slot='Warned', generation=4)",
+        "  4. oven: timer TimerFired(slot='Warned', generation=4)",
         "     and then this is not possible: report Baked(): Bake of generation -1 is not live in Cooling",
     ]
 
@@ -96,7 +96,7 @@ def test_a_last_step_that_is_refused_breaks_nothing() -> None:
     run = _baked(always("there is never bread", lambda found: found.record.loaves == 0))
     run.command(oven.Lit())
     assert not run.keeps("there is never bread", of="oven")
-    run = Retrace(oven.machine.promising(always("it is not scrapped", lambda found: found.state != "Scrapped")))
+    run = Retrace(oven.machine.with_properties(always("it is not scrapped", lambda found: found.state != "Scrapped")))
     run.command(oven.Doused())
     assert run.keeps("it is not scrapped", of="oven")
     assert run.can_go_on()
@@ -111,7 +111,7 @@ def test_a_step_after_one_that_is_refused_is_skipped(*, goes_round: bool) -> Non
         run.goes_round() if goes_round else run.command(oven.Scrapped())
 
 
-def test_a_promise_of_nobody_is_skipped() -> None:
+def test_a_property_of_nobody_is_skipped() -> None:
     """By its name, and whose it was."""
     with pytest.raises(SkipTest, match="oven does not promise any more: bread"):
         _baked().keeps("bread", of="oven")
@@ -126,8 +126,8 @@ def _bread(**given: Any) -> Property[Any]:
     )
 
 
-def _stirred_for_ever(promised: Property[Any]) -> Retrace:
-    run = Retrace(oven.machine.promising(promised))
+def _stirred_for_ever(declared: Property[Any]) -> Retrace:
+    run = Retrace(oven.machine.with_properties(declared))
     run.command(oven.Lit())
     for _round in (1, 2):
         run.goes_round()
@@ -155,7 +155,7 @@ def test_timers_and_confirmations_are_never_put_off_for_ever() -> None:
     run.goes_round()
     assert run.keeps("it gets cold", of="oven")
     gone: Property[Any] = leads_to("no fire", lambda found: bool(found.running), lambda found: not found.running)
-    run = Retrace(oven.machine.promising(gone))
+    run = Retrace(oven.machine.with_properties(gone))
     run.command(oven.Lit())
     run.command(oven.Doused())
     run.goes_round()
@@ -165,7 +165,7 @@ def test_timers_and_confirmations_are_never_put_off_for_ever() -> None:
 def test_what_was_to_come_to_be_from_the_beginning_is_due_at_once() -> None:
     """And is no more when it has been so."""
     baked: Property[Any] = eventually("it is lit", lambda found: found.state is oven.Place.BAKING)
-    run = Retrace(oven.machine.promising(baked))
+    run = Retrace(oven.machine.with_properties(baked))
     run.goes_round()
     assert not run.keeps("it is lit", of="oven")
     run.command(oven.Lit())
@@ -176,7 +176,7 @@ def test_people_who_have_said_all_that_they_may_keep_nobody_waiting() -> None:
     """A command that is taken for granted must be possible."""
     lit: Property[Any] = eventually("it is lit", lambda found: found.state is oven.Place.BAKING, given=weakly(oven.Lit))
     for commands, is_kept in ((None, True), (0, False)):
-        run = Retrace(oven.machine.promising(lit), commands=commands)
+        run = Retrace(oven.machine.with_properties(lit), commands=commands)
         run.goes_round()
         assert run.keeps("it is lit", of="oven") is is_kept
 
@@ -231,7 +231,7 @@ def test_a_message_arrives_only_if_it_is_the_first_one_under_way() -> None:
     assert "kiln/a does not tell tally Counted(pots=1)" in run.story()
 
 
-def test_promises_of_a_type_and_of_the_system_look_at_all_of_theirs() -> None:
+def test_properties_of_a_type_and_of_the_system_look_at_all_of_theirs() -> None:
     """An aggregate by itself, and all of them together with what is under way."""
     run = _pots()
     broken = {"no kiln is lit": "kiln", "no kiln fires": "kiln", "nobody says anything": "pottery"}
@@ -273,8 +273,8 @@ SHIPPED = ("session", "process-by-hand", "status", "task", "task-approval", "tur
 def test_whatever_a_check_finds_can_be_gone_again(name: str) -> None:
     """For every state of a lifecycle: that it is never met, and that nothing ever follows, is refuted by a way."""
     machine: Machine[Any] = named(name).subject  # type: ignore[assignment] # these are machines
-    promises = [promised for state in machine.states for promised in _false(state)]
-    false = machine.promising(*promises)
+    properties = [declared for state in machine.states for declared in _false(state)]
+    false = machine.with_properties(*properties)
     report = check(false, bounds=msgspec.structs.replace(named(name).bounds, compared=100))
     broken = [each.name for each in report.verdicts if each.outcome is Outcome.BROKEN]
     assert broken

@@ -41,7 +41,7 @@ from lifefold.interpreters.search.bitset_search import BLOCK_WORDS, Product, sea
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.findings import Findings
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from random_machines import Go, Push, Ring, Tick, Work, machines
 
 Opening = tuple[tuple[str, Envelope], ...]
@@ -54,8 +54,8 @@ class Case(NamedTuple):
     opening: Opening
     bounds: Bounds
 
-    def house(self) -> House:
-        return House(self.system, self.opening, Judge(self.system), self.bounds)
+    def product_system(self) -> ProductSystem:
+        return ProductSystem(self.system, self.opening, Judge(self.system), self.bounds)
 
     def report(self, *of_system: Property[Any]) -> Report:
         return check(self.system, opening=self.opening, properties=of_system, bounds=self.bounds)
@@ -107,7 +107,7 @@ FAIRNESS = st.sampled_from([(), weakly(Go), strongly(Go), strongly(Push), weakly
 
 
 @st.composite
-def promises(draw: st.DrawFn) -> tuple[Property[Any], ...]:
+def properties(draw: st.DrawFn) -> tuple[Property[Any], ...]:
     """Draw promises of all kinds; some of them hold, by chance."""
     place, much = st.integers(0, 4), st.integers(0, 2)
     given: tuple[Fairness, ...] = draw(FAIRNESS)
@@ -129,7 +129,7 @@ def cases(draw: st.DrawFn, most: int = 3) -> Case:
     for name in ("ring", "loop"):
         machine = draw(machines())
         machine = machine.starting(machine.initial, name)
-        kinds[name] = AggregateType(name, machines=(machine,), properties=draw(promises()))
+        kinds[name] = AggregateType(name, machines=(machine,), properties=draw(properties()))
     opening = tuple(
         (f"{kind}/{number}", Envelope(kind, Created(draw(records(kinds[kind].machines[kind]))), 0))
         for number, kind in enumerate(draw(st.lists(st.sampled_from(["ring", "loop"]), min_size=2, max_size=most)))
@@ -151,9 +151,13 @@ def figures(found: Findings) -> dict[str, Any]:
         "levels": found.levels,
         "depth": found.depth,
         "stuck": sorted(found.world(state) for state in found.stuck),
-        "broken": {promise: (len(found.way(each.state)), each.after is None) for promise, each in found.broken.items()},
-        "witnesses": {promise: len(found.way(state)) for promise, state in found.witnesses.items()},
-        "coverage": (found.house.coverage.counts(), found.house.refused, [part.cut for part in found.house.parts]),
+        "broken": {prop: (len(found.way(each.state)), each.after is None) for prop, each in found.broken.items()},
+        "witnesses": {prop: len(found.way(state)) for prop, state in found.witnesses.items()},
+        "coverage": (
+            found.product_system.coverage.counts(),
+            found.product_system.refused,
+            [part.cut for part in found.product_system.components],
+        ),
         "truncated": found.truncated,
     }
 
@@ -162,9 +166,9 @@ def figures(found: Findings) -> dict[str, Any]:
 @given(case=cases(), block_words=st.sampled_from([1, 20, BLOCK_WORDS]))
 def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
     """States, steps, how far each level is, what is stuck, what is wrong and how far that is, what was used."""
-    found = search(case.house(), block_words=block_words)
+    found = search(case.product_system(), block_words=block_words)
     assert isinstance(found, Product)
-    assert figures(found) == figures(explore(case.house()))
+    assert figures(found) == figures(explore(case.product_system()))
 
 
 @settings(max_examples=15, deadline=None)
@@ -172,14 +176,14 @@ def test_both_searches_meet_the_same(case: Case, block_words: int) -> None:
 def test_both_searches_end_at_the_same_depth(case: Case, depth: int) -> None:
     """A search that is to go so far only has met the same until then, and says why it ended."""
     case = case._replace(bounds=Bounds(postponed=1, depth=depth))
-    assert figures(search(case.house())) == figures(explore(case.house()))
+    assert figures(search(case.product_system())) == figures(explore(case.product_system()))
 
 
 def walked(found: Findings, state: int) -> tuple[int, ...]:
     """Return where the way to a state leads."""
-    world = found.house.initial()
+    world = found.product_system.initial()
     for wanted in found.way(state):
-        world = next(after for move, after, _ in found.house.successors(world) if move == wanted)
+        world = next(after for move, after, _ in found.product_system.successors(world) if move == wanted)
     return world
 
 
@@ -187,14 +191,14 @@ def walked(found: Findings, state: int) -> tuple[int, ...]:
 @given(case=cases())
 def test_a_way_leads_where_it_is_said_to_lead(case: Case) -> None:
     """To what is stuck, to what is wrong, and to what is seen."""
-    found = search(case.house())
+    found = search(case.product_system())
     states = [*found.stuck[:20], *found.witnesses.values(), *(each.state for each in found.broken.values())]
     assert [walked(found, state) for state in states] == [found.world(state) for state in states]
     for each in found.broken.values():
         assert each.after is None or len(found.moves((each.state, each.after))) == 1
 
 
-def is_a_promise(_scene: object) -> bool:
+def is_a_property(_scene: object) -> bool:
     """Say so of every scene: asked of the whole, it has every state looked at."""
     return True
 
@@ -212,7 +216,7 @@ def outcomes(report: Report) -> list[tuple[str, str, Outcome, int]]:
 @given(case=cases(most=2))
 def test_both_searches_come_to_the_same_verdicts(case: Case) -> None:
     """Also of what should follow: each aggregate by itself, and all states of all of them, say the same."""
-    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_promise)))
+    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_property)))
 
 
 @pytest.mark.campaign
@@ -220,7 +224,7 @@ def test_both_searches_come_to_the_same_verdicts(case: Case) -> None:
 @given(case=cases())
 def test_both_searches_come_to_the_same_verdicts_of_three(case: Case) -> None:
     """Where there is more than one neighbour."""
-    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_promise)))
+    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_property)))
 
 
 def sessions(count: int, errors: int = 1, **bounds: Any) -> Case:
@@ -234,17 +238,17 @@ def sessions(count: int, errors: int = 1, **bounds: Any) -> Case:
 def test_more_states_than_a_word_has_bits_are_met() -> None:
     """An aggregate may have more states than there are bits: then it has several words."""
     case = sessions(2, errors=4)
-    found = search(case.house())
+    found = search(case.product_system())
     assert isinstance(found, Product)
-    assert all(len(part.states) > 64 for part in found.house.parts)
-    assert figures(found) == figures(explore(case.house()))
+    assert all(len(part.states) > 64 for part in found.product_system.components)
+    assert figures(found) == figures(explore(case.product_system()))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_agents_side_by_side_are_in_all_states_that_each_can_be_in(count: int) -> None:
     """States are multiplied, depths add up, and everybody's steps are taken in all states of the others."""
-    one = explore(sessions(1, postponed=0).house())
-    found = search(sessions(count, postponed=0, states=10**9).house())
+    one = explore(sessions(1, postponed=0).product_system())
+    found = search(sessions(count, postponed=0, states=10**9).product_system())
     assert (found.count, found.depth) == (one.count**count, one.depth * count)
     assert found.steps == count * one.steps * one.count ** (count - 1)
     assert len(found.stuck) == len(one.stuck) ** count
@@ -254,7 +258,7 @@ def test_agents_side_by_side_are_in_all_states_that_each_can_be_in(count: int) -
 def test_agents_side_by_side_keep_what_each_of_them_keeps() -> None:
     """What should follow among it, in more states than could be looked at one by one in this time."""
     report = sessions(4, postponed=0, compared=30).report()
-    assert report.states == prod(report.parts.values())
+    assert report.states == prod(report.components.values())
     assert outcomes(report) == outcomes(sessions(1, postponed=0, compared=30).report())
 
 
@@ -297,14 +301,14 @@ def test_a_neighbour_at_the_bounds_has_no_run_but_elsewhere(*, way_out: bool) ->
     one = Machine("one", Somebody(), rows=rows)
     rows = rows if way_out else rows[:-1]
     other = Machine("other", Somebody(), rows=rows, during={Place.HERE: after(10, Tick)})
-    promised = (leads_to("who is here goes away", is_here, is_away), eventually("it goes away", is_away))
-    types = (AggregateType("one", machines=(one,), properties=promised), AggregateType("other", machines=(other,)))
+    declared = (leads_to("who is here goes away", is_here, is_away), eventually("it goes away", is_away))
+    types = (AggregateType("one", machines=(one,), properties=declared), AggregateType("other", machines=(other,)))
     opening = tuple((name, Envelope(name, Created(Somebody()), 0)) for name in ("one", "other"))
     case = Case(System("both", *types), opening, Bounds(within={"other": is_known}, compared=30))
     said = {each.name: each.outcome for each in case.report().verdicts}
     assert said["who is here goes away"] is (Outcome.BROKEN if way_out else Outcome.HOLDS)
     assert said["it goes away"] is (Outcome.BROKEN if way_out else Outcome.HOLDS)
-    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_promise)))
+    assert outcomes(case.report()) == outcomes(case.report(always("it is so", is_a_property)))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +323,7 @@ def test_a_neighbour_at_the_bounds_has_no_run_but_elsewhere(*, way_out: bool) ->
 )
 def test_others_are_searched_state_by_state(case: Case) -> None:
     """The bits are for aggregates that are apart, and for what does not take more memory than states one by one."""
-    assert isinstance(search(case.house()), Graph)
+    assert isinstance(search(case.product_system()), Graph)
 
 
 class Count(State):
@@ -359,17 +363,17 @@ def test_aggregates_with_very_many_states_are_searched_state_by_state(
         for number, count in enumerate(begins)
     )
     of = AggregateType("counter", machines=(machine,))
-    found = search(Case(System("counters", of), opening, Bounds(within={"counter": few})).house())
+    found = search(Case(System("counters", of), opening, Bounds(within={"counter": few})).product_system())
     assert type(found) is kind
     assert found.count == prod(520 - count for count in begins)
 
 
-def test_a_promise_of_the_whole_is_asked_state_by_state() -> None:
+def test_a_property_of_the_whole_is_asked_state_by_state() -> None:
     """Whoever promises something of all of them together wants each state looked at."""
     case = sessions(2, postponed=0)
-    of_system = (always("it is so", is_a_promise),)
+    of_system = (always("it is so", is_a_property),)
     judge = Judge(case.system, of_system)
-    assert isinstance(search(House(case.system, case.opening, judge, case.bounds)), Graph)
+    assert isinstance(search(ProductSystem(case.system, case.opening, judge, case.bounds)), Graph)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +400,7 @@ def test_a_search_that_is_interrupted_says_what_it_has_met() -> None:
         if progress.depth > 5:
             raise KeyboardInterrupt
 
-    found = search(sessions(3, postponed=0).house(), tell=stop)
+    found = search(sessions(3, postponed=0).product_system(), tell=stop)
     assert isinstance(found, Product)
     assert found.truncated == "it was interrupted"
     assert found.depth > 5
@@ -406,7 +410,7 @@ def test_a_search_that_is_interrupted_says_what_it_has_met() -> None:
 def test_whoever_waits_is_told_how_far_it_is() -> None:
     """The states that are not looked at yet are among those that were met."""
     told: list[Progress] = []
-    found = search(sessions(3, postponed=0).house(), tell=told.append)
+    found = search(sessions(3, postponed=0).product_system(), tell=told.append)
     assert [each.depth for each in told] == [*range(1, found.depth + 1)]
     assert [each.states for each in told] == [*found.levels[2:], found.count]
     assert all(each.states - each.frontier == level for each, level in zip(told, found.levels[1:], strict=True))
@@ -417,7 +421,11 @@ def test_whoever_waits_is_told_how_far_it_is() -> None:
 def test_a_search_can_begin_with_tables_that_are_there(way: str) -> None:
     """What is known of the aggregates from another search changes nothing."""
     case: Case = sessions(2, postponed=0)
-    house = case.house()
-    finds: Sequence[Findings] = [explore(house), search(house)] if way == "bits" else [search(house), explore(house)]
+    product_system = case.product_system()
+    finds: Sequence[Findings] = (
+        [explore(product_system), search(product_system)]
+        if way == "bits"
+        else [search(product_system), explore(product_system)]
+    )
     first, second = ({**figures(each), "stuck": len(each.stuck)} for each in finds)
     assert first == second

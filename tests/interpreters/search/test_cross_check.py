@@ -34,7 +34,7 @@ class Switched(Event, frozen=True):
 class Lamp(Record, frozen=True):
     """A lamp that counts how often it was switched, and says that the number does not matter."""
 
-    serials: ClassVar[tuple[str, ...]] = ("turns",)
+    identifiers: ClassVar[tuple[str, ...]] = ("turns",)
     state: Light = Light.OFF
     turns: int = 0
 
@@ -65,13 +65,13 @@ def remember(clock: Clock, _e: Switched) -> Step[Clock, Never]:
     return Step(replace(clock, since_ms=clock.at_ms))
 
 
-def lamp(*, wearing: bool, promises: tuple[Property[Any], ...] = ()) -> Machine[Any]:
+def lamp(*, wearing: bool, properties: tuple[Property[Any], ...] = ()) -> Machine[Any]:
     rows: list[Row[Lamp]] = [
         row(Light.OFF, Switched, Light.ON, count, when=fresh if wearing else None),
         row(Light.ON, Switched, Light.OFF, count),
         row(Light.OFF, Switched, STAY),
     ]
-    return Machine("lamp", Lamp(), rows=rows[: 3 if wearing else 2], properties=promises)
+    return Machine("lamp", Lamp(), rows=rows[: 3 if wearing else 2], properties=properties)
 
 
 def few_turns(entity: Entity[Lamp]) -> bool:
@@ -84,7 +84,7 @@ def counts(entity: Entity[Lamp]) -> bool:
 
 def test_a_number_that_does_not_matter_may_be_forgotten() -> None:
     """Without it the lamp would have states without end."""
-    report = check(lamp(wearing=False, promises=(always("it counts", counts),)))
+    report = check(lamp(wearing=False, properties=(always("it counts", counts),)))
     assert report.ok
     assert report.renumbered == ("turns",)
     assert report.walked[0] > report.states
@@ -116,8 +116,8 @@ def test_a_number_that_decides_may_not_be_forgotten() -> None:
 
 def test_a_property_that_reads_a_forgotten_number_is_unsound_and_the_others_are_decided() -> None:
     """The property holds of the form, and not of what the form stands for: the report shows where, with the field."""
-    promises = (always("few turns", few_turns), always("it counts", counts))
-    report = check(lamp(wearing=False, promises=promises))
+    properties = (always("few turns", few_turns), always("it counts", counts))
+    report = check(lamp(wearing=False, properties=properties))
     verdict = of(report, "few turns")
     assert verdict.outcome is Outcome.UNSOUND
     assert verdict.trace is not None
@@ -135,8 +135,8 @@ def is_odd_when_on(change: Transition) -> bool:
 
 def test_a_property_kept_in_the_unreduced_step_and_broken_in_the_reduced_one_is_shown_with_that_step() -> None:
     """The lamp is on after an odd count; the search forgets the count. The others are decided."""
-    promises = (always_step("on is odd", is_odd_when_on), always("it counts", counts))
-    report = check(lamp(wearing=False, promises=promises), bounds=Bounds(compared=0))
+    properties = (always_step("on is odd", is_odd_when_on), always("it counts", counts))
+    report = check(lamp(wearing=False, properties=properties), bounds=Bounds(compared=0))
     verdict = of(report, "on is odd")
     assert verdict.outcome is Outcome.UNSOUND
     assert verdict.trace is not None
@@ -153,8 +153,8 @@ def is_used(entity: Entity[Lamp]) -> bool:
 
 def test_a_failing_report_ends_with_what_failed() -> None:
     """What holds stands first, undecided properties follow, and the broken ones stand last, before the conclusion."""
-    promises = (always("a broken one", is_used), always("it counts", counts))
-    report = check(lamp(wearing=False, promises=promises), bounds=Bounds(states=1))
+    properties = (always("a broken one", is_used), always("it counts", counts))
+    report = check(lamp(wearing=False, properties=properties), bounds=Bounds(states=1))
     outcomes = [each.outcome for each in report.sorted()]
     assert outcomes == sorted(outcomes, key=list(Outcome).index)
     lines = list(report.lines())

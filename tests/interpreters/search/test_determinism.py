@@ -38,10 +38,10 @@ def moody(_lamp: Lamp, _event: Turned) -> bool:
     ],
     ids=["a field", "an effect", "a guard"],
 )
-def test_a_reducer_that_is_not_deterministic_is_found_out_at_once(parts: dict[str, Any], said: str) -> None:
+def test_a_reducer_that_is_not_deterministic_is_found_out_at_once(components: dict[str, Any], said: str) -> None:
     """It would make new states for ever, or take a step that a search does not see."""
-    otherwise: tuple[Row[Any], ...] = (row(Light.RED, Turned, Light.RED),) if "when" in parts else ()
-    report = check(lamp(row(Light.RED, Turned, Light.GREEN, **parts), *otherwise, HALT, BREAK))
+    otherwise: tuple[Row[Any], ...] = (row(Light.RED, Turned, Light.RED),) if "when" in components else ()
+    report = check(lamp(row(Light.RED, Turned, Light.GREEN, **components), *otherwise, HALT, BREAK))
     (found,) = [each for each in report.broken() if each.name == REPEATABLE]
     assert said in " ".join(" ".join(found.lines()).split())
     assert report.states < 10

@@ -34,19 +34,19 @@ def test_a_limit_that_is_not_changed_with_the_others_breaks_a_property(field: st
     assert not broken(in_fleet)
 
 
-def _roles_alone(s: worker_slot.Seat, e: worker_slot.Reassigned) -> Step[worker_slot.Seat, Any]:
+def _roles_alone(s: worker_slot.WorkerSlot, e: worker_slot.Reassigned) -> Step[worker_slot.WorkerSlot, Any]:
     return Step(replace(s, roles=e.roles))
 
 
-def _time_alone(s: worker_slot.Seat, e: worker_slot.Reassigned) -> Step[worker_slot.Seat, Any]:
+def _time_alone(s: worker_slot.WorkerSlot, e: worker_slot.Reassigned) -> Step[worker_slot.WorkerSlot, Any]:
     return Step(replace(s, adaptive=e.adaptive))
 
 
-def _time_by_roles(s: worker_slot.Seat, e: worker_slot.Reassigned) -> Step[worker_slot.Seat, Any]:
+def _time_by_roles(s: worker_slot.WorkerSlot, e: worker_slot.Reassigned) -> Step[worker_slot.WorkerSlot, Any]:
     return Step(replace(s, roles=e.roles, adaptive=bool(e.roles)))
 
 
-def _roles_by_time(s: worker_slot.Seat, e: worker_slot.Reassigned) -> Step[worker_slot.Seat, Any]:
+def _roles_by_time(s: worker_slot.WorkerSlot, e: worker_slot.Reassigned) -> Step[worker_slot.WorkerSlot, Any]:
     return Step(replace(s, roles=e.roles if e.adaptive else (), adaptive=e.adaptive))
 
 

@@ -15,7 +15,6 @@ from lifefold.core.kernel import (
     AggregateType,
     Created,
     Dispatch,
-    Elapsed,
     Envelope,
     Event,
     Machine,
@@ -24,6 +23,7 @@ from lifefold.core.kernel import (
     Record,
     State,
     System,
+    TimerFired,
     Transition,
     after,
     eventually,
@@ -328,7 +328,7 @@ def test_a_timer_that_another_one_restarts_need_not_elapse() -> None:
     system = System("mugs", AggregateType("mug", machines=(machine,), commands={"mug": ()}))
     found = broken_round(check(system, opening=[("mug", Envelope("mug", Created(Cup()), 0))]))
     assert found is not None
-    assert set(found) == {Elapsed}
+    assert set(found) == {TimerFired}
 
 
 @pytest.mark.parametrize("machine", [mug, cup])

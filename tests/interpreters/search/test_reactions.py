@@ -9,7 +9,7 @@ from lifefold.interpreters.search.canonical import NOW_MS, Canonical
 from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.reactions import Reactions
 from lifefold.interpreters.search.state_numbers import Numbered
 from lifefold.interpreters.targets.check_targets import named
@@ -28,7 +28,7 @@ def searched(name: str) -> Graph:
     bounds, kept = Bounds(within=target.bounds.within, states=1_500), frozenset[str]()
     while True:
         try:
-            return explore(House(subject, opening, Judge(subject), bounds, kept))
+            return explore(ProductSystem(subject, opening, Judge(subject), bounds, kept))
         except Carried as carried:
             kept |= carried.names
 
@@ -44,7 +44,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reaction_is_what_the_rules_say(name: str) -> None:
     """All of it: state, effects, transitions, refusals; also when the same entity has been asked before."""
-    for part in searched(name).house.parts:
+    for part in searched(name).product_system.components:
         reactions = Reactions(part.of)
         for aggregate in part.states[:EACH]:
             for each in possible(part.of, aggregate, NOW_MS):
@@ -54,7 +54,7 @@ def test_a_reaction_is_what_the_rules_say(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_event_that_is_an_activity_s_is_believed_from_nobody_else(name: str) -> None:
     """The short cut asks for that as the rules do."""
-    for part in searched(name).house.parts:
+    for part in searched(name).product_system.components:
         reactions, aggregate = Reactions(part.of), part.states[0]
         for ref in aggregate.entities:
             machine = part.of.machine_of(ref)
@@ -69,9 +69,9 @@ def test_an_event_that_is_an_activity_s_is_believed_from_nobody_else(name: str) 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_state_has_the_number_of_its_form(name: str) -> None:
     """Two states have one number if their forms are equal, and two numbers if not; what is kept is the form."""
-    house = searched(name).house
-    for part in house.parts:
-        form, numbered = Canonical(part.of, house.kept), Numbered(Canonical(part.of, house.kept))
+    product_system = searched(name).product_system
+    for part in product_system.components:
+        form, numbered = Canonical(part.of, product_system.kept), Numbered(Canonical(part.of, product_system.kept))
         assert numbered.find(part.states[0]) == -1
         for aggregate in part.states[:EACH]:
             came = [react(part.of, aggregate, each.envelope) for each in possible(part.of, aggregate, NOW_MS)]
@@ -84,7 +84,7 @@ def test_a_state_has_the_number_of_its_form(name: str) -> None:
 
 def test_what_is_in_many_states_is_kept_once() -> None:
     """Equal entities of different states are one object."""
-    board, *_ = searched("fleet").house.parts
+    board, *_ = searched("fleet").product_system.components
     entities = [entity for aggregate in board.states for entity in aggregate.entities.values()]
     assert len({id(entity) for entity in entities}) == len(set(entities)) < len(entities)
 

@@ -16,11 +16,11 @@ from lifefold.core.kernel import always
 from lifefold.interpreters.check import Report, check
 
 SEATS = """
-from lifefold.core.fleet import seat
+from lifefold.core.fleet import worker_slot
 from lifefold.core.kernel import always
 from lifefold.interpreters.check import check
 
-kept = seat.machine.promising(always("nobody is <gone>", lambda entity: entity.state is not seat.State.GONE))
+kept = worker_slot.machine.with_properties(always("nobody is <gone>", lambda entity: entity.state is not worker_slot.State.GONE))
 
 
 def test_ok():
@@ -37,7 +37,7 @@ def test_report():
 """
 
 
-KEPT: Final = worker_slot.machine.promising(
+KEPT: Final = worker_slot.machine.with_properties(
     always("nobody is <gone>", lambda entity: entity.state is not worker_slot.State.GONE)
 )
 
@@ -54,7 +54,7 @@ def broken() -> Report:
     return check(KEPT)
 
 
-def test_a_test_runner_says_which_promise_is_broken(tmp_path: Path) -> None:
+def test_a_test_runner_says_which_property_is_broken(tmp_path: Path) -> None:
     """Without a plugin: an assertion on a report names what is broken, and with the report as text it shows the way."""
     (tmp_path / "test_seats.py").write_text(SEATS)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

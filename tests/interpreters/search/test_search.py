@@ -16,7 +16,7 @@ from lifefold.core.kernel import (
     Property,
     Reaction,
     Record,
-    Recovered,
+    RunnerRecovered,
     State,
     Transition,
     alone,
@@ -28,7 +28,7 @@ from lifefold.core.kernel import (
 from lifefold.interpreters.check import Bounds, Outcome, check
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from random_machines import machines
 
 POSTPONED = 1
@@ -78,7 +78,7 @@ def inputs(machine: Machine[Any], aggregate: Aggregate) -> Iterator[Envelope]:
     entity = aggregate.entities[machine.name]
     yield from next_inputs(machine, entity, entity.entered_ms)
     if entity.running:
-        yield Envelope("", Recovered(0), entity.entered_ms, "engine")
+        yield Envelope("", RunnerRecovered(0), entity.entered_ms, "engine")
 
 
 @given(machine=machines())
@@ -86,7 +86,7 @@ def test_the_search_meets_what_can_be_met_and_nothing_else(machine: Machine[Any]
     """States, how deep they lie, steps, and the states that nothing leaves."""
     found = by_hand(machine)
     system, openings = alone(machine)
-    graph = explore(House(system, tuple(openings.items()), Judge(system), Bounds(postponed=POSTPONED)))
+    graph = explore(ProductSystem(system, tuple(openings.items()), Judge(system), Bounds(postponed=POSTPONED)))
     assert graph.count == len(found.depths)
     assert graph.steps == found.steps
     assert graph.depth == max(found.depths.values())
@@ -134,7 +134,7 @@ def was_there(step: Transition) -> bool:
     return step.before is not None
 
 
-def test_a_promise_that_cannot_be_judged_is_named() -> None:
+def test_a_property_that_cannot_be_judged_is_named() -> None:
     """Whoever has written it is told which it is, and what was raised; nothing else is decided."""
     broken: Property[Any] = always("it adds up", lambda entity: bool(1 // entity.version))
     report = check(kiln, properties=[broken])
@@ -164,7 +164,7 @@ class Door(Record, frozen=True):
     state: Leaf = Leaf.OPEN
 
 
-def test_of_two_steps_to_one_state_a_way_ends_with_the_one_that_breaks_the_promise() -> None:
+def test_of_two_steps_to_one_state_a_way_ends_with_the_one_that_breaks_the_property() -> None:
     """The other one is allowed, and would show nothing."""
     door = Machine(
         "door",

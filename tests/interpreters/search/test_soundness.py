@@ -65,14 +65,14 @@ def outcome(report: Report, name: str) -> Outcome:
     return found
 
 
-def breaks(*promises: Property[Any]) -> Machine[Any]:
+def breaks(*properties: Property[Any]) -> Machine[Any]:
     """Return what breaks, and is fixed only where it is not broken."""
     rows: tuple[Row[Any], ...] = (
         row(Place.A, Break, Place.B),
         row(Place.A, Fix, Place.C),
         row(Place.B, Later, Place.C),
     )
-    return Machine("thing", Thing(), rows=rows, final={Place.C}, properties=promises, rests=lambda _: True)
+    return Machine("thing", Thing(), rows=rows, final={Place.C}, properties=properties, rests=lambda _: True)
 
 
 FIXED: Final[Property[Any]] = leads_to(
@@ -179,13 +179,13 @@ OF_TEXTS: Final[tuple[Property[Any], ...]] = (
 )
 
 
-@pytest.mark.parametrize("promise", OF_TEXTS, ids=lambda each: str(each.temper))
+@pytest.mark.parametrize("prop", OF_TEXTS, ids=lambda each: str(each.property_kind))
 @pytest.mark.parametrize("states", [2, 1_000])
-def test_what_a_search_finds_is_asked_of_the_rules_before_it_is_said(promise: Property[Any], states: int) -> None:
+def test_what_a_search_finds_is_asked_of_the_rules_before_it_is_said(prop: Property[Any], states: int) -> None:
     """A record that says too much of its texts is found out also where nothing was compared."""
-    machine = Machine("paper", Paper(), rows=(*SWINGS, row(ANY, Note, STAY, write)), properties=(promise,))
+    machine = Machine("paper", Paper(), rows=(*SWINGS, row(ANY, Note, STAY, write)), properties=(prop,))
     report = check(machine, bounds=Bounds(states=states, compared=0))
-    assert outcome(report, promise.name) is Outcome.UNSOUND
+    assert outcome(report, prop.name) is Outcome.UNSOUND
 
 
 CIRCLE: Final = Machine("thing", Pendulum(), rows=SWINGS)
@@ -238,8 +238,8 @@ def test_several_of_one_clock_are_refused() -> None:
 
 def test_a_dozen_aggregates_are_searched() -> None:
     """Their states have more columns than a word has bits."""
-    promise: Property[Any] = always("it is so", lambda _scene: True)
-    system = System("dozen", AggregateType("thing", machines=(breaks(),)), properties=(promise,))
+    prop: Property[Any] = always("it is so", lambda _scene: True)
+    system = System("dozen", AggregateType("thing", machines=(breaks(),)), properties=(prop,))
     opening = [(f"thing/{n}", Envelope("thing", Created(Thing()), 0)) for n in range(12)]
     report = check(system, opening=opening, bounds=Bounds(states=2_000, compared=10))
     assert report.states > 2_000

@@ -20,9 +20,9 @@ from lifefold.core.kernel import (
     Property,
     Record,
     Row,
-    Scene,
     State,
     System,
+    SystemState,
     Transition,
     always,
     always_step,
@@ -35,7 +35,7 @@ from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.configuration import Bounds, Judge
 from lifefold.interpreters.search.findings import Findings
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from promela import ALL, NEAREST_FIRST, Model, OutOfMemory, Situation, Verifier, available, model
 
 pytestmark = pytest.mark.skipif(
@@ -53,11 +53,11 @@ FEW = Bounds(within={"kiln": few_firings}, commands=2)
 """So few firings that a search takes no time."""
 
 
-def searched(system: System, opening: Opening, bounds: Bounds) -> tuple[House, Graph]:
-    house = House(system, opening, Judge(system), bounds)
-    graph = explore(house)
+def searched(system: System, opening: Opening, bounds: Bounds) -> tuple[ProductSystem, Graph]:
+    product_system = ProductSystem(system, opening, Judge(system), bounds)
+    graph = explore(product_system)
     assert not graph.truncated
-    return house, graph
+    return product_system, graph
 
 
 def sessions(
@@ -71,8 +71,8 @@ def sessions(
     return System("sessions", of, properties=of_system), opening
 
 
-def assert_agrees(house: House, graph: Findings, folder: Path) -> None:
-    found = Verifier(model(house), folder, level="-O0").run()
+def assert_agrees(product_system: ProductSystem, graph: Findings, folder: Path) -> None:
+    found = Verifier(model(product_system), folder, level="-O0").run()
     assert (found.states, found.steps, found.depth) == (graph.count, graph.steps, graph.depth)
 
 
@@ -89,17 +89,19 @@ def test_spin_meets_as_many_states_of_agents_side_by_side(count: int, bounds: Bo
 def test_spin_meets_as_many_states_as_the_search_with_bits(tmp_path: Path) -> None:
     """Three agents, all of whose states are bits: as many states, steps, and as far away."""
     system, opening = sessions(3)
-    house = House(system, opening, Judge(system), Bounds(postponed=0))
-    found = search(house)
+    product_system = ProductSystem(system, opening, Judge(system), Bounds(postponed=0))
+    found = search(product_system)
     assert isinstance(found, Product)
-    assert_agrees(house, found, tmp_path)
+    assert_agrees(product_system, found, tmp_path)
 
 
 def test_spin_meets_as_many_states_where_aggregates_talk(tmp_path: Path) -> None:
     """Two kilns and a tally: messages under way are part of a state, in the order in which they were sent."""
-    house, graph = searched(pottery, list(opened(0, "a", "b")), Bounds(within={"kiln": few_firings}, commands=3))
-    assert len(house.letters) > 1
-    assert_agrees(house, graph, tmp_path)
+    product_system, graph = searched(
+        pottery, list(opened(0, "a", "b")), Bounds(within={"kiln": few_firings}, commands=3)
+    )
+    assert len(product_system.messages) > 1
+    assert_agrees(product_system, graph, tmp_path)
 
 
 class Place(State):
@@ -161,31 +163,31 @@ def test_spin_meets_as_many_states_of_chance_systems(seed: int, tmp_path: Path) 
     random = Random(seed)  # noqa: S311 - chance, not secrecy
     system = System("theatre", puppet(random, "judy", "punch"), puppet(random, "punch", "judy"))
     opening = [(name, Envelope(name, Created(Puppet()), 0)) for name in ("judy", "punch")]
-    house, graph = searched(system, opening, Bounds(commands=3))
-    assert_agrees(house, graph, tmp_path)
+    product_system, graph = searched(system, opening, Bounds(commands=3))
+    assert_agrees(product_system, graph, tmp_path)
 
 
-def broken_after(graph: Graph, promise: int) -> int:
+def broken_after(graph: Graph, prop: int) -> int:
     """Return how many steps it takes until a promise is broken."""
-    found = graph.broken[promise]
+    found = graph.broken[prop]
     return len(graph.way(found.state)) + (found.after is not None)
 
 
-def test_spin_breaks_a_promise_about_an_agent_after_as_many_steps(tmp_path: Path) -> None:
+def test_spin_breaks_a_property_about_an_agent_after_as_many_steps(tmp_path: Path) -> None:
     """The way that the search shows is a shortest one: nearest first, SPIN needs as many."""
-    promise: Property[Any] = always("no errors", lambda agent: agent.record("session").total_errors == 0)
-    house, graph = searched(*sessions(2, properties=(promise,)), Bounds(postponed=0))
-    number = next(n for n, each in enumerate(house.judge.promises) if each.property is promise)
-    found = Verifier(model(house, promise=number), tmp_path, level="-O0").run()
+    prop: Property[Any] = always("no errors", lambda agent: agent.record("session").total_errors == 0)
+    product_system, graph = searched(*sessions(2, properties=(prop,)), Bounds(postponed=0))
+    number = next(n for n, each in enumerate(product_system.judge.properties) if each.property is prop)
+    found = Verifier(model(product_system, prop=number), tmp_path, level="-O0").run()
     assert found.broken_at == broken_after(graph, number)
 
 
-def test_spin_breaks_a_promise_about_a_step_after_as_many_steps(tmp_path: Path) -> None:
+def test_spin_breaks_a_property_about_a_step_after_as_many_steps(tmp_path: Path) -> None:
     """It is the step that is wrong here, wherever it leads."""
-    promise: Property[Any] = always_step("nothing fails", lambda step: not isinstance(step.event, session.FatalError))
-    house, graph = searched(*sessions(2, properties=(promise,)), Bounds(postponed=0))
-    number = next(n for n, each in enumerate(house.judge.promises) if each.property is promise)
-    found = Verifier(model(house, promise=number), tmp_path, level="-O0").run()
+    prop: Property[Any] = always_step("nothing fails", lambda step: not isinstance(step.event, session.FatalError))
+    product_system, graph = searched(*sessions(2, properties=(prop,)), Bounds(postponed=0))
+    number = next(n for n, each in enumerate(product_system.judge.properties) if each.property is prop)
+    found = Verifier(model(product_system, prop=number), tmp_path, level="-O0").run()
     assert found.broken_at == broken_after(graph, number)
 
 
@@ -194,25 +196,25 @@ def running(agent: Aggregate) -> bool:
     return entity.state is session.State.RUNNING
 
 
-def test_spin_breaks_a_promise_about_two_agents_after_as_many_steps(tmp_path: Path) -> None:
+def test_spin_breaks_a_property_about_two_agents_after_as_many_steps(tmp_path: Path) -> None:
     """A promise of the whole system, for SPIN an assertion about where both processes are."""
 
-    def one_at_a_time(scene: Scene) -> bool:
+    def one_at_a_time(scene: SystemState) -> bool:
         return sum(map(running, scene.aggregates.values())) < 2
 
-    promise = always("one at a time", one_at_a_time)
-    house, graph = searched(*sessions(2, of_system=(promise,)), Bounds(postponed=0))
-    (number,) = house.judge.of_system
-    where = [[n for n, agent in enumerate(part.states) if running(agent)] for part in house.parts]
+    prop = always("one at a time", one_at_a_time)
+    product_system, graph = searched(*sessions(2, of_system=(prop,)), Bounds(postponed=0))
+    (number,) = product_system.judge.of_system
+    where = [[n for n, agent in enumerate(part.states) if running(agent)] for part in product_system.components]
     forbidden: list[Situation] = [{0: one, 1: other} for one in where[0] for other in where[1]]
-    found = Verifier(model(house, forbidden=forbidden), tmp_path, level="-O0").run()
+    found = Verifier(model(product_system, forbidden=forbidden), tmp_path, level="-O0").run()
     assert found.broken_at == broken_after(graph, number)
 
 
 def test_spin_would_tell_of_states_that_are_missing(tmp_path: Path) -> None:
     """Without one of the steps in which a message is taken it meets fewer states: the witness does say no."""
-    house, graph = searched(pottery, list(opened(0, "a")), FEW)
-    whole = model(house).text
+    product_system, graph = searched(pottery, list(opened(0, "a")), FEW)
+    whole = model(product_system).text
     taking = next(line for line in whole.splitlines() if "?" in line and "nempty" not in line)
     less = Verifier(Model(whole.replace(f"{taking}\n", "", 1)), tmp_path, level="-O0").run()
     assert less.states < graph.count
@@ -220,23 +222,23 @@ def test_spin_would_tell_of_states_that_are_missing(tmp_path: Path) -> None:
 
 def test_spin_would_tell_of_a_message_that_the_search_has_not_met(tmp_path: Path) -> None:
     """It does not take the tables' word for what can be under way: where they know nothing of it, it fails."""
-    house, _ = searched(pottery, list(opened(0, "a")), FEW)
-    receptions = house.parts[0]._receptions
+    product_system, _ = searched(pottery, list(opened(0, "a")), FEW)
+    receptions = product_system.components[0]._receptions
     del receptions[next(iter(receptions))]
-    assert Verifier(model(house), tmp_path, level="-O0").run().broken_at is not None
+    assert Verifier(model(product_system), tmp_path, level="-O0").run().broken_at is not None
 
 
 def test_spin_would_tell_of_a_state_that_the_search_has_not_met(tmp_path: Path) -> None:
     """A state without known steps is not one that is stuck."""
-    house, _ = searched(*sessions(1), Bounds(postponed=0))
-    house.parts[0]._steps[5] = None
-    assert Verifier(model(house), tmp_path, level="-O0").run().broken_at is not None
+    product_system, _ = searched(*sessions(1), Bounds(postponed=0))
+    product_system.components[0]._steps[5] = None
+    assert Verifier(model(product_system), tmp_path, level="-O0").run().broken_at is not None
 
 
 def test_spin_without_memory_enough_is_no_witness(tmp_path: Path) -> None:
     """What it has met until then is not taken for all that there is."""
-    house, graph = searched(*sessions(3), Bounds(postponed=0))
-    verifier = Verifier(model(house), tmp_path, (*NEAREST_FIRST, "-DMEMLIM=1"), level="-O0")
+    product_system, graph = searched(*sessions(3), Bounds(postponed=0))
+    verifier = Verifier(model(product_system), tmp_path, (*NEAREST_FIRST, "-DMEMLIM=1"), level="-O0")
     with pytest.raises(OutOfMemory) as stopped:
         verifier.run("-w10")
     assert 0 < stopped.value.states < graph.count
@@ -244,6 +246,6 @@ def test_spin_without_memory_enough_is_no_witness(tmp_path: Path) -> None:
 
 def test_spin_without_depth_enough_is_no_witness(tmp_path: Path) -> None:
     """A search that was cut short is not taken for a whole one."""
-    house, _ = searched(*sessions(2), Bounds(postponed=0))
+    product_system, _ = searched(*sessions(2), Bounds(postponed=0))
     with pytest.raises(AssertionError, match="max search depth too small"):
-        Verifier(model(house), tmp_path, ALL, level="-O0").run("-m20")
+        Verifier(model(product_system), tmp_path, ALL, level="-O0").run("-m20")

@@ -21,10 +21,10 @@ from lifefold.core.kernel import (
     Property,
     Record,
     Row,
-    Scene,
     State,
     Step,
     System,
+    SystemState,
     Transition,
     always,
     eventually,
@@ -39,9 +39,9 @@ from lifefold.interpreters.check import Bounds, Outcome, check
 from lifefold.interpreters.cli.app import main
 from lifefold.interpreters.search.configuration import Judge
 from lifefold.interpreters.search.graph import Graph, explore
-from lifefold.interpreters.search.product_system import House
+from lifefold.interpreters.search.product_system import ProductSystem
 from lifefold.interpreters.search.symmetry import NotAlike, Renaming, Symmetry
-from lifefold.interpreters.search.unreduced import Plain
+from lifefold.interpreters.search.unreduced import Unreduced
 from lifefold.interpreters.targets.bounded import one_letter
 from random_machines import RINGS, Go, Push, Ring, machines
 
@@ -101,9 +101,9 @@ class Inn(NamedTuple):
     system: System
     opening: tuple[tuple[str, Envelope], ...]
 
-    def house(self, *, symmetry: bool) -> House:
+    def product_system(self, *, symmetry: bool) -> ProductSystem:
         bounds = Bounds(postponed=1, commands=3, symmetry=symmetry, states=4_000)
-        return House(self.system, self.opening, Judge(self.system), bounds)
+        return ProductSystem(self.system, self.opening, Judge(self.system), bounds)
 
 
 def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) -> Inn:
@@ -144,7 +144,7 @@ def inn(guest: Machine[Any], calls: Any, places: frozenset[State], guests: int) 
     return Inn(system, tuple(opened))
 
 
-def line_of(scene: Scene) -> tuple[str, ...]:
+def line_of(scene: SystemState) -> tuple[str, ...]:
     line: Line = scene.aggregates["counter"].record("counter")
     return line.names
 
@@ -159,18 +159,18 @@ def inns(draw: st.DrawFn) -> Inn:
 
 def far(graph: Graph) -> dict[str, dict[int, int]]:
     """Return how far it is to what is broken, and to what is possible."""
-    broken = {promise: len(graph.way(found.state)) for promise, found in graph.broken.items()}
-    return {"broken": broken, "seen": {promise: len(graph.way(state)) for promise, state in graph.witnesses.items()}}
+    broken = {prop: len(graph.way(found.state)) for prop, found in graph.broken.items()}
+    return {"broken": broken, "seen": {prop: len(graph.way(state)) for prop, state in graph.witnesses.items()}}
 
 
 @settings(max_examples=settings().max_examples // 7)
 @given(drawn=inns())
 def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
     """Every state has one that stands for it and was met, and nothing else was met; what is found is as near."""
-    every = explore(drawn.house(symmetry=False))
+    every = explore(drawn.product_system(symmetry=False))
     assume(not every.truncated)
-    few = explore(drawn.house(symmetry=True))
-    symmetry = Symmetry(every.house, every.world(0))
+    few = explore(drawn.product_system(symmetry=True))
+    symmetry = Symmetry(every.product_system, every.world(0))
     worlds = [every.world(state) for state in range(every.count)]
     kinds = {min(symmetry.images(world)) for world in worlds}
     assert len(kinds) <= few.count <= len({symmetry.of(world) for world in worlds})
@@ -179,13 +179,15 @@ def test_nothing_is_left_out_but_who_is_who(drawn: Inn) -> None:
     assert bool(few.stuck) == bool(every.stuck)
     assert few.symmetry is not None
     few.symmetry.hold(1_000)
-    met = {form(few.house, image) for state in range(few.count) for image in few.symmetry.images(few.world(state))}
-    assert met == {form(every.house, world) for world in worlds}
+    met = {
+        form(few.product_system, image) for state in range(few.count) for image in few.symmetry.images(few.world(state))
+    }
+    assert met == {form(every.product_system, world) for world in worlds}
 
 
-def form(house: House, world: tuple[int, ...]) -> object:
+def form(product_system: ProductSystem, world: tuple[int, ...]) -> object:
     """Return a state as what it is, without the numbers of a house."""
-    scene = house.scene(world)
+    scene = product_system.scene(world)
     return tuple((name, each.entities) for name, each in scene.aggregates.items()), scene.in_flight, world[-1]
 
 
@@ -193,11 +195,11 @@ def form(house: House, world: tuple[int, ...]) -> object:
 @given(drawn=inns(), data=st.data())
 def test_a_way_leads_by_the_rules_to_the_state_that_it_is_to(drawn: Inn, data: st.DataObject) -> None:
     """Whoever was taken for whom on it, it can be walked, and what is at its end is that state."""
-    house = drawn.house(symmetry=True)
-    graph = explore(house)
+    product_system = drawn.product_system(symmetry=True)
+    graph = explore(product_system)
     state = data.draw(st.integers(0, graph.count - 1))
-    world, _ = Plain(house).walk(graph.way(state))
-    assert house.form(world) == graph.world(state)
+    world, _ = Unreduced(product_system).walk(graph.way(state))
+    assert product_system.form(world) == graph.world(state)
 
 
 def a_ring() -> Machine[Any]:
@@ -218,7 +220,7 @@ def test_rules_that_treat_some_otherwise_are_found_out(guests: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
-def test_a_promise_that_treats_some_otherwise_is_found_out(name: str) -> None:
+def test_a_property_that_treats_some_otherwise_is_found_out(name: str) -> None:
     """Nobody may be asked about by name."""
     of = inn(a_ring(), first, frozenset(RINGS[2]), 2)
     ours: Property[Any] = always("this guest does not stand in line alone", lambda scene: line_of(scene) != (name,))
@@ -253,7 +255,7 @@ def test_what_follows_is_not_asked_and_not_claimed() -> None:
 
 
 @pytest.mark.campaign
-def test_of_a_fleet_every_promise_about_states_and_steps_is_answered_alike() -> None:
+def test_of_a_fleet_every_property_about_states_and_steps_is_answered_alike() -> None:
     """Two agents with two tasks: half of the states, the same answers."""
     once = session.Limits(max_consecutive_errors=1, max_total_errors=1)
     plan = fleet.Plan(
@@ -311,13 +313,13 @@ class Pushed(Event, frozen=True):
     pass
 
 
-class House(Record, frozen=True):
+class ProductSystem(Record, frozen=True):
     state: Door = Door.SHUT
 
 
-machine = Machine("door", House(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
-system = System("town", AggregateType("house", machines=(machine,)))
-target = system, [(f"house/{name}", Envelope("door", Created(House()), 0)) for name in ("a", "b", "c")]
+machine = Machine("door", ProductSystem(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
+system = System("town", AggregateType("product_system", machines=(machine,)))
+target = system, [(f"product_system/{name}", Envelope("door", Created(ProductSystem()), 0)) for name in ("a", "b", "c")]
 """
 
 

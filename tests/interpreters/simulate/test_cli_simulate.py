@@ -33,9 +33,9 @@ class Hall(Record, frozen=True):
 
 
 rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Fell, Door.SHUT))
-PROMISE = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
-machine = Machine("door", Hall(), rows=rows, during={Door.OPEN: after(5_000, Fell)}, properties=(PROMISE,))
-broken = Machine("door", Hall(), rows=rows, properties=(PROMISE,))
+PROPERTY = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
+machine = Machine("door", Hall(), rows=rows, during={Door.OPEN: after(5_000, Fell)}, properties=(PROPERTY,))
+broken = Machine("door", Hall(), rows=rows, properties=(PROPERTY,))
 '''
 
 

@@ -17,9 +17,9 @@ import pytest
 
 import kiln
 from lifefold.core import fleet
-from lifefold.core.kernel import Envelope, Event, Opened, Recovered, System, replace
+from lifefold.core.kernel import Envelope, Event, Opened, RunnerRecovered, System, replace
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, VerifyWork
-from lifefold.interpreters.engine import Interpreter, Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter
 from lifefold.interpreters.simulate import Environment, Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.fleet_plans import governed_plan
 from lifefold.interpreters.simulate.inputs import Entry
@@ -92,7 +92,7 @@ def pottery(system: System = kiln.system) -> Target:
 
 def died_at(run: Run) -> int:
     """Return how many entries there were when the runner died; if it did not, how many there are."""
-    places = (place for place, each in enumerate(run.entries) if isinstance(each.envelope.event, Recovered))
+    places = (place for place, each in enumerate(run.entries) if isinstance(each.envelope.event, RunnerRecovered))
     return next(places, len(run.entries))
 
 
@@ -202,7 +202,7 @@ def test_a_log_in_a_file_is_the_same(backend: str, tmp_path: Path) -> None:
 
 def is_said_on_return(run: Run) -> bool:
     """Tell whether somebody says something in the millisecond in which a runner is back."""
-    back = {each.envelope.at_ms for each in run.entries if isinstance(each.envelope.event, Recovered)}
+    back = {each.envelope.at_ms for each in run.entries if isinstance(each.envelope.event, RunnerRecovered)}
     return any(each.envelope.at_ms in back for each in said_by_people(run.entries))
 
 
@@ -289,17 +289,17 @@ def test_a_run_can_be_cancelled_while_a_process_is_being_ended(backend: str) -> 
         with anyio.CancelScope() as scope:
 
             def altered(given: Interpreter) -> Interpreter:
-                async def cancel(ongoing: Ongoing) -> None:
+                async def cancel(context: ActivityContext) -> None:
                     try:
                         await anyio.sleep_forever()
                     finally:
-                        ending.append(ongoing.ending)
+                        ending.append(context.ending)
                         scope.cancel()
 
-                async def fire(activity: kiln.Fire, ongoing: Ongoing) -> None:
+                async def fire(activity: kiln.Fire, context: ActivityContext) -> None:
                     async with anyio.create_task_group() as tasks:
-                        tasks.start_soon(cancel, ongoing)
-                        await given.activities[kiln.Fire](activity, ongoing)
+                        tasks.start_soon(cancel, context)
+                        await given.activities[kiln.Fire](activity, context)
                         tasks.cancel_scope.cancel()
 
                 return Interpreter(activities={kiln.Fire: fire}).over(given)
@@ -328,36 +328,36 @@ def instead(kind: type[Activity], handler: Callable[[Any, Any, Any], Any]) -> Al
     return altered
 
 
-class Twice(Ongoing):
+class Twice(ActivityContext):
     """An activity that reports everything twice."""
 
-    def __init__(self, inner: Ongoing) -> None:
-        super().__init__(inner.begin, inner.occasion, leftover=inner.leftover)
+    def __init__(self, inner: ActivityContext) -> None:
+        super().__init__(inner.begin, inner.occasion, cleanup_only=inner.cleanup_only)
         self._inner = inner
 
     async def report(self, event: Event) -> bool:
         return await self._inner.report(event) and await self._inner.report(event)
 
 
-async def reports_twice(given: Any, activity: Activity, ongoing: Ongoing) -> None:
-    await given(activity, Twice(ongoing))
+async def reports_twice(given: Any, activity: Activity, context: ActivityContext) -> None:
+    await given(activity, Twice(context))
 
 
-async def is_late(given: Any, activity: Activity, ongoing: Ongoing) -> None:
+async def is_late(given: Any, activity: Activity, context: ActivityContext) -> None:
     clock = given.__self__.clock
     await clock.sleep_until(clock.now_ms() + 1)
-    await given(activity, ongoing)
+    await given(activity, context)
 
 
-async def says_something_else(_given: Any, _activity: Activity, ongoing: Ongoing) -> None:
-    await ongoing.report(kiln.Fired(7))
+async def says_something_else(_given: Any, _activity: Activity, context: ActivityContext) -> None:
+    await context.report(kiln.Fired(7))
 
 
 def hastens_nothing(given: Interpreter) -> Interpreter:
     return Interpreter({CancelSession: ignored}).over(given)
 
 
-async def ignored(_effect: Effect, _occasion: Occasion) -> None:
+async def ignored(_effect: Effect, _occasion: EffectContext) -> None:
     pass
 
 

@@ -93,7 +93,7 @@ def loaf(*given: Fairness) -> Machine[Loaf]:
     )
 
 
-def test_what_hangs_comes_to_an_end_only_if_a_promise_relies_on_that() -> None:
+def test_what_hangs_comes_to_an_end_only_if_a_property_relies_on_that() -> None:
     """A promise that forgets to say so is broken, as the checker says; one that says so is kept."""
     said, forgotten = (
         [simulate(machine, seed=seed, faults=HANGS, limits=SHORT) for seed in range(20)]
@@ -168,7 +168,7 @@ def test_a_message_to_an_aggregate_that_was_never_begun_is_a_finding() -> None:
     """As in the check; it does not end the campaign."""
     run = simulate(house(tell_the_neighbours), opening=OPENING, seed=1, faults=PEOPLE, limits=SHORT)
     assert run.found is not None
-    assert run.found.promise == ADDRESSED
+    assert run.found.prop == ADDRESSED
     assert "house/next" in run.found.of
 
 
@@ -176,7 +176,7 @@ def test_different_errors_are_different_findings() -> None:
     """Rules that fail in two ways are shown in both."""
     street = target(house(stumble), OPENING)
     tally = campaign(street, range(10), faults=PEOPLE, limits=SHORT)
-    assert {found.promise for _, found in tally.found} == {ANSWERED}
+    assert {found.prop for _, found in tally.found} == {ANSWERED}
     findings = first_of_each(street, tally, PEOPLE, SHORT)
     errors = {each.run.found.of.split(": ")[1] for each in findings if each.run.found is not None}
     assert (errors, len(findings)) == ({"KeyError", "ValueError"}, 2)
@@ -189,6 +189,6 @@ def test_who_has_no_time_to_heal_is_told_nothing() -> None:
         simulate(fleet.subject, opening=fleet.opening, seed=seed, limits=Limits(until_ms=1_000, healing_ms=0))
         for seed in range(10)
     ]
-    assert any(each.found is not None and "at last" in each.found.promise for each in runs)
+    assert any(each.found is not None and "at last" in each.found.prop for each in runs)
     at_the_end = [entry for each in runs for entry in each.entries if entry.envelope.at_ms == START_MS + 1_000]
     assert not {type(each.envelope.event).__name__ for each in at_the_end} & {"PlanApproved", "LastTaskIn"}

@@ -15,7 +15,7 @@ TARGET = fleet_of(3, 9)
 SEEDS = range(12)
 
 
-NEAR = tuple(each for each in fleet_properties.PROMISES if each.near is not None)
+NEAR = tuple(each for each in fleet_properties.PROPERTIES if each.localized is not None)
 """What is promised of the system, and is asked near steps."""
 
 
@@ -39,20 +39,20 @@ def test_what_a_step_has_touched_is_where_something_is_broken(name: str, monkeyp
     assert [found(name, seed) for seed in SEEDS] == small
 
 
-def alone(name: str, promise: Property[Any]) -> System:
+def alone(name: str, prop: Property[Any]) -> System:
     """Return a fleet without the rules of this name that promises nothing else."""
     system = without(name)
     types = [
         AggregateType(of.kind, machines=of.machines.values(), rules=of.rules, views=of.views, commands=of.commands)
         for of in system.aggregates.values()
     ]
-    return System("fleet", *types, properties=(promise,))
+    return System("fleet", *types, properties=(prop,))
 
 
-def entries(system: System, promise: Property[Any], seed: int) -> int | None:
+def entries(system: System, prop: Property[Any], seed: int) -> int | None:
     """Return after how many inputs a promise is broken; None if it is not."""
     run = simulate(system, opening=TARGET.opening, environment=TARGET.environment, seed=seed)
-    return len(run.entries) if run.found is not None and run.found.promise == promise.name else None
+    return len(run.entries) if run.found is not None and run.found.prop == prop.name else None
 
 
 BROKEN = {
@@ -70,17 +70,17 @@ BREAKING = (0, 1, 6, 13)
     "name",
     [*BROKEN, *(pytest.param(each, marks=pytest.mark.campaign) for each in (*BOARD, *WORKER) if each not in BROKEN)],
 )
-def test_each_promise_is_found_broken_near_the_step_that_breaks_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_property_is_found_broken_near_the_step_that_breaks_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the whole is never asked: also what is promised only for when no message is under way."""
     broken = set[str]()
-    for promise in NEAR:
-        system = alone(name, promise)
+    for prop in NEAR:
+        system = alone(name, prop)
         monkeypatch.undo()
-        whole = [entries(system, promise, seed) for seed in BREAKING]
+        whole = [entries(system, prop, seed) for seed in BREAKING]
         monkeypatch.setattr(property_monitor, "WHOLE", 5)
         monkeypatch.setattr(property_monitor, "PART", 1e-9)
-        assert [entries(system, promise, seed) for seed in BREAKING] == whole
-        broken |= {promise.name} if any(whole) else set()
+        assert [entries(system, prop, seed) for seed in BREAKING] == whole
+        broken |= {prop.name} if any(whole) else set()
     assert name not in BROKEN or broken == {BROKEN[name]}
 
 

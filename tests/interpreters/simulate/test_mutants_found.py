@@ -107,7 +107,7 @@ def test_a_rule_that_is_lost_is_found_and_made_small(name: str, monkeypatch: pyt
     assert run.found is not None
     finding = small(target, seed, run, Faults(), LIMITS)
     assert finding.run.found is not None
-    assert finding.run.found.promise == run.found.promise
+    assert finding.run.found.prop == run.found.prop
     assert len(finding.run.deviations) <= len(run.deviations)
     there: dict[str, object] = {}
     exec(emitted([finding]), there)  # noqa: S102 - it is a test file
@@ -142,13 +142,13 @@ def test_what_is_said_of_rules_that_are_not_missed_is_so(name: str, size: str, m
         assert run.found is None, (seed, run.found)
 
 
-@pytest.mark.parametrize("promise", ['it says """no"""', 'it says "no"', "C:\\new\\u0", "two\nlines", "\\"], ids=repr)
-def test_a_promise_of_any_text_is_a_test(promise: str) -> None:
+@pytest.mark.parametrize("prop", ['it says """no"""', 'it says "no"', "C:\\new\\u0", "two\nlines", "\\"], ids=repr)
+def test_a_property_of_any_text_is_a_test(prop: str) -> None:
     """Quotes and backslashes in it do not break the file that it is written to."""
     target = named("fleet-1x1")
     run = simulate(target.subject, opening=target.opening, limits=Limits(until_ms=1))
-    broken = msgspec.structs.replace(run, found=Found("fleet", promise, "worker/a", 1))
+    broken = msgspec.structs.replace(run, found=Found("fleet", prop, "worker/a", 1))
     there: dict[str, object] = {}
     exec(emitted([Finding(target, 1, broken, LIMITS)]), there)  # noqa: S102 - it is a test file
     (test,) = (each for name, each in there.items() if name.startswith("test_"))
-    assert test.__doc__ == f"fleet promises: {promise}."
+    assert test.__doc__ == f"fleet promises: {prop}."

@@ -47,8 +47,8 @@ ROWS: tuple[Row[Climber], ...] = (
 )
 
 
-def climber(*promises: Property[Any]) -> Machine[Any]:
-    return Machine("climber", Climber(), rows=ROWS, final={Stair.TOP}, properties=promises)
+def climber(*properties: Property[Any]) -> Machine[Any]:
+    return Machine("climber", Climber(), rows=ROWS, final={Stair.TOP}, properties=properties)
 
 
 ONLY_PEOPLE = Faults({name: 0.0 for name in NAMES if name != "people"}, swarm=False)
@@ -75,7 +75,7 @@ def test_in_some_runs_people_never_say_one_thing() -> None:
     assert any(Jumped in each for each in said)
 
 
-def test_what_is_owed_does_not_come_by_what_another_promise_relies_on() -> None:
+def test_what_is_owed_does_not_come_by_what_another_property_relies_on() -> None:
     """One relies on jumps, which lead to the top; the other does not, and is found out by some seed."""
     jumping: Property[Any] = leads_to(
         "at last at the top", lambda _e: True, lambda e: e.state is Stair.TOP, given=weakly(Jumped, Up)
@@ -85,7 +85,7 @@ def test_what_is_owed_does_not_come_by_what_another_promise_relies_on() -> None:
     )
     assert all(simulate(climber(jumping), seed=seed, faults=NONE).ok for seed in range(20))
     found = {simulate(climber(jumping, staying), seed=seed, faults=NONE).found for seed in range(20)}
-    assert {each.promise for each in found if each is not None} == {"goes away"}
+    assert {each.prop for each in found if each is not None} == {"goes away"}
 
 
 def test_what_is_due_when_the_clock_is_right_again_comes() -> None:

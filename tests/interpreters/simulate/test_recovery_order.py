@@ -8,12 +8,12 @@ import anyio
 import msgspec
 import pytest
 
-from lifefold.core.kernel import Advance, Asked, Recovered, replace
+from lifefold.core.kernel import EntityStep, RequestedEffect, RunnerRecovered, replace
 from lifefold.core.kernel import reaction as kernel_reaction
 from lifefold.core.lifecycles import session
 from lifefold.effects import Activity, CancelSession, Effect, RunSession, StartTimer
 from lifefold.interpreters.check import CrashBounds, Fault, check
-from lifefold.interpreters.engine import Interpreter, Ledger, Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, Ledger
 from lifefold.interpreters.engine.engine import Engine
 from lifefold.interpreters.simulate import Limits, Name, Run, simulate
 from lifefold.interpreters.simulate.activities import Activities
@@ -52,7 +52,7 @@ def cancelling(run: Run) -> list[int]:
 
 def died_at(run: Run) -> int:
     """Return how many entries there were when the runner died; -1 if it did not."""
-    return next((at for at, each in enumerate(run.entries) if isinstance(each.envelope.event, Recovered)), -1)
+    return next((at for at, each in enumerate(run.entries) if isinstance(each.envelope.event, RunnerRecovered)), -1)
 
 
 def ends_at_once(run: Run, place: int) -> bool:
@@ -100,7 +100,7 @@ def watched_simulation(run: Run, monkeypatch: pytest.MonkeyPatch) -> list[Deed]:
         deeds.append((f"{part[2]} is taken up", part[0]))
         begin(self, part, aggregate)
 
-    def performs(self: Runner, identity: tuple[str, int, int], asked: Asked) -> None:
+    def performs(self: Runner, identity: tuple[str, int, int], asked: RequestedEffect) -> None:
         perform(self, identity, asked)
         deeds.append((type(asked.effect).__name__, identity[0]))
 
@@ -132,13 +132,13 @@ def watched_engine(run: Run, entries: int, monkeypatch: pytest.MonkeyPatch) -> l
             {kind: partial(lives, handler) for kind, handler in given.activities.items()},
         )
 
-    async def performs(handler: Callable[..., Any], effect: Effect, occasion: Occasion) -> None:
+    async def performs(handler: Callable[..., Any], effect: Effect, occasion: EffectContext) -> None:
         await handler(effect, occasion)
         deeds.append((type(effect).__name__, occasion.within.name))
 
-    async def lives(handler: Callable[..., Any], activity: Activity, ongoing: Ongoing) -> None:
-        deeds.append((f"{type(activity).__name__} is taken up", ongoing.occasion.within.name))
-        await handler(activity, ongoing)
+    async def lives(handler: Callable[..., Any], activity: Activity, context: ActivityContext) -> None:
+        deeds.append((f"{type(activity).__name__} is taken up", context.occasion.within.name))
+        await handler(activity, context)
 
     monkeypatch.setattr(Engine, "resume", resumes)
     work = partial(
@@ -184,7 +184,7 @@ def test_a_simulated_runner_that_performs_what_is_owed_first_is_found(
     monkeypatch.setattr(Runner, "start", hasty)
     found = simulated(but=killed.run.deviations).found
     assert found is not None
-    assert found.promise == Fault.UNATTENDED
+    assert found.prop == Fault.UNATTENDED
 
 
 def test_an_engine_that_performs_what_is_owed_first_is_found(killed: Killed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,11 +203,11 @@ def test_an_engine_that_performs_what_is_owed_first_is_found(killed: Killed, mon
 
 
 def forgetting(advance: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an ``advance`` whose ``Recovered`` asks for no timer."""
+    """Return an ``advance`` whose ``RunnerRecovered`` asks for no timer."""
 
     def forgets(machine: Any, entity: Any, envelope: Any) -> Any:
         done = advance(machine, entity, envelope)
-        if isinstance(done, Advance) and isinstance(envelope.event, Recovered):
+        if isinstance(done, EntityStep) and isinstance(envelope.event, RunnerRecovered):
             return replace(done, effects=tuple(each for each in done.effects if not isinstance(each, StartTimer)))
         return done
 
@@ -233,7 +233,7 @@ def test_rules_that_ask_for_no_timer_after_a_crash_are_found_by_seeds() -> None:
     target = named("session")
     runs = (simulate(target.subject, seed=seed, environment=target.environment) for seed in range(60))
     found = next(run.found for run in runs if run.found is not None)
-    assert found.promise == Fault.STRANDED
+    assert found.prop == Fault.STRANDED
 
 
 def test_a_simulated_runner_that_sets_no_timers_again_is_found_by_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,4 +248,4 @@ def test_a_simulated_runner_that_sets_no_timers_again_is_found_by_seeds(monkeypa
     target = named("session")
     runs = (simulate(target.subject, seed=seed, environment=target.environment) for seed in range(60))
     found = next(run.found for run in runs if run.found is not None)
-    assert found.promise == Fault.STRANDED
+    assert found.prop == Fault.STRANDED

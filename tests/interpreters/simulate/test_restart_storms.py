@@ -29,9 +29,9 @@ def restarts_of(target: Target, run: Run) -> dict[str, list[int]]:
     return found
 
 
-def most_within(moments: Iterable[int], window_ms: int) -> int:
+def most_within(timestamps: Iterable[int], window_ms: int) -> int:
     """Return how many moments there are in the window that has most of them."""
-    every = sorted(moments)
+    every = sorted(timestamps)
     return max((sum(at <= each < at + window_ms for each in every) for at in every), default=0)
 
 

@@ -148,15 +148,15 @@ def test_every_fault_happens_and_none_does_that_is_switched_off() -> None:
     assert run.found is None
 
 
-def test_a_promise_that_a_step_breaks_is_found_where_it_is_broken() -> None:
+def test_a_property_that_a_step_breaks_is_found_where_it_is_broken() -> None:
     """Of a state, of a step, and of what has to follow, after everything was healed."""
     state: Property[Any] = always("nobody runs", lambda entity: entity.state is not session.State.RUNNING)
     step = always_step("nobody begins to run", lambda step: step.entered is not session.State.RUNNING)
     follows: Property[Any] = eventually("it runs for ever", lambda _entity: False)
-    for promise in (state, step, follows):
-        run = simulate(session.machine, seed=3, properties=(promise,))
+    for prop in (state, step, follows):
+        run = simulate(session.machine, seed=3, properties=(prop,))
         assert run.found is not None
-        assert (run.found.owner, run.found.promise) == ("session", promise.name)
+        assert (run.found.owner, run.found.prop) == ("session", prop.name)
     limits = Limits(until_ms=hours(2), healing_ms=hours(1))
     run = simulate(session.machine, seed=3, properties=(follows,), limits=limits)
     assert run.found is not None
@@ -168,7 +168,7 @@ def test_a_run_that_never_rests_is_broken_off() -> None:
     """And says so."""
     run = simulate(session.machine, seed=3, limits=Limits(inputs=10))
     assert run.found is not None
-    assert (run.found.promise, run.found.of) == ("comes to rest", "more than 10 inputs")
+    assert (run.found.prop, run.found.of) == ("comes to rest", "more than 10 inputs")
 
 
 def test_a_script_says_what_an_activity_says() -> None:

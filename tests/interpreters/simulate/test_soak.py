@@ -36,8 +36,8 @@ class Hall(Record, frozen=True):
 
 
 rows = (row(Door.SHUT, Opened, Door.OPEN), row(Door.OPEN, Fell, Door.SHUT))
-PROMISE = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
-machine = Machine("door", Hall(), rows=rows, properties=(PROMISE,))
+PROPERTY = leads_to("it falls shut", lambda e: e.state is Door.OPEN, lambda e: e.state is Door.SHUT)
+machine = Machine("door", Hall(), rows=rows, properties=(PROPERTY,))
 '''
 
 

@@ -45,9 +45,9 @@ def wait(basin: Basin, _event: Dripped) -> Step[Basin, Never]:
 
 DRIES = row(Tap.WET, Dried, Tap.DRY)
 DRIPS = {Tap.DRY: after(5_000, Dripped)}
-PROMISE = always("it is dry", lambda e: e.state is Tap.DRY)
+PROPERTY = always("it is dry", lambda e: e.state is Tap.DRY)
 slow = Machine("tap", Basin(), rows=(row(Tap.DRY, Dripped, Tap.WET, wait), DRIES), during=DRIPS)
-broken = Machine("tap", Basin(), rows=(row(Tap.DRY, Dripped, Tap.WET), DRIES), during=DRIPS, properties=(PROMISE,))
+broken = Machine("tap", Basin(), rows=(row(Tap.DRY, Dripped, Tap.WET), DRIES), during=DRIPS, properties=(PROPERTY,))
 '''
 
 

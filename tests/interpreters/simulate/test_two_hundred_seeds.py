@@ -21,7 +21,7 @@ TARGET = fleet_of(9, 76)
     "first",
     [pytest.param(each, marks=() if each < ALWAYS else pytest.mark.campaign) for each in range(0, 200, SEEDS)],
 )
-def test_a_fleet_keeps_its_promises_under_faults(first: int) -> None:
+def test_a_fleet_has_its_properties_under_faults(first: int) -> None:
     """A virtual day for each seed, and what it takes until everything is settled after that."""
     events = 0
     for seed in range(first, first + SEEDS):

@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 import kiln
 from kiln import Announce, Fire, Fired, Kiln
 from lifefold.core.kernel import Aggregate, Created, Envelope, Reaction, System, react
-from lifefold.interpreters.engine import Interpreter, MissingHandlersError, Occasion, Ongoing
+from lifefold.interpreters.engine import ActivityContext, EffectContext, Interpreter, MissingHandlersError
 from lifefold.interpreters.testing import INTERPRETER_CHECKS, Bench, Example, InterpreterConformance, interpreters
 
 
@@ -22,12 +22,12 @@ class Hearth:
         self.burning: set[int] = set()
         self.said: dict[tuple[str, int, int], str] = {}
 
-    async def announce(self, effect: Announce, occasion: Occasion) -> None:
+    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
         await checkpoint()
         self.said[occasion.identity] = effect.word
 
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        if ongoing.leftover:
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        if context.cleanup_only:
             await self.put_out(activity)
             return
         self.burning.add(activity.firing)
@@ -35,17 +35,17 @@ class Hearth:
             for _ in range(3):
                 await checkpoint()
         except anyio.get_cancelled_exc_class():
-            if ongoing.ending:
+            if context.ending:
                 await self.put_out(activity)
             raise
         self.burning.discard(activity.firing)
-        await self.say(ongoing)
+        await self.say(context)
 
     async def put_out(self, activity: Fire) -> None:
         self.burning.discard(activity.firing)
 
-    async def say(self, ongoing: Ongoing) -> None:
-        await ongoing.report(Fired(1))
+    async def say(self, context: ActivityContext) -> None:
+        await context.report(Fired(1))
 
     @property
     def interpreter(self) -> Interpreter:
@@ -59,27 +59,27 @@ class HasNoHandler(Hearth):
 
 
 class SaysItAgain(Hearth):
-    async def announce(self, effect: Announce, occasion: Occasion) -> None:
+    async def announce(self, effect: Announce, occasion: EffectContext) -> None:
         self.said[("", 0, len(self.said))] = effect.word
         await checkpoint()
         del occasion
 
 
 class SaysNothing(Hearth):
-    async def say(self, ongoing: Ongoing) -> None:
-        del ongoing
+    async def say(self, context: ActivityContext) -> None:
+        del context
 
 
 class SaysSomethingElse(Hearth):
-    async def say(self, ongoing: Ongoing) -> None:
-        await ongoing.report(kiln.Cooled())
-        await super().say(ongoing)
+    async def say(self, context: ActivityContext) -> None:
+        await context.report(kiln.Cooled())
+        await super().say(context)
 
 
 class LeavesItBurning(Hearth):
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
         self.burning.add(activity.firing)
-        await super().fire(activity, ongoing)
+        await super().fire(activity, context)
         self.burning.discard(activity.firing)
 
     async def put_out(self, activity: Fire) -> None:
@@ -87,8 +87,8 @@ class LeavesItBurning(Hearth):
 
 
 class LeavesItBurningOnceItIsStoked(Hearth):
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        if ongoing.leftover:
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        if context.cleanup_only:
             await self.put_out(activity)
             return
         self.burning.add(activity.firing)
@@ -96,32 +96,32 @@ class LeavesItBurningOnceItIsStoked(Hearth):
             for _ in range(200):
                 await checkpoint()
         except anyio.get_cancelled_exc_class():
-            if ongoing.ending:
+            if context.ending:
                 await self.put_out(activity)
             raise
-        await ongoing.report(kiln.Stoked())
+        await context.report(kiln.Stoked())
         await checkpoint()
         self.burning.discard(activity.firing)
-        await self.say(ongoing)
+        await self.say(context)
 
 
 class ForgetsWhatIsLeft(Hearth):
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        if not ongoing.leftover:
-            await super().fire(activity, ongoing)
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        if not context.cleanup_only:
+            await super().fire(activity, context)
 
 
 class WillNotGoOn(Hearth):
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        if not ongoing.resumed or ongoing.leftover:
-            await super().fire(activity, ongoing)
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        if not context.resumed or context.cleanup_only:
+            await super().fire(activity, context)
 
 
 class LeavesItBurningOnceItRoars(Hearth):
     """Cannot be found out by counting turns of the event loop: the fire is elsewhere, and takes its time."""
 
-    async def fire(self, activity: Fire, ongoing: Ongoing) -> None:
-        if ongoing.leftover:
+    async def fire(self, activity: Fire, context: ActivityContext) -> None:
+        if context.cleanup_only:
             return
         for _ in range(300):
             await checkpoint()
@@ -129,7 +129,7 @@ class LeavesItBurningOnceItRoars(Hearth):
         for _ in range(300):
             await checkpoint()
         self.burning.discard(activity.firing)
-        await self.say(ongoing)
+        await self.say(context)
 
 
 MISTAKES: Final[dict[str, tuple[type[Hearth], ...]]] = {

@@ -211,7 +211,7 @@ def test_a_seed_finds_the_same_again() -> None:
     assert messages[0] == messages[1]
 
 
-def test_what_is_promised_to_be_possible_is_nothing_that_lives_at_random_could_break() -> None:
+def test_what_is_declared_to_be_possible_is_nothing_that_lives_at_random_could_break() -> None:
     """It is for the checker, which knows when it has seen everything."""
     check_laws(hall(properties=[sometimes("it is pushed never", fewer_than(0))]))
 

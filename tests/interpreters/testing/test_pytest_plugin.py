@@ -32,7 +32,7 @@ def test_draws_by_itself(lifefold_seed):
 
 BROKEN: Final = """
 def test_laws():
-    check_laws(oven.machine.promising(always("no bread", lambda entity: entity.record.loaves < 1)))
+    check_laws(oven.machine.with_properties(always("no bread", lambda entity: entity.record.loaves < 1)))
 """
 
 

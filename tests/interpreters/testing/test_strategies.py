@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 import kiln
 import oven
 from lifefold.core.kernel import (
+    ActivityEnded,
     Created,
-    Elapsed,
-    Ended,
     Envelope,
     Event,
     Machine,
     Reaction,
-    Recovered,
     Refusal,
+    RunnerRecovered,
     State,
+    TimerFired,
     advance,
     alone,
     possible_of,
@@ -90,7 +90,7 @@ def test_everything_that_can_happen_is_drawn() -> None:
     look()
     assert states == set(oven.machine.states)
     rare = {oven.Warned, oven.Swept, oven.Cooled}
-    assert kinds | rare == {*oven.machine.events, Created, Elapsed, Ended, Recovered}
+    assert kinds | rare == {*oven.machine.events, Created, TimerFired, ActivityEnded, RunnerRecovered}
     assert (most["postponed"] > 0, most["at_ms"] > 50_000, most["inputs"]) == (True, True, 20)
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from git_ground import Scene, commit, git, write
+from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.worktrees.branch_guard import NAME, MovedError
 from lifefold.interpreters.worktrees.errors import InTheWayError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
 
-async def begun(scene: Scene) -> str:
+async def begun(scene: GitScene) -> str:
     """Merge once, and let an agent have work; return where lifefold has left the branch."""
     await scene.workplace.check_out("a", "T0", 1)
     write(scene.place(), first="f")
@@ -19,26 +19,26 @@ async def begun(scene: Scene) -> str:
     return left
 
 
-def on_branch(scene: Scene) -> None:
+def on_branch(scene: GitScene) -> None:
     """Let the agent check the branch out beside the user, and commit there."""
     git(scene.place(), "checkout", "--quiet", "--ignore-other-worktrees", "main")
     commit(scene.place(), "unverified")
 
 
-def by_reference(scene: Scene) -> None:
+def by_reference(scene: GitScene) -> None:
     """Let the agent move the branch to a commit of its own."""
     commit(scene.place(), "unverified")
     git(scene.place(), "update-ref", "refs/heads/main", "HEAD")
 
 
-def without_reflogs(scene: Scene) -> None:
+def without_reflogs(scene: GitScene) -> None:
     """Let the agent do the same, and leave no reflog of the user's checkout."""
     by_reference(scene)
     git(scene.place(), "reflog", "expire", "--expire=now", "--all")
     (scene.repository / ".git" / "logs" / "HEAD").unlink()
 
 
-def by_forged_reflog(scene: Scene) -> None:
+def by_forged_reflog(scene: GitScene) -> None:
     """Let the agent do the same, and write into the reflog that the user has done it in his checkout."""
     left = scene.git("rev-parse", "main")
     by_reference(scene)
@@ -47,7 +47,7 @@ def by_forged_reflog(scene: Scene) -> None:
         reflog.write(line)
 
 
-def back(scene: Scene) -> None:
+def back(scene: GitScene) -> None:
     """Let the agent take what was merged out of the branch."""
     git(scene.place(), "update-ref", "refs/heads/main", "main~1")
 
@@ -56,7 +56,7 @@ MOVES = [on_branch, by_reference, without_reflogs, by_forged_reflog, back]
 
 
 @pytest.mark.parametrize("move", MOVES)
-async def test_nothing_is_merged_into_a_branch_that_an_agent_has_moved(scene: Scene, move: object) -> None:
+async def test_nothing_is_merged_into_a_branch_that_an_agent_has_moved(scene: GitScene, move: object) -> None:
     """It is said where lifefold left it, and what is new; new work begins from there; set back, the merge is done."""
     left = await begun(scene)
     assert callable(move)
@@ -79,7 +79,7 @@ async def test_nothing_is_merged_into_a_branch_that_an_agent_has_moved(scene: Sc
 
 
 @pytest.mark.parametrize("move", [on_branch, by_reference])
-async def test_what_the_operator_accepts_is_merged_into_and_his_checkout_follows(scene: Scene, move: object) -> None:
+async def test_what_the_operator_accepts_is_merged_into_and_his_checkout_follows(scene: GitScene, move: object) -> None:
     """What he has not committed stays; the next agent's move is not accepted with it."""
     await begun(scene)
     assert callable(move)
@@ -97,7 +97,7 @@ async def test_what_the_operator_accepts_is_merged_into_and_his_checkout_follows
         await scene.merge("b", "T2", 1, "do", accepted=found)
 
 
-async def test_what_the_user_has_changed_there_is_named_when_his_checkout_follows(scene: Scene) -> None:
+async def test_what_the_user_has_changed_there_is_named_when_his_checkout_follows(scene: GitScene) -> None:
     """A file of his that the accepted commit has, too, is kept."""
     await begun(scene)
     by_reference(scene)
@@ -109,7 +109,7 @@ async def test_what_the_user_has_changed_there_is_named_when_his_checkout_follow
     assert (scene.repository / "done").read_text() == "mine"
 
 
-async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: Scene) -> None:
+async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: GitScene) -> None:
     """In his checkout, on another branch, in another worktree, by a merge of an agent's branch, back and forth."""
     left = await begun(scene)
     commit(scene.repository, users="u")
@@ -135,7 +135,7 @@ async def test_the_user_commits_and_moves_the_branch_as_he_likes(scene: Scene) -
     assert await scene.merge("a", "T4", 1, "do")
 
 
-async def test_an_agent_that_takes_up_a_commit_of_the_users_has_not_made_it(scene: Scene) -> None:
+async def test_an_agent_that_takes_up_a_commit_of_the_users_has_not_made_it(scene: GitScene) -> None:
     """Its worktree is fast-forwarded to what the user has put on the branch, who has another one checked out."""
     await begun(scene)
     scene.git("checkout", "--quiet", "-b", "elsewhere")
@@ -146,7 +146,7 @@ async def test_an_agent_that_takes_up_a_commit_of_the_users_has_not_made_it(scen
     assert scene.git("show", "main:users") == "u"
 
 
-async def test_a_runner_that_was_killed_while_it_moved_the_branch_knows_its_own_commit(scene: Scene) -> None:
+async def test_a_runner_that_was_killed_while_it_moved_the_branch_knows_its_own_commit(scene: GitScene) -> None:
     """Both ends of the move are written down before it begins."""
     await begun(scene)
     merged = await scene.merge("a", "T1", 1, "do")
@@ -156,7 +156,7 @@ async def test_a_runner_that_was_killed_while_it_moved_the_branch_knows_its_own_
     assert await scene.merge("a", "T1", 1, "do") == merged
 
 
-async def test_a_message_that_names_another_claim_closes_nothing(scene: Scene) -> None:
+async def test_a_message_that_names_another_claim_closes_nothing(scene: GitScene) -> None:
     """Also if the agent has made the reference to the other claim's result, too."""
     for agent, task in (("a", "T1"), ("b", "T2")):
         await scene.workplace.check_out(agent, task, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from git_ground import Scene, git, names, write
+from git_ground import GitScene, git, names, write
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
 
@@ -24,7 +24,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def two_at_work(scene: Scene) -> None:
+async def two_at_work(scene: GitScene) -> None:
     """Give two agents a claim each, and let each write a file that is called as its task."""
     for agent, task in (("a", "T1"), ("b", "T2")):
         await scene.workplace.check_out(agent, task, 1)
@@ -34,11 +34,11 @@ async def two_at_work(scene: Scene) -> None:
 # -- commits that are given out for others
 
 
-def _replaced(scene: Scene, commit: str, instead: str) -> None:
+def _replaced(scene: GitScene, commit: str, instead: str) -> None:
     git(scene.place(), "replace", commit, instead)
 
 
-def _grafted(scene: Scene, commit: str, instead: str) -> None:
+def _grafted(scene: GitScene, commit: str, instead: str) -> None:
     parents = scene.git("rev-parse", f"{instead}^@").split()
     info = scene.repository / ".git" / "info"
     info.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ def _grafted(scene: Scene, commit: str, instead: str) -> None:
 
 @pytest.mark.parametrize("disguise", [_replaced, _grafted], ids=["replaced", "grafted"])
 async def test_a_commit_that_is_given_out_for_a_merge_closes_nothing(
-    scene: Scene, disguise: Callable[[Scene, str, str], None]
+    scene: GitScene, disguise: Callable[[GitScene, str, str], None]
 ) -> None:
     """An agent can have git show a commit of the branch as the merge of another task's work."""
     await two_at_work(scene)
@@ -61,7 +61,7 @@ async def test_a_commit_that_is_given_out_for_a_merge_closes_nothing(
     assert (scene.repository / "T2").read_text() == "work"
 
 
-async def test_the_commit_that_was_verified_is_merged_and_not_what_replaces_it(scene: Scene) -> None:
+async def test_the_commit_that_was_verified_is_merged_and_not_what_replaces_it(scene: GitScene) -> None:
     """``git replace`` gives a commit other files under the same name."""
     await two_at_work(scene)
     result = await scene.park("b", "T2", 1, "do")
@@ -77,7 +77,7 @@ async def test_the_commit_that_was_verified_is_merged_and_not_what_replaces_it(s
 
 
 @pytest.mark.parametrize("told", ["--assume-unchanged", "--skip-worktree"])
-async def test_a_change_that_git_was_told_not_to_look_at_is_work(scene: Scene, told: str) -> None:
+async def test_a_change_that_git_was_told_not_to_look_at_is_work(scene: GitScene, told: str) -> None:
     """It was there when the work was verified, so it is merged with it."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "update-index", told, "other", "shared")
@@ -89,7 +89,9 @@ async def test_a_change_that_git_was_told_not_to_look_at_is_work(scene: Scene, t
 
 
 @pytest.mark.parametrize("told", ["--assume-unchanged", "--skip-worktree"])
-async def test_a_change_that_git_was_told_not_to_look_at_is_gone_from_the_next_claim(scene: Scene, told: str) -> None:
+async def test_a_change_that_git_was_told_not_to_look_at_is_gone_from_the_next_claim(
+    scene: GitScene, told: str
+) -> None:
     """It is kept as salvage, as any other."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "update-index", told, "other")
@@ -99,7 +101,7 @@ async def test_a_change_that_git_was_told_not_to_look_at_is_gone_from_the_next_c
     assert scene.git("show", f"{scene.salvaged()['a/T1-1']}:other") == "changed"
 
 
-async def test_a_place_of_which_an_agent_has_hidden_a_part_is_whole_for_the_next_claim(scene: Scene) -> None:
+async def test_a_place_of_which_an_agent_has_hidden_a_part_is_whole_for_the_next_claim(scene: GitScene) -> None:
     """A sparse checkout of an agent's own is no change of its task's, and does not outlast its claim."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "sparse-checkout", "set", "--no-cone", "/shared")
@@ -111,7 +113,7 @@ async def test_a_place_of_which_an_agent_has_hidden_a_part_is_whole_for_the_next
     assert {"done", "shared", "other"} <= names(scene.place())
 
 
-async def test_a_sparse_checkout_of_the_users_is_that_of_the_places(scene: Scene) -> None:
+async def test_a_sparse_checkout_of_the_users_is_that_of_the_places(scene: GitScene) -> None:
     """What the user does not check out, no agent gets, and no merge takes away."""
     scene.git("sparse-checkout", "set", "--no-cone", "/shared")
     await scene.workplace.check_out("a", "T1", 1)
@@ -128,7 +130,7 @@ async def test_a_sparse_checkout_of_the_users_is_that_of_the_places(scene: Scene
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "sub/.gitignore", "sub/.gitattributes"])
-async def test_a_pipe_in_place_of_rules_keeps_no_git_waiting(scene: Scene, name: str) -> None:
+async def test_a_pipe_in_place_of_rules_keeps_no_git_waiting(scene: GitScene, name: str) -> None:
     """Git would wait for somebody to write into it. The claim has failed at once, and the next one gets a new place."""
     await scene.workplace.check_out("a", "T1", 1)
     pipe = scene.place() / name
@@ -144,7 +146,7 @@ async def test_a_pipe_in_place_of_rules_keeps_no_git_waiting(scene: Scene, name:
 
 
 @pytest.mark.parametrize("name", ["HEAD", "index", "commondir", "logs", "logs/HEAD", "refs", "info", "config.worktree"])
-async def test_a_pipe_in_the_git_directory_of_a_place_keeps_no_git_waiting(scene: Scene, name: str) -> None:
+async def test_a_pipe_in_the_git_directory_of_a_place_keeps_no_git_waiting(scene: GitScene, name: str) -> None:
     """Nor does it keep the places of others, or a merge, waiting."""
     await two_at_work(scene)
     git(scene.place(), "config", "extensions.worktreeConfig", "true")
@@ -185,7 +187,7 @@ SHARED = ("lifefold", "lifefold/fleet", "lifefold-forward", "lifefold-forward/fl
 @pytest.mark.parametrize("put", [_folder, _garbage, _loop, os.mkfifo], ids=["folder", "garbage", "loop", "pipe"])
 @pytest.mark.parametrize("name", [*OWN, *SHARED])
 async def test_what_stands_where_a_file_of_the_fleets_own_was_ends_no_run(
-    scene: Scene, name: str, put: Callable[[Path], None]
+    scene: GitScene, name: str, put: Callable[[Path], None]
 ) -> None:
     """What is no such file is renamed, and never removed; the next run does the work."""
     await scene.workplace.check_out("a", "T1", 1)
@@ -212,7 +214,9 @@ async def test_what_stands_where_a_file_of_the_fleets_own_was_ends_no_run(
 
 
 @pytest.mark.parametrize("put", [_folder, _loop, os.mkfifo], ids=["folder", "loop", "pipe"])
-async def test_whatever_stands_where_gits_lock_is_made_is_described(scene: Scene, put: Callable[[Path], None]) -> None:
+async def test_whatever_stands_where_gits_lock_is_made_is_described(
+    scene: GitScene, put: Callable[[Path], None]
+) -> None:
     """The merge waits, and says what stands there; nothing is removed."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")

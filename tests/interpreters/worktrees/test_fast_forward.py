@@ -17,7 +17,7 @@ from typing import IO
 import anyio
 import pytest
 
-from git_ground import Scene, commit, git, write
+from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.processes import identify
 from lifefold.interpreters.worktrees.errors import InTheWayError
@@ -35,7 +35,7 @@ LATE = pytest.mark.campaign
 """The short form kills each at one point, and all of them at every point."""
 
 
-async def begun(scene: Scene, folder: Path, name: str) -> Slow:
+async def begun(scene: GitScene, folder: Path, name: str) -> Slow:
     """Let an agent change much, among it the file ``name``; return what stops git when it comes to that."""
     slow = Slow(scene, folder, name)
     many = {f"{letter}{number}": "old\n" * 99 for letter in "bs" for number in range(FILES)}
@@ -55,13 +55,13 @@ async def begun(scene: Scene, folder: Path, name: str) -> Slow:
     return slow
 
 
-async def merged(scene: Scene) -> str:
+async def merged(scene: GitScene) -> str:
     """Merge as the next runner does: again, as long as it has to wait."""
     merge = partial(scene.merge, "a", "T1", 1, "do")
     return await patiently(merge, (InTheWayError,), lambda _: None, pause=partial(anyio.sleep, 0.05))
 
 
-def is_as_merged(scene: Scene) -> None:
+def is_as_merged(scene: GitScene) -> None:
     """Check that all of it is there, and nothing else."""
     assert scene.merges() == ["Merge T1: do"]
     assert scene.is_clean()
@@ -82,7 +82,7 @@ def is_as_merged(scene: Scene) -> None:
         *(pytest.param(name, who, marks=LATE) for name in ("aa", "zz") for who in ("runner", "git")),
     ],
 )
-async def test_a_fast_forward_that_is_killed_is_made_good(scene: Scene, tmp_path: Path, name: str, who: str) -> None:
+async def test_a_fast_forward_that_is_killed_is_made_good(scene: GitScene, tmp_path: Path, name: str, who: str) -> None:
     """The runner, git, or both are killed: the next merge finds no changes of the user's, and is the only one."""
     slow = await begun(scene, tmp_path, name)
     with runner(scene, "merge", "a", "T1", "1", "do") as process:
@@ -103,7 +103,7 @@ async def test_a_fast_forward_that_is_killed_is_made_good(scene: Scene, tmp_path
 
 
 async def test_a_fast_forward_whose_runner_alone_is_killed_ends_without_another_runner(
-    scene: Scene, tmp_path: Path
+    scene: GitScene, tmp_path: Path
 ) -> None:
     """Git shows its progress to no process any more, and goes on: files, index and branch are as merged."""
     slow = await begun(scene, tmp_path, "mm")
@@ -122,7 +122,7 @@ async def test_a_fast_forward_whose_runner_alone_is_killed_ends_without_another_
 
 @pytest.mark.parametrize("program", ["mv", "rm"])
 async def test_a_kill_after_git_is_through_is_made_good(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+    scene: GitScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
 ) -> None:
     """The branch has moved, and the index is not in its place yet, or the lock not gone."""
     stand_in = tmp_path / "bin" / program
@@ -139,7 +139,7 @@ async def test_a_kill_after_git_is_through_is_made_good(
     is_as_merged(scene)
 
 
-async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: Scene, tmp_path: Path) -> None:
+async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: GitScene, tmp_path: Path) -> None:
     """A file that git has written, one that it has not come to, a new one: none is taken for lifefold's own."""
     slow = await begun(scene, tmp_path, "mm")
     with runner(scene, "merge", "a", "T1", "1", "do") as process:
@@ -163,7 +163,7 @@ async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: Scene, tm
 
 
 async def test_a_run_with_another_log_waits_for_a_git_that_an_earlier_run_has_left(
-    scene: Scene, tmp_path: Path
+    scene: GitScene, tmp_path: Path
 ) -> None:
     """Its places are elsewhere; what it waits for is the lock that the note names."""
     slow = await begun(scene, tmp_path, "mm")
@@ -180,7 +180,7 @@ async def test_a_run_with_another_log_waits_for_a_git_that_an_earlier_run_has_le
     is_as_merged(scene)
 
 
-async def test_what_the_user_does_with_a_torn_checkout_is_not_undone(scene: Scene, tmp_path: Path) -> None:
+async def test_what_the_user_does_with_a_torn_checkout_is_not_undone(scene: GitScene, tmp_path: Path) -> None:
     """He has removed the lock, put everything back as it was, and committed: the merge is made on top of that."""
     slow = await begun(scene, tmp_path, "mm")
     with runner(scene, "merge", "a", "T1", "1", "do") as process:
@@ -211,7 +211,7 @@ def at_work(program: str, folder: Path, file: IO[str] | None = None) -> Generato
 # -- locks that are not lifefold's
 
 
-async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(scene: Scene, tmp_path: Path) -> None:
+async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(scene: GitScene, tmp_path: Path) -> None:
     """Also when a fast-forward of ours was cut off: whose it is, since when, who is at work, what to do."""
     slow = await begun(scene, tmp_path, "mm")
     with runner(scene, "merge", "a", "T1", "1", "do") as process:
@@ -236,7 +236,7 @@ async def test_a_lock_that_is_not_provably_ours_stays_and_is_described_at_once(s
     is_as_merged(scene)
 
 
-async def test_a_git_of_the_users_that_waits_for_him_is_named(scene: Scene, tmp_path: Path) -> None:
+async def test_a_git_of_the_users_that_waits_for_him_is_named(scene: GitScene, tmp_path: Path) -> None:
     """One that has an editor open has its lock, and has closed the file."""
     name = shutil.which("sleep")
     assert name is not None
@@ -251,7 +251,7 @@ async def test_a_git_of_the_users_that_waits_for_him_is_named(scene: Scene, tmp_
 
 
 async def test_a_lock_on_the_branch_that_a_killed_git_has_left_is_known_by_the_commit_in_it(
-    scene: Scene, tmp_path: Path
+    scene: GitScene, tmp_path: Path
 ) -> None:
     """It names the commit that only this merge has; any other lock stays."""
     await begun(scene, tmp_path, "mm")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import Scene, git, write
+from git_ground import GitScene, git, write
 from lifefold.interpreters.worktrees import hidden
 from lifefold.interpreters.worktrees.hidden import changed_ns, changed_since
 
@@ -52,7 +52,7 @@ def test_a_folder_with_more_than_can_be_looked_at_counts_as_changed(
     assert changed_since(tmp_path, ("cache/", "other"), later_ns) == ("cache/",)
 
 
-async def test_a_claim_is_told_what_has_come_since_it_began(scene: Scene) -> None:
+async def test_a_claim_is_told_what_has_come_since_it_began(scene: GitScene) -> None:
     """What an earlier claim has left is not named."""
     await scene.workplace.check_out("a", "T1", 1)
     (scene.place() / "cache").mkdir()
@@ -65,7 +65,7 @@ async def test_a_claim_is_told_what_has_come_since_it_began(scene: Scene) -> Non
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-async def test_a_flag_of_the_index_hides_no_work(scene: Scene, flag: str) -> None:
+async def test_a_flag_of_the_index_hides_no_work(scene: GitScene, flag: str) -> None:
     """What was verified in the worktree is what is merged."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "update-index", flag, "shared")
@@ -76,7 +76,7 @@ async def test_a_flag_of_the_index_hides_no_work(scene: Scene, flag: str) -> Non
 
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-async def test_a_flag_of_the_index_keeps_nothing_for_the_next_claim(scene: Scene, flag: str) -> None:
+async def test_a_flag_of_the_index_keeps_nothing_for_the_next_claim(scene: GitScene, flag: str) -> None:
     """It begins with what the branch has; what was hidden is salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "update-index", flag, "shared")
@@ -87,7 +87,7 @@ async def test_a_flag_of_the_index_keeps_nothing_for_the_next_claim(scene: Scene
     assert scene.git("show", f"{commit}:shared") == "hidden"
 
 
-async def test_a_sparse_checkout_is_left_sparse(scene: Scene) -> None:
+async def test_a_sparse_checkout_is_left_sparse(scene: GitScene) -> None:
     """What git itself does not check out is not deleted by the work."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "sparse-checkout", "set", "--no-cone", "shared", ".gitignore")

@@ -4,14 +4,14 @@ import shutil
 
 import pytest
 
-from git_ground import Scene, commit, git, names
+from git_ground import GitScene, commit, git, names
 from lifefold.interpreters.worktrees.origin import Origin, is_origin, origin_of
 from lifefold.interpreters.worktrees.tenure import Tenure
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
 
-async def begun(scene: Scene) -> Origin:
+async def begun(scene: GitScene) -> Origin:
     """Let a run begin."""
     tenure = Tenure(scene.repository / ".git", "fleet")
     tenure.begin("run", scene.root / "log.db")
@@ -19,7 +19,7 @@ async def begun(scene: Scene) -> Origin:
     return await origin_of(scene.repository, "main")
 
 
-async def test_a_repository_is_known_by_its_place_and_its_first_commit(scene: Scene) -> None:
+async def test_a_repository_is_known_by_its_place_and_its_first_commit(scene: GitScene) -> None:
     """Later commits change nothing, nor does the folder or the worktree from which one looks."""
     first = scene.git("rev-parse", "HEAD")
     origin = await begun(scene)
@@ -31,7 +31,7 @@ async def test_a_repository_is_known_by_its_place_and_its_first_commit(scene: Sc
         assert await is_origin(origin, folder, "fleet", "run")
 
 
-async def test_a_clone_and_a_copy_are_other_repositories(scene: Scene) -> None:
+async def test_a_clone_and_a_copy_are_other_repositories(scene: GitScene) -> None:
     """They have the same commits, and the copy even says that the fleet's name belongs to the run."""
     origin = await begun(scene)
     git(scene.root.parent, "clone", "--quiet", str(scene.repository), "clone")
@@ -41,14 +41,14 @@ async def test_a_clone_and_a_copy_are_other_repositories(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(("run", "same"), [("run", True), ("another", False)])
-async def test_a_repository_that_was_moved_is_known_by_its_run(scene: Scene, run: str, *, same: bool) -> None:
+async def test_a_repository_that_was_moved_is_known_by_its_run(scene: GitScene, run: str, *, same: bool) -> None:
     """It has taken along what says to whom the fleet's name belongs."""
     origin = await begun(scene)
     moved = scene.repository.rename(scene.root.parent / "moved")
     assert await is_origin(origin, moved, "fleet", run) is same
 
 
-async def test_a_clone_that_has_taken_the_place_of_nothing_is_not_the_one_that_was_moved(scene: Scene) -> None:
+async def test_a_clone_that_has_taken_the_place_of_nothing_is_not_the_one_that_was_moved(scene: GitScene) -> None:
     """In it the fleet's name belongs to nobody, and looking does not change that."""
     origin = await begun(scene)
     clone = scene.root.parent / "clone"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import Scene, attempt, commit, git, names, new_repository, write
+from git_ground import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.pinned import repository_at, worktree_at
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
@@ -21,14 +21,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def at_work(scene: Scene, **files: str) -> Path:
+async def at_work(scene: GitScene, **files: str) -> Path:
     """Give the agent a claim, let it write files, and return its place."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), **files)
     return scene.place()
 
 
-def configured(scene: Scene, key: str, value: str) -> None:
+def configured(scene: GitScene, key: str, value: str) -> None:
     """Let an agent set something that all worktrees share."""
     git(scene.place(), "config", key, value)
 
@@ -49,7 +49,9 @@ def untouched(elsewhere: Path, *more: str) -> bool:
 # -- the configuration
 
 
-async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says(scene: Scene, elsewhere: Path) -> None:
+async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says(
+    scene: GitScene, elsewhere: Path
+) -> None:
     """Also for a runner that was started anew afterwards; the folder that the agent named is not touched."""
     await at_work(scene, done="d")
     configured(scene, "core.worktree", str(elsewhere))
@@ -77,7 +79,7 @@ async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says
         ("alias.merge", "!false"),
     ],
 )
-async def test_work_is_merged_whatever_an_agent_configures(scene: Scene, key: str, value: str) -> None:
+async def test_work_is_merged_whatever_an_agent_configures(scene: GitScene, key: str, value: str) -> None:
     """The branch has the work, and the user's tree follows."""
     await at_work(scene, done="d")
     configured(scene, key, value)
@@ -88,7 +90,7 @@ async def test_work_is_merged_whatever_an_agent_configures(scene: Scene, key: st
     assert scene.is_clean()
 
 
-async def test_a_worktree_that_says_of_itself_where_it_is_is_not_believed(scene: Scene, elsewhere: Path) -> None:
+async def test_a_worktree_that_says_of_itself_where_it_is_is_not_believed(scene: GitScene, elsewhere: Path) -> None:
     """``extensions.worktreeConfig`` gives each worktree a configuration of its own."""
     await at_work(scene, done="d")
     configured(scene, "extensions.worktreeConfig", "true")
@@ -101,7 +103,7 @@ async def test_a_worktree_that_says_of_itself_where_it_is_is_not_believed(scene:
 PROGRAMS = ("core.fsmonitor", "gpg.program", "core.sshCommand", "core.editor", "core.pager", "diff.external")
 
 
-async def test_no_program_is_run_that_an_agent_names_in_the_configuration(scene: Scene, tmp_path: Path) -> None:
+async def test_no_program_is_run_that_an_agent_names_in_the_configuration(scene: GitScene, tmp_path: Path) -> None:
     """Nor a hook: what an agent leaves is not to be run after its end."""
     await at_work(scene, done="d")
     trap = tmp_path / "trap"
@@ -118,7 +120,7 @@ async def test_no_program_is_run_that_an_agent_names_in_the_configuration(scene:
     assert not (tmp_path / "sprung").exists()
 
 
-async def test_no_program_is_run_to_fetch_what_an_agent_says_is_missing(scene: Scene, tmp_path: Path) -> None:
+async def test_no_program_is_run_to_fetch_what_an_agent_says_is_missing(scene: GitScene, tmp_path: Path) -> None:
     """A partial clone asks a remote for what it lacks, and a remote can be a command."""
     await at_work(scene)
     remote = {"url": f"ext::touch {tmp_path}/sprung", "promisor": "true", "partialclonefilter": "blob:none"}
@@ -138,7 +140,7 @@ async def test_no_program_is_run_to_fetch_what_an_agent_says_is_missing(scene: S
 
 
 async def test_a_new_run_refuses_a_working_tree_that_the_configuration_places_elsewhere(
-    scene: Scene, elsewhere: Path
+    scene: GitScene, elsewhere: Path
 ) -> None:
     """An agent of an earlier run may have set it; the error says what to do, and that helps."""
     scene.git("config", "core.worktree", str(elsewhere))
@@ -148,7 +150,7 @@ async def test_a_new_run_refuses_a_working_tree_that_the_configuration_places_el
     (await GitWorkplace.open(scene.repository, scene.root, "fleet")).close()
 
 
-async def test_a_new_run_says_how_a_working_tree_becomes_one_again(scene: Scene) -> None:
+async def test_a_new_run_says_how_a_working_tree_becomes_one_again(scene: GitScene) -> None:
     """``core.bare`` is wrong of a repository that has files beside its git directory."""
     scene.git("config", "core.bare", "true")
     with pytest.raises(WorkplaceError, match=r"git config core\.bare false"):
@@ -158,7 +160,7 @@ async def test_a_new_run_says_how_a_working_tree_becomes_one_again(scene: Scene)
 # -- rules that hide work
 
 
-async def test_a_rule_that_an_agent_writes_hides_no_work(scene: Scene, tmp_path: Path) -> None:
+async def test_a_rule_that_an_agent_writes_hides_no_work(scene: GitScene, tmp_path: Path) -> None:
     """Neither in ``info/exclude`` nor in a file that ``core.excludesFile`` names, for this claim and for later ones."""
     await at_work(scene, one="1")
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
@@ -177,7 +179,7 @@ async def test_a_rule_that_an_agent_writes_hides_no_work(scene: Scene, tmp_path:
     assert not (scene.place() / "left").exists()
 
 
-async def test_more_files_than_one_command_takes_are_work_too(scene: Scene) -> None:
+async def test_more_files_than_one_command_takes_are_work_too(scene: GitScene) -> None:
     """A hidden folder of many files is committed as a whole, whatever the files are called."""
     await at_work(scene)
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
@@ -190,7 +192,7 @@ async def test_more_files_than_one_command_takes_are_work_too(scene: Scene) -> N
     assert listed.count("\0") == 450
 
 
-async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene, tmp_path: Path) -> None:
+async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: GitScene, tmp_path: Path) -> None:
     """By the repository's list and the one for all of them; a new run goes by the rules of its own time."""
     (scene.repository / ".git" / "info").mkdir(exist_ok=True)
     (scene.repository / ".git" / "info" / "exclude").write_text("*.log\n")
@@ -212,14 +214,14 @@ async def test_what_the_user_ignored_when_the_run_began_is_no_work(scene: Scene,
     assert names(scene.repository) == {".git", ".gitignore", "shared", "other", "done", "y.log"}
 
 
-async def test_rules_without_an_end_are_none(scene: Scene) -> None:
+async def test_rules_without_an_end_are_none(scene: GitScene) -> None:
     """A device that is named as a list of rules is not read."""
     scene.git("config", "core.excludesFile", "/dev/zero")
     await at_work(scene)
     assert (scene.root / ".excludes").read_bytes() == b"\n"
 
 
-async def test_a_users_file_that_is_ignored_is_not_overwritten_by_a_merge(scene: Scene) -> None:
+async def test_a_users_file_that_is_ignored_is_not_overwritten_by_a_merge(scene: GitScene) -> None:
     """To git an ignored file is one that may go, and an agent can ignore all of them; the merge waits instead."""
     await at_work(scene, notes="the agent's")
     write(scene.repository, notes="the user's")
@@ -303,7 +305,7 @@ def _root(place: Path, elsewhere: Path) -> None:
     ids=lambda displace: displace.__name__.strip("_"),
 )
 async def test_a_place_that_an_agent_has_replaced_is_made_anew(
-    scene: Scene, elsewhere: Path, displace: Callable[[Path, Path], None]
+    scene: GitScene, elsewhere: Path, displace: Callable[[Path, Path], None]
 ) -> None:
     """Its task has failed, its next one gets a clean place, the fleet goes on, and nothing outside is touched."""
     place = await at_work(scene, done="d")
@@ -321,7 +323,7 @@ async def test_a_place_that_an_agent_has_replaced_is_made_anew(
     assert untouched(elsewhere, *(names(elsewhere) & {".git"}))
 
 
-async def test_the_worktree_of_another_agent_is_not_taken_for_ones_own(scene: Scene) -> None:
+async def test_the_worktree_of_another_agent_is_not_taken_for_ones_own(scene: GitScene) -> None:
     """An agent whose ``.git`` names another one's gets a place of its own, and the other keeps its work."""
     await scene.workplace.check_out("b", "T2", 1)
     write(scene.place("b"), kept="k")
@@ -334,7 +336,7 @@ async def test_the_worktree_of_another_agent_is_not_taken_for_ones_own(scene: Sc
     assert {"done", "kept"} <= names(scene.repository)
 
 
-async def test_a_folder_where_things_are_moved_to_is_made_anew_too(scene: Scene, elsewhere: Path) -> None:
+async def test_a_folder_where_things_are_moved_to_is_made_anew_too(scene: GitScene, elsewhere: Path) -> None:
     """Nothing is moved through a link that an agent has laid."""
     place = await at_work(scene)
     for name in (".aside", ".gone"):
@@ -349,7 +351,7 @@ async def test_a_folder_where_things_are_moved_to_is_made_anew_too(scene: Scene,
 # -- what is found without git
 
 
-def test_a_repository_is_found_from_within_as_git_finds_it(scene: Scene, tmp_path: Path) -> None:
+def test_a_repository_is_found_from_within_as_git_finds_it(scene: GitScene, tmp_path: Path) -> None:
     """In its top, in a folder of it, in a worktree of it, in a submodule, by a link to it, and beside its directory."""
     inner = scene.repository / "x" / "y"
     inner.mkdir(parents=True)
@@ -378,7 +380,7 @@ def test_a_folder_called_git_is_no_repository(tmp_path: Path) -> None:
     attempt(tmp_path, "rev-parse")
 
 
-async def test_a_worktree_that_was_moved_is_sound_where_it_is(scene: Scene) -> None:
+async def test_a_worktree_that_was_moved_is_sound_where_it_is(scene: GitScene) -> None:
     """A user may move a log with all that is beside it."""
     place = await at_work(scene)
     moved = place.rename(scene.root / "b")
@@ -387,7 +389,7 @@ async def test_a_worktree_that_was_moved_is_sound_where_it_is(scene: Scene) -> N
     assert worktree_at(scene.root / "none", scene.repository / ".git") is None
 
 
-async def test_a_user_who_works_in_a_worktree_is_followed_there(scene: Scene, tmp_path: Path) -> None:
+async def test_a_user_who_works_in_a_worktree_is_followed_there(scene: GitScene, tmp_path: Path) -> None:
     """The branch that is checked out in a worktree of the user's own moves with its files."""
     scene.git("checkout", "--quiet", "--detach")
     scene.git("worktree", "add", "--quiet", str(tmp_path / "mine"), "main")

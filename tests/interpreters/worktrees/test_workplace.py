@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from git_faults import Cut, Faults
-from git_ground import Scene, attempt, commit, git, names, new_repository, write
+from git_ground import GitScene, attempt, commit, git, names, new_repository, write
 from lifefold.interpreters.fleet_runner.retry_until import patiently
 from lifefold.interpreters.worktrees import index_lock, target_branch
 from lifefold.interpreters.worktrees.errors import InTheWayError, MergeConflict, WorkplaceError
@@ -49,7 +49,7 @@ def test_both_workplaces_keep_the_protocol(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("inner", ["", "x/y"])
-def test_folders_within_a_repository_are_refused_with_advice(scene: Scene, inner: str) -> None:
+def test_folders_within_a_repository_are_refused_with_advice(scene: GitScene, inner: str) -> None:
     """Agents that commit there would do so on the user's branch; both ways out are named, and nothing is made."""
     folder = scene.repository / inner / "folders"
     with pytest.raises(WorkplaceError) as raised:
@@ -60,7 +60,7 @@ def test_folders_within_a_repository_are_refused_with_advice(scene: Scene, inner
     assert not folder.exists()
 
 
-async def test_folders_beside_a_repository_are_taken(scene: Scene) -> None:
+async def test_folders_beside_a_repository_are_taken(scene: GitScene) -> None:
     """No branch of the user's is above them."""
     place = FolderWorkplace.open(scene.root)
     await place.check_out("a", "T1", 1)
@@ -95,7 +95,7 @@ async def test_a_tasks_folder_keeps_its_files_between_attempts(tmp_path: Path) -
 # -- which repositories can be worked with
 
 
-async def test_a_run_works_on_the_branch_that_is_checked_out(scene: Scene) -> None:
+async def test_a_run_works_on_the_branch_that_is_checked_out(scene: GitScene) -> None:
     """The branch is found, also from a folder within the repository."""
     scene.git("checkout", "--quiet", "-b", "feature/x")
     (scene.repository / "inner").mkdir()
@@ -183,7 +183,7 @@ async def test_a_git_that_is_too_old_is_refused(tmp_path: Path, monkeypatch: pyt
         await GitWorkplace.open(tmp_path, tmp_path / "work", "fleet")
 
 
-async def test_a_branch_that_was_deleted_meanwhile_is_missed_by_name(scene: Scene) -> None:
+async def test_a_branch_that_was_deleted_meanwhile_is_missed_by_name(scene: GitScene) -> None:
     """A continued run says which branch it wants, instead of working on another one."""
     scene.git("branch", "-m", "main", "renamed")
     with pytest.raises(WorkplaceError, match="main does not exist any more"):
@@ -193,7 +193,7 @@ async def test_a_branch_that_was_deleted_meanwhile_is_missed_by_name(scene: Scen
 # -- a clean place
 
 
-async def test_a_claim_gets_the_fleets_branch_as_it_is(scene: Scene) -> None:
+async def test_a_claim_gets_the_fleets_branch_as_it_is(scene: GitScene) -> None:
     """The place holds what was merged last, on a branch of the claim's own, and the user's tree is as it was."""
     tip = commit(scene.repository, new="file")
     await scene.workplace.check_out("a", "T1", 1)
@@ -203,7 +203,7 @@ async def test_a_claim_gets_the_fleets_branch_as_it_is(scene: Scene) -> None:
     assert scene.is_clean()
 
 
-async def test_a_check_out_performed_again_keeps_the_work(scene: Scene) -> None:
+async def test_a_check_out_performed_again_keeps_the_work(scene: GitScene) -> None:
     """Whoever repeats it after a crash finds the claim's place as the agent has left it."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), begun="work")
@@ -213,7 +213,7 @@ async def test_a_check_out_performed_again_keeps_the_work(scene: Scene) -> None:
     assert scene.salvaged() == {}
 
 
-async def test_what_an_earlier_claim_left_is_kept_and_gone_from_the_place(scene: Scene) -> None:
+async def test_what_an_earlier_claim_left_is_kept_and_gone_from_the_place(scene: GitScene) -> None:
     """Changes, untracked files and commits are in the salvage; ignored files stay, they are caches."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), committed="c")
@@ -231,7 +231,7 @@ async def test_what_an_earlier_claim_left_is_kept_and_gone_from_the_place(scene:
     assert git(scene.place(), "status", "--porcelain") == ""
 
 
-async def test_a_check_out_can_be_cut_off_at_any_command(scene: Scene, faults: Faults) -> None:
+async def test_a_check_out_can_be_cut_off_at_any_command(scene: GitScene, faults: Faults) -> None:
     """Performed again, it leaves a clean place and one salvage with everything that was there."""
     await scene.workplace.check_out("a", "T0", 1)
     cut = 0
@@ -248,7 +248,7 @@ async def test_a_check_out_can_be_cut_off_at_any_command(scene: Scene, faults: F
     assert 5 < cut < 99
 
 
-async def test_work_that_was_merged_is_not_salvaged(scene: Scene) -> None:
+async def test_work_that_was_merged_is_not_salvaged(scene: GitScene) -> None:
     """Salvage is what would otherwise be lost, nothing else."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -258,7 +258,7 @@ async def test_work_that_was_merged_is_not_salvaged(scene: Scene) -> None:
     assert (scene.place() / "done").exists()
 
 
-async def test_the_next_claim_of_a_task_does_not_see_the_last_ones_work(scene: Scene) -> None:
+async def test_the_next_claim_of_a_task_does_not_see_the_last_ones_work(scene: GitScene) -> None:
     """An attempt that failed is out of the way, and can be looked up."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), wrong="w")
@@ -267,7 +267,7 @@ async def test_the_next_claim_of_a_task_does_not_see_the_last_ones_work(scene: S
     assert list(scene.salvaged()) == ["a/T1-1"]
 
 
-async def test_salvage_never_moves_a_branch_of_the_users(scene: Scene) -> None:
+async def test_salvage_never_moves_a_branch_of_the_users(scene: GitScene) -> None:
     """An agent that switched to one has not got our commit put on it."""
     scene.git("branch", "mine")
     await scene.workplace.check_out("a", "T1", 1)
@@ -278,7 +278,7 @@ async def test_salvage_never_moves_a_branch_of_the_users(scene: Scene) -> None:
     assert list(scene.salvaged()) == ["a/T1-1"]
 
 
-async def test_a_rebase_that_an_agent_left_half_done_is_over(scene: Scene) -> None:
+async def test_a_rebase_that_an_agent_left_half_done_is_over(scene: GitScene) -> None:
     """The next agent does not go on with it by accident."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="mine")
@@ -292,7 +292,7 @@ async def test_a_rebase_that_an_agent_left_half_done_is_over(scene: Scene) -> No
     assert (scene.place() / "shared").read_text() == "1\n2\n3\n"
 
 
-async def test_a_repository_within_the_worktree_is_moved_aside_whole(scene: Scene) -> None:
+async def test_a_repository_within_the_worktree_is_moved_aside_whole(scene: GitScene) -> None:
     """Git cannot keep it, so it is kept as files, and the next claim gets a new worktree."""
     await scene.workplace.check_out("a", "T1", 1)
     new_repository(scene.place() / "inner")
@@ -306,38 +306,38 @@ async def test_a_repository_within_the_worktree_is_moved_aside_whole(scene: Scen
 # -- a damaged place
 
 
-def _deleted(scene: Scene) -> None:
+def _deleted(scene: GitScene) -> None:
     scene.place().rename(scene.root.parent / "elsewhere")
 
 
-def _deleted_and_locked(scene: Scene) -> None:
+def _deleted_and_locked(scene: GitScene) -> None:
     scene.git("worktree", "lock", str(scene.place()))
     _deleted(scene)
 
 
-def _deleted_and_pruned(scene: Scene) -> None:
+def _deleted_and_pruned(scene: GitScene) -> None:
     _deleted(scene)
     scene.git("worktree", "prune")
 
 
-def _without_link(scene: Scene) -> None:
+def _without_link(scene: GitScene) -> None:
     (scene.place() / ".git").unlink()
 
 
-def _broken_head(scene: Scene) -> None:
+def _broken_head(scene: GitScene) -> None:
     Path(git(scene.place(), "rev-parse", "--absolute-git-dir"), "HEAD").write_text("")
 
 
-def _broken_index(scene: Scene) -> None:
+def _broken_index(scene: GitScene) -> None:
     Path(git(scene.place(), "rev-parse", "--absolute-git-dir"), "index").write_text("no index")
 
 
-def _file_instead(scene: Scene) -> None:
+def _file_instead(scene: GitScene) -> None:
     _deleted(scene)
     scene.place().write_text("in the way")
 
 
-def _stale_lock(scene: Scene) -> None:
+def _stale_lock(scene: GitScene) -> None:
     Path(git(scene.place(), "rev-parse", "--absolute-git-dir"), "index.lock").write_text("")
 
 
@@ -354,7 +354,7 @@ def _stale_lock(scene: Scene) -> None:
         _stale_lock,
     ],
 )
-async def test_a_damaged_worktree_is_repaired(scene: Scene, damage: Callable[[Scene], None]) -> None:
+async def test_a_damaged_worktree_is_repaired(scene: GitScene, damage: Callable[[GitScene], None]) -> None:
     """The next claim gets a clean place, whatever has happened to the last one's."""
     await scene.workplace.check_out("a", "T1", 1)
     damage(scene)
@@ -365,7 +365,7 @@ async def test_a_damaged_worktree_is_repaired(scene: Scene, damage: Callable[[Sc
     assert (scene.repository / "done").exists()
 
 
-async def test_a_root_within_the_repository_is_told_from_it(scene: Scene) -> None:
+async def test_a_root_within_the_repository_is_told_from_it(scene: GitScene) -> None:
     """A folder that is no worktree is not taken for one because a repository lies above it."""
     scene.root = scene.repository / "cache"
     scene.workplace = scene.again()
@@ -375,7 +375,7 @@ async def test_a_root_within_the_repository_is_told_from_it(scene: Scene) -> Non
     assert git(scene.repository, "symbolic-ref", "HEAD") == "refs/heads/main"
 
 
-async def test_commits_of_a_deleted_worktree_are_kept(scene: Scene) -> None:
+async def test_commits_of_a_deleted_worktree_are_kept(scene: GitScene) -> None:
     """Also those on no branch, and the same claim goes on with its branch."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), on_branch="b")
@@ -388,7 +388,7 @@ async def test_commits_of_a_deleted_worktree_are_kept(scene: Scene) -> None:
 
 
 @on_both_back_ends
-async def test_places_of_many_agents_are_made_at_the_same_time(scene: Scene) -> None:
+async def test_places_of_many_agents_are_made_at_the_same_time(scene: GitScene) -> None:
     """Each has its own."""
     async with anyio.create_task_group() as group:
         for number in range(5):
@@ -398,7 +398,7 @@ async def test_places_of_many_agents_are_made_at_the_same_time(scene: Scene) -> 
         assert branch == f"refs/heads/lifefold/fleet/T{number}/1"
 
 
-async def test_names_of_any_kind_make_places_of_their_own(scene: Scene) -> None:
+async def test_names_of_any_kind_make_places_of_their_own(scene: GitScene) -> None:
     """Spaces, slashes, dots and letters of any script in the names of fleets, agents and tasks."""
     odd = ("a b/c", "..", "", "x.lock", "ü~^:?*[\\@{", "-", "A\nB", "a%20b", "v1.2")
     place = GitWorkplace(scene.repository, scene.root, "a fleet/of.", "main")
@@ -410,7 +410,7 @@ async def test_names_of_any_kind_make_places_of_their_own(scene: Scene) -> None:
         assert await scene.merge("ag ent/1", name, 1, name, place=place) == scene.git("rev-parse", "main")
 
 
-async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scene: Scene) -> None:
+async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scene: GitScene) -> None:
     """Tasks and claims are numbered alike in both: work that was left is kept apart, and nothing counts as merged."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), first="f")
@@ -432,7 +432,7 @@ async def test_a_new_run_of_a_fleet_does_not_take_up_an_earlier_ones_claims(scen
 # -- the way home
 
 
-async def test_work_comes_home_as_a_merge_commit(scene: Scene) -> None:
+async def test_work_comes_home_as_a_merge_commit(scene: GitScene) -> None:
     """Its parents are the fleet's branch and the work; subject and trailers name the task and the claim."""
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 3)
@@ -447,7 +447,7 @@ async def test_work_comes_home_as_a_merge_commit(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("configured", [True, False])
-async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: Scene, *, configured: bool) -> None:
+async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: GitScene, *, configured: bool) -> None:
     """No identity is invented from the host's name, and none is needed."""
     if configured:
         scene.git("config", "user.name", "The Team")
@@ -460,7 +460,7 @@ async def test_commits_are_by_whom_the_repository_names_or_else_by_us(scene: Sce
         assert scene.git("log", "-1", "--format=%an <%ae>%n%cn <%ce>", each) == f"{expected}\n{expected}"
 
 
-async def test_how_the_user_has_set_up_git_does_not_matter(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_how_the_user_has_set_up_git_does_not_matter(scene: GitScene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks, signing, editors, templates, odd settings and variables that point elsewhere change nothing."""
     for hook in (
         "pre-commit",
@@ -497,7 +497,7 @@ async def test_how_the_user_has_set_up_git_does_not_matter(scene: Scene, monkeyp
     assert [path.name for path in scene.root.parent.glob("ran-*")] == []
 
 
-async def test_nothing_changed_is_no_commit(scene: Scene) -> None:
+async def test_nothing_changed_is_no_commit(scene: GitScene) -> None:
     """Neither for an untouched place, nor for commits that take each other back, nor for ignored files."""
     before = scene.git("rev-parse", "main")
     await scene.workplace.check_out("a", "T1", 1)
@@ -510,7 +510,7 @@ async def test_nothing_changed_is_no_commit(scene: Scene) -> None:
     assert scene.git("rev-parse", "main") == before
 
 
-async def test_a_change_that_others_have_merged_already_is_no_commit(scene: Scene) -> None:
+async def test_a_change_that_others_have_merged_already_is_no_commit(scene: GitScene) -> None:
     """Two agents that do the same do it once."""
     for agent, task in (("a", "T1"), ("b", "T2")):
         await scene.workplace.check_out(agent, task, 1)
@@ -519,7 +519,7 @@ async def test_a_change_that_others_have_merged_already_is_no_commit(scene: Scen
     assert await scene.merge("b", "T2", 1, "do") == ""
 
 
-async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(scene: Scene) -> None:
+async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(scene: GitScene) -> None:
     """Both are in the merge, and the agent's history is kept."""
     await scene.workplace.check_out("a", "T1", 1)
     own = commit(scene.place(), "by the agent", committed="c")
@@ -530,7 +530,7 @@ async def test_commits_of_the_agents_own_come_home_with_what_it_did_not_commit(s
 
 
 @pytest.mark.parametrize("switch", [("--detach",), ("-b", "own")], ids=["detached", "other-branch"])
-async def test_an_agent_may_leave_its_branch(scene: Scene, switch: tuple[str, ...]) -> None:
+async def test_an_agent_may_leave_its_branch(scene: GitScene, switch: tuple[str, ...]) -> None:
     """What its folder holds is merged, since that was verified; what it left on its branch is salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     left = commit(scene.place(), left="l")
@@ -545,7 +545,7 @@ async def test_an_agent_may_leave_its_branch(scene: Scene, switch: tuple[str, ..
         assert scene.git("rev-parse", "own") == own
 
 
-async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: Scene) -> None:
+async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: GitScene) -> None:
     """HEAD on an unrelated history is no result; the reason tells the next attempt what to do."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "checkout", "--quiet", "--orphan", "fresh")
@@ -557,7 +557,7 @@ async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: Sc
     assert scene.merges() == []
 
 
-async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene: Scene) -> None:
+async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene: GitScene) -> None:
     """Conflict markers do not get into the fleet's branch."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="mine\n")
@@ -569,7 +569,7 @@ async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene:
     assert git(scene.place(), "status", "--porcelain") == ""
 
 
-async def test_a_repository_within_the_work_is_refused_with_its_path(scene: Scene) -> None:
+async def test_a_repository_within_the_work_is_refused_with_its_path(scene: GitScene) -> None:
     """A gitlink that nobody could follow does not get into the fleet's branch."""
     await scene.workplace.check_out("a", "T1", 1)
     new_repository(scene.place() / "inner")
@@ -578,7 +578,7 @@ async def test_a_repository_within_the_work_is_refused_with_its_path(scene: Scen
     assert scene.merges() == []
 
 
-async def test_files_of_every_kind_come_home(scene: Scene) -> None:
+async def test_files_of_every_kind_come_home(scene: GitScene) -> None:
     """Binary, executable, linked, renamed, deleted, empty, and with any name that a file system takes."""
     folder = scene.place()
     await scene.workplace.check_out("a", "T1", 1)
@@ -610,7 +610,7 @@ async def test_files_of_every_kind_come_home(scene: Scene) -> None:
 
 @on_both_back_ends
 @pytest.mark.parametrize("processes", [False, True], ids=["one-process", "several"])
-async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bool) -> None:
+async def test_five_agents_merge_at_the_same_time(scene: GitScene, *, processes: bool) -> None:
     """All of it comes home, each claim in one merge, and the user's files follow."""
     merged: dict[str, str] = {}
 
@@ -632,7 +632,7 @@ async def test_five_agents_merge_at_the_same_time(scene: Scene, *, processes: bo
 
 
 @on_both_back_ends
-async def test_the_same_merge_performed_twice_at_once_is_one(scene: Scene) -> None:
+async def test_the_same_merge_performed_twice_at_once_is_one(scene: GitScene) -> None:
     """Also two runners that both think it is theirs to do get the same commit."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -649,7 +649,7 @@ async def test_the_same_merge_performed_twice_at_once_is_one(scene: Scene) -> No
     assert set(found) == {scene.git("rev-parse", "main")}
 
 
-async def test_a_conflict_names_the_paths_and_changes_nothing(scene: Scene) -> None:
+async def test_a_conflict_names_the_paths_and_changes_nothing(scene: GitScene) -> None:
     """The fleet's branch and the user's files stay as they are, the work stays on its branch, and others can merge."""
     for agent, task, text in (("a", "T1", "a\n2\n3\n"), ("b", "T2", "b\n2\n3\n"), ("c", "T3", "1\n2\nc\n")):
         await scene.workplace.check_out(agent, task, 1)
@@ -669,7 +669,7 @@ async def test_a_conflict_names_the_paths_and_changes_nothing(scene: Scene) -> N
     assert (scene.repository / "shared").read_text() == "a\n2\nc\n"
 
 
-async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene: Scene, faults: Faults) -> None:
+async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene: GitScene, faults: Faults) -> None:
     """The user's commit, made between our merge and its publication, stays in the history."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -690,7 +690,7 @@ async def test_a_branch_that_moves_meanwhile_is_merged_into_as_it_is_then(scene:
 
 
 async def test_a_branch_that_moves_all_the_time_is_given_up(
-    scene: Scene, faults: Faults, monkeypatch: pytest.MonkeyPatch
+    scene: GitScene, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number of repetitions has a limit, and the work can be merged later."""
     monkeypatch.setattr(target_branch, "MERGE_ROUNDS", 3)
@@ -709,7 +709,7 @@ async def test_a_branch_that_moves_all_the_time_is_given_up(
 
 
 async def test_a_git_of_the_users_that_is_just_working_is_waited_for(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: GitScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """His lock is never removed; when it goes, the merge goes on."""
     lock, take = scene.repository / ".git" / "index.lock", index_lock.take
@@ -731,7 +731,7 @@ async def test_a_git_of_the_users_that_is_just_working_is_waited_for(
 @pytest.mark.parametrize(
     "name", ["heads/lifefold/fleet/T1/1", "lifefold/fleet/base/T1/1", "lifefold/fleet/result/T1/1"]
 )
-async def test_a_lock_of_the_dead_on_a_fleets_own_reference_does_not_last(scene: Scene, name: str) -> None:
+async def test_a_lock_of_the_dead_on_a_fleets_own_reference_does_not_last(scene: GitScene, name: str) -> None:
     """A machine that went down in the middle of a git command leaves no work to be done by hand."""
     lock = scene.repository / ".git" / "refs" / f"{name}.lock"
     lock.parent.mkdir(parents=True)
@@ -751,7 +751,7 @@ async def test_a_lock_of_the_dead_on_a_fleets_own_reference_does_not_last(scene:
     ids=["crash-branch-checked-out", "cancel-branch-not-checked-out"],
 )
 async def test_a_merge_can_be_cut_off_at_any_command(
-    scene: Scene, faults: Faults, end: str, *, elsewhere: bool
+    scene: GitScene, faults: Faults, end: str, *, elsewhere: bool
 ) -> None:
     """Performed again, it returns the one merge there is, with all of the work in it."""
     cut_off = faults.crash if end == "crash" else faults.cancel
@@ -775,7 +775,7 @@ async def test_a_merge_can_be_cut_off_at_any_command(
     assert 5 < cut < 99
 
 
-async def test_a_merge_performed_again_finds_its_commit_among_later_ones(scene: Scene) -> None:
+async def test_a_merge_performed_again_finds_its_commit_among_later_ones(scene: GitScene) -> None:
     """Also when the agent is at another task, the user has committed, and other claims have similar numbers."""
     found: dict[int, str] = {}
     for epoch in (10, 1):
@@ -789,7 +789,7 @@ async def test_a_merge_performed_again_finds_its_commit_among_later_ones(scene: 
     assert (scene.place() / "begun").exists()
 
 
-async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene: Scene) -> None:
+async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene: GitScene) -> None:
     """A process of the agent's that writes late finds its work in the salvage."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -800,7 +800,7 @@ async def test_what_is_written_after_the_merge_does_not_undo_or_repeat_it(scene:
     assert scene.git("show", "refs/lifefold/fleet/salvage/a/T1-1:late") == "l"
 
 
-async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: Scene) -> None:
+async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: GitScene) -> None:
     """What was verified is gone: that is an error, not a task on which nothing was to be done."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -809,7 +809,7 @@ async def test_a_worktree_that_was_taken_away_is_no_empty_result(scene: Scene) -
         await scene.merge("a", "T1", 1, "do")
 
 
-async def test_a_result_that_was_recorded_needs_no_worktree(scene: Scene, faults: Faults) -> None:
+async def test_a_result_that_was_recorded_needs_no_worktree(scene: GitScene, faults: Faults) -> None:
     """Once everything is committed, the merge can be finished even if the worktree is deleted."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -825,7 +825,7 @@ async def test_a_result_that_was_recorded_needs_no_worktree(scene: Scene, faults
     assert (scene.repository / "done").exists()
 
 
-async def test_only_what_was_checked_out_can_be_merged(scene: Scene) -> None:
+async def test_only_what_was_checked_out_can_be_merged(scene: GitScene) -> None:
     """A claim that is not known is an error, not an empty result."""
     with pytest.raises(WorkplaceError, match="fleet/T1/1 was never checked out"):
         await scene.workplace.merge("a", "T1", 1, "do", result="HEAD")
@@ -834,7 +834,7 @@ async def test_only_what_was_checked_out_can_be_merged(scene: Scene) -> None:
 # -- the user's own work
 
 
-async def test_the_users_uncommitted_work_survives_a_merge(scene: Scene) -> None:
+async def test_the_users_uncommitted_work_survives_a_merge(scene: GitScene) -> None:
     """Staged, changed and untracked files of his stay as they are, beside what was merged."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), shared="merged\n")
@@ -847,7 +847,7 @@ async def test_the_users_uncommitted_work_survives_a_merge(scene: Scene) -> None
 
 
 @pytest.mark.parametrize("name", ["shared", "new file"], ids=["changed", "untracked"])
-async def test_the_users_work_in_the_way_stops_a_merge_before_it_does_anything(scene: Scene, name: str) -> None:
+async def test_the_users_work_in_the_way_stops_a_merge_before_it_does_anything(scene: GitScene, name: str) -> None:
     """The file is named, nothing of his is overwritten, and once it is out of the way the merge is done."""
     await scene.workplace.check_out("a", "T1", 1)
     (scene.place() / name).write_text("the agent's\n")
@@ -862,7 +862,7 @@ async def test_the_users_work_in_the_way_stops_a_merge_before_it_does_anything(s
     assert (scene.repository / name).read_text() == "the agent's\n"
 
 
-async def test_what_the_user_has_begun_and_not_ended_is_waited_for(scene: Scene) -> None:
+async def test_what_the_user_has_begun_and_not_ended_is_waited_for(scene: GitScene) -> None:
     """A merge of his own that is not concluded is in the way, as his changes are; it is no fault of the work."""
     scene.git("checkout", "--quiet", "-b", "side")
     commit(scene.repository, other="theirs\n")
@@ -877,7 +877,7 @@ async def test_what_the_user_has_begun_and_not_ended_is_waited_for(scene: Scene)
     assert await scene.merge("a", "T1", 1, "do")
 
 
-async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: Scene) -> None:
+async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: GitScene) -> None:
     """Where another git holds a lock for longer than ours waits, the operation can be performed again."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -889,7 +889,7 @@ async def test_a_lock_of_the_users_is_told_from_a_fault_of_the_work(scene: Scene
     assert await scene.merge("a", "T1", 1, "do")
 
 
-async def test_a_user_on_another_branch_is_left_alone(scene: Scene) -> None:
+async def test_a_user_on_another_branch_is_left_alone(scene: GitScene) -> None:
     """The fleet's branch advances; his branch, index and files do not, even in the middle of a merge of his."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), shared="merged\n")
@@ -902,7 +902,7 @@ async def test_a_user_on_another_branch_is_left_alone(scene: Scene) -> None:
     assert (scene.repository / "shared").read_text() == "the user's\n"
 
 
-async def test_a_branch_checked_out_in_another_worktree_of_the_users_advances_there(scene: Scene) -> None:
+async def test_a_branch_checked_out_in_another_worktree_of_the_users_advances_there(scene: GitScene) -> None:
     """Wherever he has it checked out, his files follow."""
     scene.git("checkout", "--quiet", "-b", "mine")
     scene.git("worktree", "add", "--quiet", str(scene.root.parent / "second"), "main")

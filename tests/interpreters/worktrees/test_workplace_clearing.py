@@ -5,20 +5,20 @@ import shutil
 import pytest
 
 from git_faults import Faults
-from git_ground import Scene, commit, git, new_repository, write
+from git_ground import GitScene, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import InTheWayError
 from lifefold.interpreters.worktrees.locks import holding
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
 
-def registered(scene: Scene) -> list[str]:
+def registered(scene: GitScene) -> list[str]:
     """Return the names of the repository's linked worktrees."""
     paths = [line for line in scene.git("worktree", "list", "--porcelain").splitlines() if line.startswith("worktree ")]
     return sorted(path.rpartition("/")[2] for path in paths[1:])
 
 
-async def test_clearing_removes_the_agents_worktrees_and_keeps_the_branches(scene: Scene) -> None:
+async def test_clearing_removes_the_agents_worktrees_and_keeps_the_branches(scene: GitScene) -> None:
     """What is merged is in the fleet's branch; caches go with the worktree."""
     await scene.workplace.prepare("b/c")
     await scene.workplace.check_out("a", "T1", 1)
@@ -35,7 +35,7 @@ async def test_clearing_removes_the_agents_worktrees_and_keeps_the_branches(scen
     assert scene.is_clean()
 
 
-async def test_what_was_not_merged_is_kept_as_salvage(scene: Scene) -> None:
+async def test_what_was_not_merged_is_kept_as_salvage(scene: GitScene) -> None:
     """Commits of an attempt that failed, and what it did not commit."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), first="1")
@@ -47,7 +47,7 @@ async def test_what_was_not_merged_is_kept_as_salvage(scene: Scene) -> None:
     assert scene.git("show", f"{kept}:second") == "2"
 
 
-async def test_a_worktree_with_a_repository_within_stays(scene: Scene) -> None:
+async def test_a_worktree_with_a_repository_within_stays(scene: GitScene) -> None:
     """Git cannot keep it, so it is not removed; the others are."""
     await scene.workplace.prepare("b")
     await scene.workplace.check_out("a", "T1", 1)
@@ -57,7 +57,7 @@ async def test_a_worktree_with_a_repository_within_stays(scene: Scene) -> None:
     assert git(inner, "log", "--format=%s") == "first"
 
 
-async def test_worktrees_of_others_stay(scene: Scene) -> None:
+async def test_worktrees_of_others_stay(scene: GitScene) -> None:
     """Of the user, and of a fleet with another log."""
     scene.git("worktree", "add", "--quiet", str(scene.root.parent / "mine"))
     scene.git("worktree", "add", "--quiet", "--detach", str(scene.root / "deeper" / "still"))
@@ -66,7 +66,7 @@ async def test_worktrees_of_others_stay(scene: Scene) -> None:
     assert registered(scene) == ["mine", "still"]
 
 
-async def test_clearing_again_and_working_again_is_possible(scene: Scene) -> None:
+async def test_clearing_again_and_working_again_is_possible(scene: GitScene) -> None:
     """Also where somebody has taken a worktree away by hand."""
     await scene.workplace.prepare("a")
     shutil.rmtree(scene.place())
@@ -78,7 +78,7 @@ async def test_clearing_again_and_working_again_is_possible(scene: Scene) -> Non
 
 
 async def test_a_worktree_in_which_a_git_is_at_work_is_not_removed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: GitScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever clears is told so, and the worktree is as it was."""
     await scene.workplace.check_out("a", "T1", 1)
@@ -90,7 +90,7 @@ async def test_a_worktree_in_which_a_git_is_at_work_is_not_removed(
     assert (scene.place() / "done").exists()
 
 
-async def test_a_clearing_that_was_cut_off_is_finished_by_the_next_one(scene: Scene, faults: Faults) -> None:
+async def test_a_clearing_that_was_cut_off_is_finished_by_the_next_one(scene: GitScene, faults: Faults) -> None:
     """At whichever command a runner dies: no worktree stays registered, none of its files stays, all work is kept."""
     ended, cut = False, 0
     while not ended:
@@ -106,7 +106,7 @@ async def test_a_clearing_that_was_cut_off_is_finished_by_the_next_one(scene: Sc
     assert cut > 4
 
 
-async def test_a_worktree_of_which_only_the_registration_is_left_is_forgotten(scene: Scene) -> None:
+async def test_a_worktree_of_which_only_the_registration_is_left_is_forgotten(scene: GitScene) -> None:
     """What was committed there and nowhere else is kept; entries of others stay, also broken ones."""
     await scene.workplace.check_out("a", "T1", 1)
     git(scene.place(), "checkout", "--quiet", "--detach")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import Scene, commit, git, write
+from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.worktrees.errors import WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
@@ -16,7 +16,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def differs(scene: Scene) -> bool:
+async def differs(scene: GitScene) -> bool:
     """Return what is found, twice: asked again by the next runner it is the same."""
     found = await scene.workplace.differs("a", "T1", 1)
     assert await scene.again().differs("a", "T1", 1) is found
@@ -24,7 +24,7 @@ async def differs(scene: Scene) -> bool:
 
 
 @pytest.mark.parametrize("committed", [True, False], ids=["committed", "not committed"])
-async def test_what_was_changed_is_a_difference_committed_or_not(scene: Scene, committed: object) -> None:
+async def test_what_was_changed_is_a_difference_committed_or_not(scene: GitScene, committed: object) -> None:
     """Also a file that git does not know yet."""
     await scene.workplace.check_out("a", "T1", 1)
     assert not await differs(scene)
@@ -34,7 +34,7 @@ async def test_what_was_changed_is_a_difference_committed_or_not(scene: Scene, c
     assert git(scene.place(), "status", "--porcelain") == before
 
 
-async def test_commits_that_come_to_nothing_are_no_difference(scene: Scene) -> None:
+async def test_commits_that_come_to_nothing_are_no_difference(scene: GitScene) -> None:
     """An empty difference is never done (E40)."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), done="d")
@@ -43,14 +43,14 @@ async def test_commits_that_come_to_nothing_are_no_difference(scene: Scene) -> N
     assert not await differs(scene)
 
 
-async def test_what_others_have_merged_meanwhile_is_no_difference(scene: Scene) -> None:
+async def test_what_others_have_merged_meanwhile_is_no_difference(scene: GitScene) -> None:
     """It is held against where the claim began, not against the branch as it is."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.repository, other="o")
     assert not await differs(scene)
 
 
-async def test_nobody_can_tell_of_a_worktree_that_is_another_claims(scene: Scene) -> None:
+async def test_nobody_can_tell_of_a_worktree_that_is_another_claims(scene: GitScene) -> None:
     """What is in it is not this one's."""
     await scene.workplace.check_out("a", "T1", 1)
     await scene.workplace.check_out("a", "T2", 1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from git_faults import Faults
-from git_ground import Scene, attempt, commit, git, new_repository, write
+from git_ground import GitScene, attempt, commit, git, new_repository, write
 from lifefold.interpreters.worktrees.errors import MergeConflict, WorkplaceError
 from lifefold.interpreters.worktrees.workplace import FolderWorkplace
 
@@ -18,14 +18,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def parked(scene: Scene, agent: str = "a", task: str = "T1", **files: str) -> None:
+async def parked(scene: GitScene, agent: str = "a", task: str = "T1", **files: str) -> None:
     """Let an agent do a task, and keep what it has done."""
     await scene.workplace.check_out(agent, task, 1)
     write(scene.place(agent), **(files or {"done": "d"}))
     await scene.park(agent, task, 1, f"do {task}")
 
 
-async def test_parked_work_is_not_in_the_branch_before_it_is_merged(scene: Scene) -> None:
+async def test_parked_work_is_not_in_the_branch_before_it_is_merged(scene: GitScene) -> None:
     """The branch and the user's files stay as they are."""
     before = scene.git("rev-parse", "main")
     await parked(scene)
@@ -35,7 +35,7 @@ async def test_parked_work_is_not_in_the_branch_before_it_is_merged(scene: Scene
 
 
 @pytest.mark.parametrize("agent", ["a", "b"])
-async def test_parked_work_is_merged_by_anybody(scene: Scene, agent: str) -> None:
+async def test_parked_work_is_merged_by_anybody(scene: GitScene, agent: str) -> None:
     """From what was recorded: under the title of the merge, and the claim that has done it."""
     await parked(scene)
     merged = await scene.merge(agent, "T1", 1, "do T1")
@@ -46,7 +46,7 @@ async def test_parked_work_is_merged_by_anybody(scene: Scene, agent: str) -> Non
 
 
 @pytest.mark.parametrize("agent", ["a", "b"])
-async def test_parked_work_is_merged_although_its_place_was_given_to_another_task(scene: Scene, agent: str) -> None:
+async def test_parked_work_is_merged_although_its_place_was_given_to_another_task(scene: GitScene, agent: str) -> None:
     """Whoever merges it keeps what it has in its own place; the work of others has come home meanwhile."""
     await parked(scene)
     await scene.workplace.check_out("a", "T2", 1)
@@ -61,7 +61,7 @@ async def test_parked_work_is_merged_although_its_place_was_given_to_another_tas
     assert not (scene.repository / "begun").exists()
 
 
-async def test_what_is_written_after_the_parking_is_not_merged(scene: Scene) -> None:
+async def test_what_is_written_after_the_parking_is_not_merged(scene: GitScene) -> None:
     """A person has agreed to what was parked. What a process of the agent's writes late is found in the salvage."""
     await parked(scene)
     write(scene.place(), late="l")
@@ -72,7 +72,7 @@ async def test_what_is_written_after_the_parking_is_not_merged(scene: Scene) -> 
 
 
 @pytest.mark.parametrize("end", ["crash", pytest.param("cancel", marks=pytest.mark.campaign)])
-async def test_a_parking_can_be_cut_off_at_any_command(scene: Scene, faults: Faults, end: str) -> None:
+async def test_a_parking_can_be_cut_off_at_any_command(scene: GitScene, faults: Faults, end: str) -> None:
     """Performed again, it keeps all of the work; and once more after it was done, it changes nothing."""
     cut_off, cut = (faults.crash if end == "crash" else faults.cancel), 0
     for cut in range(100):
@@ -92,7 +92,7 @@ async def test_a_parking_can_be_cut_off_at_any_command(scene: Scene, faults: Fau
 
 
 @pytest.mark.campaign
-async def test_a_merge_of_parked_work_can_be_performed_again(scene: Scene, faults: Faults) -> None:
+async def test_a_merge_of_parked_work_can_be_performed_again(scene: GitScene, faults: Faults) -> None:
     """A runner that dies at any command of it: the next one merges it once, whoever does it."""
     cut = 0
     for cut in range(100):
@@ -106,7 +106,7 @@ async def test_a_merge_of_parked_work_can_be_performed_again(scene: Scene, fault
     assert 2 < cut < 99
 
 
-async def test_parked_work_that_does_not_fit_any_more_is_a_conflict(scene: Scene) -> None:
+async def test_parked_work_that_does_not_fit_any_more_is_a_conflict(scene: GitScene) -> None:
     """It names the paths; the branch stays as it is, and the work on its own."""
     await parked(scene, shared="a\n2\n3\n")
     await parked(scene, "b", "T2", shared="b\n2\n3\n")
@@ -117,7 +117,7 @@ async def test_parked_work_that_does_not_fit_any_more_is_a_conflict(scene: Scene
     assert scene.git("show", "lifefold/fleet/T1/1:shared").startswith("a")
 
 
-async def test_a_merge_that_the_agent_did_not_resolve_is_not_parked(scene: Scene) -> None:
+async def test_a_merge_that_the_agent_did_not_resolve_is_not_parked(scene: GitScene) -> None:
     """Nobody is asked about what never will come home."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="a\n")
@@ -128,7 +128,7 @@ async def test_a_merge_that_the_agent_did_not_resolve_is_not_parked(scene: Scene
         await scene.park("a", "T1", 1, "do")
 
 
-async def test_a_repository_within_the_work_is_refused_at_the_parking(scene: Scene) -> None:
+async def test_a_repository_within_the_work_is_refused_at_the_parking(scene: GitScene) -> None:
     """Before anybody is asked, and again if it is tried again; when it is gone, the work is kept."""
     await scene.workplace.check_out("a", "T1", 1)
     new_repository(scene.place() / "inner")
@@ -137,7 +137,7 @@ async def test_a_repository_within_the_work_is_refused_at_the_parking(scene: Sce
             await scene.park("a", "T1", 1, "do", scene.again())
 
 
-async def test_what_was_taken_away_before_it_was_parked_is_an_error(scene: Scene) -> None:
+async def test_what_was_taken_away_before_it_was_parked_is_an_error(scene: GitScene) -> None:
     """It is not taken for work at which nothing was to be done."""
     await scene.workplace.check_out("a", "T1", 1)
     write(scene.place(), done="d")
@@ -146,7 +146,7 @@ async def test_what_was_taken_away_before_it_was_parked_is_an_error(scene: Scene
         await scene.park("a", "T1", 1, "do")
 
 
-async def test_parked_work_survives_the_clearing_of_places(scene: Scene) -> None:
+async def test_parked_work_survives_the_clearing_of_places(scene: GitScene) -> None:
     """A person may agree after a week."""
     await parked(scene)
     await scene.workplace.clear()
@@ -154,7 +154,7 @@ async def test_parked_work_survives_the_clearing_of_places(scene: Scene) -> None
     assert (scene.repository / "done").exists()
 
 
-async def test_work_that_changed_nothing_is_parked_and_merged_as_nothing(scene: Scene) -> None:
+async def test_work_that_changed_nothing_is_parked_and_merged_as_nothing(scene: GitScene) -> None:
     """A task whose whole is only verified may have nothing of its own; meanwhile the branch has moved."""
     await scene.workplace.check_out("a", "T1", 1)
     await scene.park("a", "T1", 1, "do")

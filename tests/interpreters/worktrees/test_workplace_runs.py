@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from git_ground import Scene, commit, git, write
+from git_ground import GitScene, commit, git, write
 from lifefold.interpreters.worktrees import locks
 from lifefold.interpreters.worktrees.errors import InTheWayError, WorkplaceError
 from lifefold.interpreters.worktrees.worktrees import GitWorkplace
@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_configuration")]
 
 
 @pytest.fixture
-def slow(scene: Scene, tmp_path: Path) -> Slow:
+def slow(scene: GitScene, tmp_path: Path) -> Slow:
     return Slow(scene, tmp_path)
 
 
 @pytest.mark.parametrize("operation", [("prepare", "a"), ("check_out", "a", "T1", "1")], ids=["prepare", "check_out"])
 async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
-    scene: Scene, slow: Slow, monkeypatch: pytest.MonkeyPatch, operation: tuple[str, ...]
+    scene: GitScene, slow: Slow, monkeypatch: pytest.MonkeyPatch, operation: tuple[str, ...]
 ) -> None:
     """The next runner waits for it, says for whom, and then finds a sound place that nobody takes away."""
     left = await killed_in_git(scene, slow, *operation)
@@ -40,7 +40,7 @@ async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
 
 
 async def test_a_merge_waits_for_that_of_a_killed_runner(
-    scene: Scene, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    scene: GitScene, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fast-forward in the user's working tree that is not over is not begun a second time."""
     (scene.root.parent / "quick").touch()
@@ -62,7 +62,7 @@ async def test_a_merge_waits_for_that_of_a_killed_runner(
 
 
 async def test_what_a_git_leaves_in_the_background_keeps_no_lock_of_a_living_runner(
-    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scene: GitScene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A filter that became a daemon has the lock's descriptor, but not the lock."""
     bell, apart = Bell(tmp_path / "bell"), Bell(tmp_path / "apart")
@@ -81,7 +81,7 @@ async def test_what_a_git_leaves_in_the_background_keeps_no_lock_of_a_living_run
 # -- one run for a name
 
 
-async def test_a_second_run_of_a_fleet_is_refused_while_the_first_works(scene: Scene) -> None:
+async def test_a_second_run_of_a_fleet_is_refused_while_the_first_works(scene: GitScene) -> None:
     """It is told which log the first has, changes nothing, and may begin when the first has gone."""
     first = await GitWorkplace.open(scene.repository, scene.root, "fleet")
     await first.take_over("first", Path("/some/log.db"))
@@ -95,7 +95,7 @@ async def test_a_second_run_of_a_fleet_is_refused_while_the_first_works(scene: S
     (await GitWorkplace.open(scene.repository, scene.root.parent / "other", "fleet")).close()
 
 
-async def test_a_run_cannot_go_on_after_another_has_taken_over_its_name(scene: Scene) -> None:
+async def test_a_run_cannot_go_on_after_another_has_taken_over_its_name(scene: GitScene) -> None:
     """Its claims' references are the other one's now; who has not been replaced goes on."""
     for run in ("first", "second"):
         workplace = await GitWorkplace.open(scene.repository, scene.root, "fleet")
@@ -108,7 +108,7 @@ async def test_a_run_cannot_go_on_after_another_has_taken_over_its_name(scene: S
     again.close()
 
 
-async def test_opening_a_workplace_leaves_every_reference_as_it_is(scene: Scene) -> None:
+async def test_opening_a_workplace_leaves_every_reference_as_it_is(scene: GitScene) -> None:
     """Whether the run can begin is not certain yet; what an earlier one has left goes aside when it does."""
     await scene.workplace.check_out("a", "T1", 1)
     left = commit(scene.place(), left="l")

@@ -33,8 +33,8 @@ from lifefold.core.fleet.board.fleet_task.model import (
     DependencyLost,
     Entrusted,
     Fate,
+    FleetTask,
     Handed,
-    Job,
     NothingDone,
     Parked,
     Rested,
@@ -44,7 +44,7 @@ from lifefold.core.fleet.board.fleet_task.model import (
     Subtask,
     ToolAborted,
 )
-from lifefold.core.fleet.board.fleet_task.promises import PROMISES
+from lifefold.core.fleet.board.fleet_task.properties import PROPERTIES
 from lifefold.core.fleet.board.fleet_task.replanning import (
     IN_HAND,
     KEYS,
@@ -65,7 +65,7 @@ __all__ = [
     "MOST_SUBTASKS",
     "NOT_IN_THE_PLAN",
     "PLAN",
-    "PROMISES",
+    "PROPERTIES",
     "PURSE",
     "REMOVABLE",
     "ROLE",
@@ -77,8 +77,8 @@ __all__ = [
     "DependencyLost",
     "Entrusted",
     "Fate",
+    "FleetTask",
     "Handed",
-    "Job",
     "NothingDone",
     "Parked",
     "Removed",

@@ -226,7 +226,7 @@ class Aborted(Event, frozen=True):
         return () if record.fate is None else (cls(by=record.id),)
 
 
-class Job(Task, frozen=True):
+class FleetTask(Task, frozen=True):
     """A task on a board.
 
     ``role`` is what an agent must have to take it, ``files`` what it will change, ``parent`` the task that it is a part
@@ -242,7 +242,7 @@ class Job(Task, frozen=True):
     without one they are empty. A person is waited for ``approval_ms``; 0 is for ever. Times in milliseconds.
     """
 
-    serials: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
+    identifiers: ClassVar[tuple[str, ...]] = ("epoch", "kept", "result")
     opaque: ClassVar[tuple[str, ...]] = (*Task.opaque, "collected")
 
     role: str = ""

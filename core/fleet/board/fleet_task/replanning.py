@@ -8,7 +8,7 @@ stays FAILED, and is not tried again.
 
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.fleet.board.fleet_task.model import PLAN, Job
+from lifefold.core.fleet.board.fleet_task.model import PLAN, FleetTask
 from lifefold.core.kernel import STAY, Event, Property, Row, Step, Transition, always_step, replace, row
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.task import Retried, State
@@ -74,14 +74,14 @@ class Replanned(Event, frozen=True):
 
     opaque: ClassVar[tuple[str, ...]] = ("what",)
 
-    to: Job = Job()
+    to: FleetTask = FleetTask()
     retries: int | None = None
     what: str = ""
 
     @classmethod
     def examples_for(cls, record: Any) -> tuple["Replanned", ...]:
         """Return new terms that leave it as many retries, one more, and one less."""
-        to = replace(Job(), **{name: getattr(record, name) for name in TERMS})
+        to = replace(FleetTask(), **{name: getattr(record, name) for name in TERMS})
         return cls(replace(to, verify=(("true",),))), cls(to, 2), cls(to, 0)
 
 
@@ -93,7 +93,7 @@ class Removed(Event, frozen=True):
     reason: str = ""
 
 
-def replanned(t: Job, e: Replanned) -> Job:
+def replanned(t: FleetTask, e: Replanned) -> FleetTask:
     """Return a task with its new terms. A failure that cannot pass keeps the limit that it has set."""
     most = t.max_retries if e.retries is None else max(t.retries, e.retries)
     limit = most if t.limit == t.max_retries else min(t.limit, most)
@@ -105,32 +105,32 @@ def replanned(t: Job, e: Replanned) -> Job:
     return replace(t, **terms, asks=asks, max_retries=most, limit=limit, lacks=lacks, removed=False)
 
 
-def replan(t: Job, e: Replanned) -> Step[Job, Never]:
+def replan(t: FleetTask, e: Replanned) -> Step[FleetTask, Never]:
     """Take the new terms."""
     return Step(replanned(t, e))
 
 
-def remove(t: Job, e: Removed) -> Step[Job, Never]:
+def remove(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
     """Keep that it is not in the plan, and why."""
     return Step(replace(t, lacks=PLAN, reason=e.reason, removed=True))
 
 
-def mark(t: Job, _e: Removed) -> Step[Job, Never]:
+def mark(t: FleetTask, _e: Removed) -> Step[FleetTask, Never]:
     """Keep that it is not in the plan; why it has failed is what is said of it."""
     return Step(replace(t, lacks=PLAN, removed=True))
 
 
-def give_up(t: Job, e: Removed) -> Step[Job, Never]:
+def give_up(t: FleetTask, e: Removed) -> Step[FleetTask, Never]:
     """Keep that it is not in the plan; it is not tried again."""
     return Step(replace(t, lacks=PLAN, reason=e.reason, limit=t.retries, removed=True))
 
 
-def comes_back(was: Job, now: Job) -> bool:
+def comes_back(was: FleetTask, now: FleetTask) -> bool:
     """Tell whether a task that had failed for good has a retry left by its new terms."""
     return not task.retries_left(was, Retried()) and task.retries_left(now, Retried())
 
 
-def is_to_be_tried_again(t: Job, _e: Removed) -> bool:
+def is_to_be_tried_again(t: FleetTask, _e: Removed) -> bool:
     """It rests, and would be tried again."""
     return task.retries_left(t, Retried())
 
@@ -165,8 +165,8 @@ def keeps_what_is_under_way(step: Transition) -> bool:
     """New terms change nothing of who has the task, of its claim, and of how far it is."""
     if step.before is None or not isinstance(step.event, Replanned):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     same = ("owner", "epoch", "stage", "result", "kept", "commit", "parts", "waits", "failure")
     return now.state is before.state and all(getattr(before, name) == getattr(now, name) for name in same)
 
@@ -175,13 +175,13 @@ def has_its_terms(step: Transition) -> bool:
     """A task has the terms of the last plan, and may be tried again as often as that says."""
     if step.before is None or not isinstance(step.event, Replanned):
         return True
-    now: Job = step.after.record
+    now: FleetTask = step.after.record
     asked, used = step.event.retries, step.before.record.retries
     most = step.before.record.max_retries if asked is None else max(asked, used)
     return now.max_retries == most and all(getattr(now, name) == getattr(step.event.to, name) for name in TERMS)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a plan change takes nothing from whoever has a task in hand", keeps_what_is_under_way),
     always_step("a task has the terms of the plan in force", has_its_terms),
 )

@@ -8,8 +8,8 @@ from lifefold.core.fleet.board.fleet_task.model import (
     DependencyBack,
     DependencyLost,
     Entrusted,
+    FleetTask,
     Handed,
-    Job,
     NothingDone,
     Parked,
     Rested,
@@ -18,8 +18,8 @@ from lifefold.core.fleet.board.fleet_task.model import (
     Split,
     ToolAborted,
 )
-from lifefold.core.fleet.board.fleet_task.promises import PROMISES
-from lifefold.core.fleet.board.fleet_task.replanning import PROMISES as OF_CHANGES
+from lifefold.core.fleet.board.fleet_task.properties import PROPERTIES
+from lifefold.core.fleet.board.fleet_task.replanning import PROPERTIES as OF_CHANGES
 from lifefold.core.fleet.board.fleet_task.replanning import ROWS as CHANGES
 from lifefold.core.fleet.board.fleet_task.rules import (
     AT_WORK,
@@ -86,7 +86,7 @@ _instead = {(r.sources, r.event): r for r in INSTEAD}
 
 machine: Machine[Any] = Machine(
     "task",
-    Job(),
+    FleetTask(),
     rows=(
         *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
         row(State.OPEN, Entrusted, State.CLAIMED, entrust, when=is_trusted),
@@ -111,7 +111,7 @@ machine: Machine[Any] = Machine(
         *CHANGES,
     ),
     final=task.machine.final,
-    properties=(*task.PROMISES, *PROMISES, *OF_CHANGES),
+    properties=(*task.PROPERTIES, *PROPERTIES, *OF_CHANGES),
     rests=rests,
     during={
         State.FAILED: after(rest, Rested),

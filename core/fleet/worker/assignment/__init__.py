@@ -20,7 +20,6 @@ The work itself is done by the session; this machine says what surrounds it. Fiv
 from lifefold.core.fleet.worker.assignment.model import (
     ON_ITS_WAY,
     ORPHANED,
-    Asked,
     Assigned,
     Assignment,
     BranchAccepted,
@@ -46,16 +45,16 @@ from lifefold.core.fleet.worker.assignment.model import (
     VerifyTimeoutChanged,
     WorkFailed,
     WorkFinished,
+    WorkRequested,
 )
-from lifefold.core.fleet.worker.assignment.promises import PROMISES
+from lifefold.core.fleet.worker.assignment.properties import PROPERTIES
 from lifefold.core.fleet.worker.assignment.rules import differs, is_orphan, is_to_be_verified, orphan, rests
 from lifefold.core.fleet.worker.assignment.table import machine
 
 __all__ = [
     "ON_ITS_WAY",
     "ORPHANED",
-    "PROMISES",
-    "Asked",
+    "PROPERTIES",
     "Assigned",
     "Assignment",
     "BranchAccepted",
@@ -81,6 +80,7 @@ __all__ = [
     "VerifyTimeoutChanged",
     "WorkFailed",
     "WorkFinished",
+    "WorkRequested",
     "differs",
     "is_orphan",
     "is_to_be_verified",

@@ -31,7 +31,7 @@ ON_ITS_WAY: Final = frozenset({*ORPHANED, State.VERIFYING, State.PARKING, State.
 """In these the work is done, and on its way home; or it may turn out to be."""
 
 
-class Asked(Event, frozen=True):
+class WorkRequested(Event, frozen=True):
     """The board was asked for work."""
 
 

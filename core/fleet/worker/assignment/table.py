@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from lifefold.core.fleet.worker.assignment.model import (
-    Asked,
     Assigned,
     Assignment,
     BranchAccepted,
@@ -29,8 +28,9 @@ from lifefold.core.fleet.worker.assignment.model import (
     VerifyTimeoutChanged,
     WorkFailed,
     WorkFinished,
+    WorkRequested,
 )
-from lifefold.core.fleet.worker.assignment.promises import PROMISES
+from lifefold.core.fleet.worker.assignment.properties import PROPERTIES
 from lifefold.core.fleet.worker.assignment.rules import (
     accept,
     adopt,
@@ -81,7 +81,7 @@ machine: Machine[Any] = Machine(
     Assignment(),
     about="what a worker does with the task in its hands: prepare, work, verify, park or merge",
     rows=(
-        row(State.IDLE, Asked, State.WANTING),
+        row(State.IDLE, WorkRequested, State.WANTING),
         row(State.WANTING, Assigned, State.MERGING, take, when=only_merges),
         row(State.WANTING, Assigned, State.PREPARING, take),
         row(State.PREPARING, CheckedOut, State.VERIFYING, when=only_verifies),
@@ -120,6 +120,6 @@ machine: Machine[Any] = Machine(
         State.MERGING: does(merge, yields=Collected, last=(Merged, Conflicted, Displaced)),
         State.DISPUTED: does(watch, last=BranchBack),
     },
-    properties=PROMISES,
+    properties=PROPERTIES,
     rests=rests,
 )

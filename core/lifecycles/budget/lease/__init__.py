@@ -31,8 +31,8 @@ from lifefold.core.lifecycles.budget.lease.model import (
     State,
     verdict,
 )
-from lifefold.core.lifecycles.budget.lease.promises import (
-    PROMISES,
+from lifefold.core.lifecycles.budget.lease.properties import (
+    PROPERTIES,
     account_is_sound,
     cap_is_kept,
     closed_with_the_lease,
@@ -57,7 +57,7 @@ from lifefold.core.lifecycles.budget.lease.rules import (
 from lifefold.core.lifecycles.budget.lease.table import machine
 
 __all__ = [
-    "OPEN", "PROMISES", "AddBudget", "Charge", "Close", "Expire", "GraceExceeded", "Lease", "Limits", "Refresh",
+    "OPEN", "PROPERTIES", "AddBudget", "Charge", "Close", "Expire", "GraceExceeded", "Lease", "Limits", "Refresh",
     "Refund", "Reserve", "Revoke", "Settle", "State", "account_is_sound", "cap_is_kept", "charge", "close",
     "closed_with_the_lease", "duration", "fits", "grace", "grant", "has_something", "is_more", "is_over_when_used_up",
     "is_reserved", "machine", "refund", "reserve", "revoke", "settle", "uses_up", "verdict",

@@ -16,8 +16,8 @@ from lifefold.core.lifecycles.budget.lease.model import (
     Settle,
     State,
 )
-from lifefold.core.lifecycles.budget.lease.promises import (
-    PROMISES,
+from lifefold.core.lifecycles.budget.lease.properties import (
+    PROPERTIES,
     account_is_sound,
     cap_is_kept,
     closed_with_the_lease,
@@ -62,5 +62,5 @@ machine = Machine(
     final={State.CLOSED, State.REVOKED},
     during={State.ACTIVE: after(duration, Expire), State.EXPIRED: after(grace, GraceExceeded)},
     invariants=(cap_is_kept, account_is_sound, closed_with_the_lease, is_over_when_used_up),
-    properties=PROMISES,
+    properties=PROPERTIES,
 )

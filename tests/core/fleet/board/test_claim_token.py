@@ -43,5 +43,5 @@ def test_the_tasks_of_a_plan_have_its_key() -> None:
     (_, opened_by), *_ = opening(plan, 0)
     assert isinstance(opened_by.event, Opened)
     first = opened_by.event.records["task:T1"]
-    assert isinstance(first, fleet_task.Job)
+    assert isinstance(first, fleet_task.FleetTask)
     assert first.key == "k"

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pytest
 
+from declared import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 from lifefold.core.fleet.board import fleet_task, intake, worker_slot
 from lifefold.core.fleet.board.fleet_task import rules
 from lifefold.core.fleet.dispatch import plan_approval
@@ -14,11 +15,10 @@ from lifefold.core.lifecycles.task import Claimed, Failed, Retried, Stage, State
 from lifefold.core.policy.abort import AbortPolicy
 from lifefold.core.policy.access import AccessLevel, Trust
 from lifefold.interpreters.check import Bounds, check
-from promised import COMPARED, Mutants, instead, is_broken, proven, rebuilt
 
 SMALL: Final[tuple[Machine[Any], ...]] = (
     desired_state.machine,
-    worker_slot.machine.starting(worker_slot.Seat(trust=Trust())),
+    worker_slot.machine.starting(worker_slot.WorkerSlot(trust=Trust())),
     plan_approval.machine,
     intake.machine,
     supervisor.machine,
@@ -33,14 +33,14 @@ LARGER: Final = assignment.machine.starting(assignment.Assignment(guarded=True))
     [*SMALL, pytest.param(LARGER, marks=pytest.mark.campaign)],
     ids=lambda machine: machine.name,
 )
-def test_a_small_machine_of_a_fleet_keeps_all_its_promises(machine: Machine[Any]) -> None:
+def test_a_small_machine_of_a_fleet_has_all_its_properties(machine: Machine[Any]) -> None:
     """In all of its states, with every row used. Whether a fleet gates anything, or guards a branch, never changes."""
     never_change = ("has_trust", "is_guarded")
     missing = proven(machine, SHORT).missing
     assert [each for each in missing if not any(name in each for name in never_change)] == []
 
 
-def short_record(s: worker_slot.Seat) -> bool:
+def short_record(s: worker_slot.WorkerSlot) -> bool:
     """Tell whether a seat has a record that is long enough for every level, and no longer."""
     most_successes, most_violations = 10, 1
     trust = s.trust or Trust()
@@ -49,12 +49,12 @@ def short_record(s: worker_slot.Seat) -> bool:
 
 SHORT: Final = Bounds(within={"seat": short_record}, compared=COMPARED)
 
-ASKING: Final = fleet_task.Job(max_retries=1, limit=1, asks=True, approval_ms=3_600_000)
+ASKING: Final = fleet_task.FleetTask(max_retries=1, limit=1, asks=True, approval_ms=3_600_000)
 ABORTING: Final = replace(ASKING, fate=fleet_task.Fate(AbortPolicy(tool_to_sibling=True)))
-SPLITTING: Final = fleet_task.Job(max_retries=1, limit=1, most_subtasks=2)
+SPLITTING: Final = fleet_task.FleetTask(max_retries=1, limit=1, most_subtasks=2)
 
 
-def few_parts(t: fleet_task.Job) -> bool:
+def few_parts(t: fleet_task.FleetTask) -> bool:
     """Tell whether a task is small enough to be looked at in all its states."""
     most_retries, most_parts = 3, 2
     return t.max_retries <= most_retries and t.parts <= most_parts
@@ -63,13 +63,13 @@ def few_parts(t: fleet_task.Job) -> bool:
 FEW: Final = Bounds(within={"task": few_parts}, compared=COMPARED)
 
 
-def starting(record: fleet_task.Job, machine: Machine[Any] = fleet_task.machine) -> Machine[Any]:
+def starting(record: fleet_task.FleetTask, machine: Machine[Any] = fleet_task.machine) -> Machine[Any]:
     """Return a machine that begins so."""
     return machine.starting(record, machine.name)
 
 
 @pytest.mark.campaign
-def test_a_task_on_a_board_keeps_all_its_promises() -> None:
+def test_a_task_on_a_board_has_all_its_properties() -> None:
     """Whatever is said of it, by whomever; with every row used. Whether a fleet has aborts never changes."""
     record = replace(ASKING, most_subtasks=2, level=AccessLevel.PROBATIONARY, fate=fleet_task.Fate())
     report = proven(starting(record), FEW)
@@ -81,69 +81,69 @@ NEAREST_STATES: Final = 500
 """How many states of a task that may be aborted are looked at always; there is a certificate of all of them."""
 
 
-def test_a_task_that_may_be_aborted_keeps_its_promises_in_the_nearest_states() -> None:
+def test_a_task_that_may_be_aborted_has_its_properties_in_the_nearest_states() -> None:
     """Among them those of a task that was aborted while it rests."""
     report = check(starting(ABORTING), bounds=replace(FEW, states=NEAREST_STATES, compared=0))
     assert report.broken() == (), report
 
 
-def _keeps_its_owner(t: fleet_task.Job, e: fleet_task.Parked) -> Step[fleet_task.Job, Any]:
+def _keeps_its_owner(t: fleet_task.FleetTask, e: fleet_task.Parked) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.park(t, e).record, owner=t.owner))
 
 
-def _forgets_the_abort(t: fleet_task.Job, _e: fleet_task.Aborted) -> Step[fleet_task.Job, Any]:
+def _forgets_the_abort(t: fleet_task.FleetTask, _e: fleet_task.Aborted) -> Step[fleet_task.FleetTask, Any]:
     return Step(t)
 
 
-def _wants_it_still_less(t: fleet_task.Job, e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+def _wants_it_still_less(t: fleet_task.FleetTask, e: fleet_task.RetryGranted) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.grant(t, e).record, fate=t.fate))
 
 
-def _forgets_who_was_meant(t: fleet_task.Job, _e: fleet_task.ToolAborted) -> Step[fleet_task.Job, Any]:
+def _forgets_who_was_meant(t: fleet_task.FleetTask, _e: fleet_task.ToolAborted) -> Step[fleet_task.FleetTask, Any]:
     return Step(t)
 
 
-def _all_of_it(t: fleet_task.Job, e: SubtasksCompleted) -> Step[fleet_task.Job, Any]:
+def _all_of_it(t: fleet_task.FleetTask, e: SubtasksCompleted) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.gather(t, e).record, stage=Stage.WORK))
 
 
-def _has_failed_like_any_other(t: fleet_task.Job, e: Failed) -> Step[fleet_task.Job, Any]:
+def _has_failed_like_any_other(t: fleet_task.FleetTask, e: Failed) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.fail(t, e).record, limit=t.max_retries))
 
 
-def _has_failed_as_it_is(t: fleet_task.Job, e: task.Rejected) -> Step[fleet_task.Job, Any]:
+def _has_failed_as_it_is(t: fleet_task.FleetTask, e: task.Rejected) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.fail(t, e).record, stage=t.stage, result=t.result))
 
 
-def _is_worked_at_by(t: fleet_task.Job, e: fleet_task.Handed) -> Step[fleet_task.Job, Any]:
+def _is_worked_at_by(t: fleet_task.FleetTask, e: fleet_task.Handed) -> Step[fleet_task.FleetTask, Any]:
     return Step(rules.take(t, e).record)
 
 
-def _again(t: fleet_task.Job, _e: approval.ApprovalExpired) -> Step[fleet_task.Job, Any]:
+def _again(t: fleet_task.FleetTask, _e: approval.ApprovalExpired) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.lapse(t, approval.ApprovalExpired()).record, limit=t.max_retries))
 
 
-def _is_said_by_its_owner(t: fleet_task.Job, e: fleet_task.Split) -> bool:
+def _is_said_by_its_owner(t: fleet_task.FleetTask, e: fleet_task.Split) -> bool:
     return task.is_owner(t, e)
 
 
-def _as_often_as_wanted(t: fleet_task.Job, _e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+def _as_often_as_wanted(t: fleet_task.FleetTask, _e: fleet_task.RetryGranted) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(t, limit=t.limit + 2, max_retries=t.max_retries + 2))
 
 
-def _is_counted_at_once(t: fleet_task.Job, e: fleet_task.RetryGranted) -> Step[fleet_task.Job, Any]:
+def _is_counted_at_once(t: fleet_task.FleetTask, e: fleet_task.RetryGranted) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(rules.grant(t, e).record, retries=t.retries + 1))
 
 
-def _anything_is_back(_t: fleet_task.Job, _e: fleet_task.DependencyBack) -> bool:
+def _anything_is_back(_t: fleet_task.FleetTask, _e: fleet_task.DependencyBack) -> bool:
     return True
 
 
-def _still_lacks_it(t: fleet_task.Job, _e: fleet_task.DependencyBack) -> Step[fleet_task.Job, Any]:
+def _still_lacks_it(t: fleet_task.FleetTask, _e: fleet_task.DependencyBack) -> Step[fleet_task.FleetTask, Any]:
     return Step(replace(t, reason=""))
 
 
-def _with(new: Row[Any], record: fleet_task.Job = ASKING) -> Machine[Any]:
+def _with(new: Row[Any], record: fleet_task.FleetTask = ASKING) -> Machine[Any]:
     return starting(record, instead(fleet_task.machine, new))
 
 
@@ -248,7 +248,7 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=MUTANTS)
-def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_promise(mutant: Any) -> None:
+def test_a_mistake_in_the_rules_of_a_task_on_a_board_breaks_a_property(mutant: Any) -> None:
     """Each of these was planted."""
     words, make = mutant
     is_broken(words, make(), FEW)

@@ -14,18 +14,18 @@ from lifefold.core.lifecycles.task import Stage, State
 from lifefold.core.policy.ends import WORDS, Diagnosis, Trouble, diagnosis
 from lifefold.core.policy.retry import RetryPolicy, rest_ms, retry_limit
 
-T: Final = fleet_task.Job(id="T1", owner="w", epoch=2, kept=1, max_retries=3, limit=3, most_subtasks=5, asks=True)
+T: Final = fleet_task.FleetTask(id="T1", owner="w", epoch=2, kept=1, max_retries=3, limit=3, most_subtasks=5, asks=True)
 
 
-def after(record: fleet_task.Job, event: Event) -> fleet_task.Job:
+def after(record: fleet_task.FleetTask, event: Event) -> fleet_task.FleetTask:
     """Return the record after a step that must be taken."""
     step = fleet_task.machine.step(record, event)
     assert isinstance(step, Step), str(step)
-    taken: fleet_task.Job = step.record
+    taken: fleet_task.FleetTask = step.record
     return taken
 
 
-def refused(record: fleet_task.Job, event: Event) -> bool:
+def refused(record: fleet_task.FleetTask, event: Event) -> bool:
     """Tell whether an event is refused."""
     return isinstance(fleet_task.machine.step(record, event), IllegalTransition)
 
@@ -36,7 +36,7 @@ PENDING: Final = replace(AGREED, state=State.PENDING_APPROVAL)
 SPLIT: Final = replace(T, state=State.WAITING_FOR_SUBTASKS, owner="", parts=2, waits=True)
 PARTS: Final = (fleet_task.Subtask("one"), fleet_task.Subtask("two"))
 
-CHANGES: Final[dict[str, tuple[fleet_task.Job, Event, dict[str, Any]]]] = {
+CHANGES: Final[dict[str, tuple[fleet_task.FleetTask, Event, dict[str, Any]]]] = {
     "parked": (
         DONE, fleet_task.Parked(2),
         {"state": State.PENDING_APPROVAL, "owner": "", "stage": Stage.MERGE, "result": 2},
@@ -85,12 +85,14 @@ CHANGES: Final[dict[str, tuple[fleet_task.Job, Event, dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize(("before", "event", "changed"), CHANGES.values(), ids=CHANGES)
-def test_an_event_changes_this_and_nothing_else(before: fleet_task.Job, event: Event, changed: dict[str, Any]) -> None:
+def test_an_event_changes_this_and_nothing_else(
+    before: fleet_task.FleetTask, event: Event, changed: dict[str, Any]
+) -> None:
     """The whole record after it."""
     assert after(before, event) == replace(before, **changed)
 
 
-STALE: Final[dict[str, tuple[fleet_task.Job, Event]]] = {
+STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
     "parked under another claim": (DONE, fleet_task.Parked(1)),
     "parked though nobody has to agree": (replace(DONE, asks=False), fleet_task.Parked(2)),
     "parked though it is agreed to": (replace(AGREED, owner="v"), fleet_task.Parked(2)),
@@ -117,7 +119,7 @@ STALE: Final[dict[str, tuple[fleet_task.Job, Event]]] = {
 
 
 @pytest.mark.parametrize(("record", "event"), STALE.values(), ids=STALE)
-def test_a_word_that_does_not_fit_changes_nothing(record: fleet_task.Job, event: Event) -> None:
+def test_a_word_that_does_not_fit_changes_nothing(record: fleet_task.FleetTask, event: Event) -> None:
     """Whoever says it, and whenever it comes (E12)."""
     assert refused(record, event)
 
@@ -210,9 +212,9 @@ def test_silence_says_for_how_long_was_waited() -> None:
         (replace(T, state=State.FAILED), False),
         (replace(T, state=State.FAILED, retries=3), True),
     ],
-    ids=lambda each: each.state.value if isinstance(each, fleet_task.Job) else None,
+    ids=lambda each: each.state.value if isinstance(each, fleet_task.FleetTask) else None,
 )
-def test_a_task_rests_when_nobody_need_do_anything_at_once(record: fleet_task.Job, at_rest: bool) -> None:  # noqa: FBT001 - drawn
+def test_a_task_rests_when_nobody_need_do_anything_at_once(record: fleet_task.FleetTask, at_rest: bool) -> None:  # noqa: FBT001 - drawn
     """It is settled, or waits for a person to begin, or for somebody who has time."""
     assert rules.rests(record) is at_rest
 

@@ -98,7 +98,7 @@ FAILED               Removed           -> FAILED
 LINES: Final = [line.split() for line in TABLE.strip().splitlines()]
 LEADS: Final = {(state, event): target for state, event, _arrow, target, *_ in LINES}
 
-BASE: Final = fleet_task.Job(id="T1", owner="w", epoch=2, asks=True, most_subtasks=5, lacks="T0")
+BASE: Final = fleet_task.FleetTask(id="T1", owner="w", epoch=2, asks=True, most_subtasks=5, lacks="T0")
 RECORDS: Final = (
     BASE,
     replace(BASE, owner=""),
@@ -111,7 +111,7 @@ RECORDS: Final = (
 """Records under which each guard holds, and under which it does not."""
 
 
-def answers(state: State, kind: type[Event]) -> Iterator[Step[fleet_task.Job, Any] | IllegalTransition]:
+def answers(state: State, kind: type[Event]) -> Iterator[Step[fleet_task.FleetTask, Any] | IllegalTransition]:
     """Yield what the machine answers to every example of an event, in every record that there is here."""
     for record in RECORDS:
         for event in kind.examples_for(replace(record, state=state)):
@@ -155,7 +155,7 @@ def test_what_people_may_say_to_a_task_on_a_board_is_this() -> None:
     }  # fmt: skip
 
 
-TIMED: Final[dict[str, tuple[fleet_task.Job, Event, StartTimer]]] = {
+TIMED: Final[dict[str, tuple[fleet_task.FleetTask, Event, StartTimer]]] = {
     "a rest": (replace(BASE, state=State.CLAIMED), task.Failed(2), StartTimer("Rested", 30_000)),
     "parts": (
         replace(BASE, state=State.CLAIMED, subtasks_ms=8),
@@ -172,7 +172,7 @@ TIMED: Final[dict[str, tuple[fleet_task.Job, Event, StartTimer]]] = {
 
 @pytest.mark.parametrize(("record", "event", "timer"), TIMED.values(), ids=TIMED)
 def test_three_things_are_waited_for_no_longer_than_they_may_last(
-    record: fleet_task.Job, event: Event, timer: StartTimer
+    record: fleet_task.FleetTask, event: Event, timer: StartTimer
 ) -> None:
     """A rest, parts, and a person; each has the task's own time, and no other state has a timer."""
     step = fleet_task.machine.step(record, event)

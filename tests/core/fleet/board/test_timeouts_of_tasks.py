@@ -20,13 +20,13 @@ from lifefold.interpreters.targets.check_targets import named
 
 MINUTE_MS: Final = 60_000
 PLAIN_MS: Final = 30 * MINUTE_MS
-ANN: Final = worker_slot.Seat(roles=("reviewer",), adaptive=True)
+ANN: Final = worker_slot.WorkerSlot(roles=("reviewer",), adaptive=True)
 
 
 def board(*names: str, **fields: Any) -> Hand:
     """Return a board of tasks that are retried, and of an agent whose sessions may take as long as others took."""
     tasks = (make(name, max_retries=9, **fields) for name in names)
-    return opened(*tasks, seats=(), **{"seat:ann": ANN})
+    return opened(*tasks, worker_slots=(), **{"seat:ann": ANN})
 
 
 def done(of: Hand, name: str, minutes: int) -> Hand:
@@ -52,7 +52,7 @@ def test_what_others_took_lengthens_it_by_half_as_much_again_up_to_two_hours(min
 def test_only_sessions_of_the_same_role_say_anything() -> None:
     """A review is no implementation."""
     tasks = make("T1", role="reviewer"), make("T2"), make("T3", role="reviewer")
-    of = opened(*tasks, seats=(), **{"seat:ann": ANN})
+    of = opened(*tasks, worker_slots=(), **{"seat:ann": ANN})
     done(ask(of), "T1", 40)
     assert brief(ask(of)).timeout_ms == PLAIN_MS
     done(of, "T2", 1)
@@ -95,7 +95,7 @@ def test_the_latest_sessions_count_and_the_oldest_are_forgotten() -> None:
 
 def test_an_agent_that_is_not_adaptive_hears_nothing_of_it() -> None:
     """Its own time-out is what counts, as ever."""
-    of = opened(make("T1"), seats=("ann",))
+    of = opened(make("T1"), worker_slots=("ann",))
     assert brief(ask(of)).timeout_ms == 0
 
 
@@ -106,10 +106,10 @@ def test_an_agent_that_is_not_adaptive_hears_nothing_of_it() -> None:
 )
 def test_it_is_the_formulas_value_between_its_bounds(role: str, files: int, runs: list[tuple[str, int]]) -> None:
     """The same as from the list of past runs, and never less than without any."""
-    known = adaptive_timeout.Pace(tuple(PastRun(of, "done", ms) for of, ms in runs))
+    known = adaptive_timeout.PastSessions(tuple(PastRun(of, "done", ms) for of, ms in runs))
     limit_ms = known.limit_ms(role, files)
     assert limit_ms == estimate(Work(role=role, owned_files=files), known.runs).timeout_ms
-    assert SHORTEST_MS <= adaptive_timeout.Pace().limit_ms(role, files) <= limit_ms <= LONGEST_MS
+    assert SHORTEST_MS <= adaptive_timeout.PastSessions().limit_ms(role, files) <= limit_ms <= LONGEST_MS
 
 
 # What a worker does with it
@@ -121,7 +121,7 @@ def running(timeout_ms: int) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits),
@@ -167,11 +167,11 @@ def test_a_plan_says_whose_time_depends_on_others() -> None:
     plan = Plan("p", (AgentPlan("ann", adaptive=True), AgentPlan("ben")), (TaskPlan("T1", "do it"),))
     (_, begun), *_ = opening(plan, 0)
     assert isinstance(begun.event, Opened)
-    seats = [begun.event.records[f"seat:{name}"] for name in ("ann", "ben")]
-    assert [each.adaptive for each in seats if isinstance(each, worker_slot.Seat)] == [True, False]
+    worker_slots = [begun.event.records[f"seat:{name}"] for name in ("ann", "ben")]
+    assert [each.adaptive for each in worker_slots if isinstance(each, worker_slot.WorkerSlot)] == [True, False]
 
 
-def test_a_fleet_whose_sessions_are_limited_so_keeps_its_promises() -> None:
+def test_a_fleet_whose_sessions_are_limited_so_has_its_properties() -> None:
     """As far as this looks: what is carried decides nothing but how long a session may take."""
     limits = session.Limits(max_consecutive_errors=2, max_total_errors=2, session_timeout_ms=LONGEST_MS)
     agents = (AgentPlan("ann", limits, adaptive=True),)

@@ -18,7 +18,7 @@ from lifefold.core.kernel import (
     Created,
     Dispatch,
     Opened,
-    Temper,
+    PropertyKind,
     Transition,
     journal,
     replace,
@@ -42,7 +42,7 @@ SESSION = fleet_task.AbortWanted(AbortScope.SESSION, "a dead end")
 
 def parts(policy: AbortPolicy = CONTAINED, *, at_work: int = 3, **fields: Any) -> Hand:
     """Return a board with a task in three parts, at the first of which somebody works."""
-    of = ask(opened(make("T1", most_subtasks=6, fate=Fate(policy), **fields), seats=SEATS))
+    of = ask(opened(make("T1", most_subtasks=6, fate=Fate(policy), **fields), worker_slots=SEATS))
     say(of, "T1", task.Started)
     split(of, "T1", 3)
     ask(of, *SEATS[1 : 1 + at_work])
@@ -247,7 +247,7 @@ def test_two_aborts_at_once_reach_everybody_once() -> None:
 
 def test_nobody_begins_at_a_sibling_while_another_one_is_aborted() -> None:
     """A part that was hindered by an aborted one is aborted first."""
-    of = ask(opened(make("T1", most_subtasks=6, fate=Fate()), seats=SEATS))
+    of = ask(opened(make("T1", most_subtasks=6, fate=Fate()), worker_slots=SEATS))
     say(of, "T1", task.Started)
     split(of, "T1", 3, files=("same",))
     ask(of, "bob", "cat")
@@ -264,16 +264,18 @@ Rule = Callable[[Aggregate, Transition], Iterator[Dispatch]]
 
 def broken(of: Hand) -> set[str]:
     """Return the promises about aborts that do not hold after the last reaction."""
-    subjects: dict[Temper, tuple[Any, ...]] = {
-        Temper.ALWAYS: (of.aggregate,),
-        Temper.ALWAYS_STEP: of.reaction.transitions,
+    subjects: dict[PropertyKind, tuple[Any, ...]] = {
+        PropertyKind.ALWAYS: (of.aggregate,),
+        PropertyKind.ALWAYS_STEP: of.reaction.transitions,
     }
-    return {each.name for each in aborts.PROMISES for subject in subjects[each.temper] if not each.holds(subject)}
+    return {
+        each.name for each in aborts.PROPERTIES for subject in subjects[each.property_kind] if not each.holds(subject)
+    }
 
 
 @pytest.mark.parametrize("policy", [AbortPolicy(), TOOLS, EVERYTHING])
 @pytest.mark.parametrize("event", [SIBLING, SESSION])
-def test_what_an_abort_comes_to_keeps_every_promise(policy: AbortPolicy, event: fleet_task.AbortWanted) -> None:
+def test_what_an_abort_comes_to_keeps_every_property(policy: AbortPolicy, event: fleet_task.AbortWanted) -> None:
     """So that what is found to be broken elsewhere is broken by what was changed there."""
     of = parts(policy, max_retries=1)
     split(of, "T1+2", 2)
@@ -345,23 +347,23 @@ def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> 
         (repeats_itself, "nothing is aborted twice, nor what is over"),
     ],
 )
-def test_a_rule_that_is_wrong_breaks_a_promise(wrong: Rule, promise: str) -> None:
+def test_a_rule_that_is_wrong_breaks_a_property(wrong: Rule, prop: str) -> None:
     """Whoever reaches too few, too many, or the same one twice is found."""
     of = parts(max_retries=1)
     split(of, "T1+2", 2)
     fail(of, "T1+3")
     with_rule(of, "spread", wrong).give("task:T1+1", SIBLING)
-    assert promise in broken(of)
+    assert prop in broken(of)
 
 
-def test_without_the_rule_that_catches_up_a_promise_is_broken() -> None:
+def test_without_the_rule_that_catches_up_a_property_is_broken() -> None:
     """What was aborted while it rested would be done after all."""
     of = fail(parts(max_retries=1), "T1+2")
     with_rule(of, "catch_up").give("task:T1+1", SIBLING)
     assert broken(rest(of, "T1+2")) == {"nobody works at what was aborted, nor will"}
 
 
-def test_a_part_that_knows_no_policy_breaks_a_promise() -> None:
+def test_a_part_that_knows_no_policy_breaks_a_property() -> None:
     """It would be the only one of its family that cannot be aborted."""
     of = parts(TOOLS)
     lost = replace(of.record("task:T1+1"), fate=None)
@@ -378,8 +380,8 @@ def test_a_part_that_knows_no_policy_breaks_a_promise() -> None:
         ("recall", "when every message has arrived, all have in hand what they own, or a merge that had begun"),
     ],
 )
-def test_the_check_finds_that_a_rule_is_lost(lost: str, promise: str) -> None:
+def test_the_check_finds_that_a_rule_is_lost(lost: str, prop: str) -> None:
     """In the shipped question, with nothing else looked at than in that."""
     target = named("fleet-aborts")
     bounds = replace(target.bounds, states=3_000, compared=0)
-    assert promise in [each.name for each in check(without(lost), opening=target.opening, bounds=bounds).broken()]
+    assert prop in [each.name for each in check(without(lost), opening=target.opening, bounds=bounds).broken()]

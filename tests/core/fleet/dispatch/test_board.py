@@ -35,13 +35,16 @@ def test_a_task_is_handed_over_with_its_brief_and_its_seat() -> None:
     """The owner gets a new epoch, the prompt, the proof, and why the last attempt failed."""
     of = ask(opened(make("T1")))
     assert of.record("task:T1").owner == "ann"
-    assert of.record("seat:ann") == worker_slot.Seat(worker_slot.State.WORKING, "T1")
+    assert of.record("seat:ann") == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
     assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do T1", (), "", 1)))]
 
 
 def test_exactly_one_worker_gets_a_task() -> None:
     """The second one waits; the seat that has waited longest is the next."""
-    of = ask(ask(opened(make("T1"), make("T2", "T1"), make("T3", "T1", ordinal=1), seats=("ann", "bob", "cid"))), "bob")
+    of = ask(
+        ask(opened(make("T1"), make("T2", "T1"), make("T3", "T1", ordinal=1), worker_slots=("ann", "bob", "cid"))),
+        "bob",
+    )
     assert (of.state("seat:ann"), of.state("seat:bob")) == ("Working", "Waiting")
     ask(of, "cid")
     close(of, "T1")
@@ -278,7 +281,7 @@ def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
         assert happened(of, "T1") == [*(["Orphaned"] if started else []), "Released", "Claimed"]
         assert assigned(of) == [("worker/bob", "T1")]
         assert of.record("task:T1").epoch == 2
-        assert of.record("seat:ann") == worker_slot.Seat(worker_slot.State.GONE, "", "killed")
+        assert of.record("seat:ann") == worker_slot.WorkerSlot(worker_slot.State.GONE, "", "killed")
 
 
 def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> None:
@@ -293,7 +296,7 @@ def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> 
 
 def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
     """A task that it has given back, or that was cancelled in its hands, or nothing at all."""
-    of = ask(opened(make("T1"), make("T2"), seats=("ann", "bob", "cid")))
+    of = ask(opened(make("T1"), make("T2"), worker_slots=("ann", "bob", "cid")))
     of.hear("worker/ann", "task:T1", task.Released(1, "stopped"))
     ask(of, "bob")
     assert of.record("task:T1").owner == "bob"
@@ -328,7 +331,7 @@ def home(of: Hand) -> list[str]:
 
 def test_when_every_task_is_settled_everybody_who_is_there_is_sent_home() -> None:
     """In the order of their names, whatever they do; who is gone already is left alone."""
-    of = ask(opened(make("T1"), make("T2", ordinal=1), seats=("dan", "ann", "bob", "cid")))
+    of = ask(opened(make("T1"), make("T2", ordinal=1), worker_slots=("dan", "ann", "bob", "cid")))
     of.hear("worker/cid", "seat:cid", worker_slot.WorkerGone())
     close(of, "T1")
     assert (home(of), board.finished(of.aggregate)) == ([], False)

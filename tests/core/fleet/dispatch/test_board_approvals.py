@@ -18,7 +18,7 @@ from lifefold.effects import CancelTimer, StartTimer
 # Finished work
 
 
-def parked(*more: fleet_task.Job, **fields: Any) -> Hand:
+def parked(*more: fleet_task.FleetTask, **fields: Any) -> Hand:
     """Return a board on which ann's work waits for a person, who is given an hour."""
     return park(ask(opened(make("T1", asks=True, **fields), *more)), "T1")
 
@@ -47,7 +47,9 @@ def test_work_that_is_agreed_to_goes_to_whoever_waits_to_be_merged_and_nothing_e
 def test_work_that_is_agreed_to_when_nobody_waits_goes_first_to_the_next_who_does() -> None:
     """Before any task, however urgent, and whatever role it asks for: it is done already."""
     of = opened(
-        make("T1", asks=True, role="tester"), make("T2", priority=1, ordinal=1), seats={"ann": ("tester",), "bob": ()}
+        make("T1", asks=True, role="tester"),
+        make("T2", priority=1, ordinal=1),
+        worker_slots={"ann": ("tester",), "bob": ()},
     )
     park(ask(close(ask(of), "T2")), "T1").give("task:T1", approval.ApprovalGranted())
     of.give("task:T3", Created(make("T3", priority=1)))
@@ -210,7 +212,7 @@ def test_a_task_that_is_approved_alone_is_begun_alone() -> None:
 def test_a_fleet_that_waits_for_more_tasks_is_not_over_when_it_has_none() -> None:
     """Until somebody says that no more will come; then everybody goes home at once."""
     assert intake.REF == "doors"
-    of = close(ask(opened(make("T1"), doors=intake.Doors())), "T1")
+    of = close(ask(opened(make("T1"), intake=intake.Intake())), "T1")
     assert (of.told(), board.finished(of.aggregate)) == ([], False)
     of.give(intake.REF, intake.LastTaskIn("that is all"))
     assert {type(event) for _, _, event in of.told()} == {desired_state.StopWanted}
@@ -219,7 +221,7 @@ def test_a_fleet_that_waits_for_more_tasks_is_not_over_when_it_has_none() -> Non
 
 def test_a_fleet_that_takes_no_more_tasks_goes_on_with_those_that_it_has() -> None:
     """Nobody is sent home before they are settled."""
-    of = ask(opened(make("T1"), doors=intake.Doors())).give(intake.REF, intake.LastTaskIn())
+    of = ask(opened(make("T1"), intake=intake.Intake())).give(intake.REF, intake.LastTaskIn())
     assert of.told() == []
     assert close(of, "T1").told() != []
     assert not any(isinstance(event, assignment.Assigned) for _, _, event in of.told())

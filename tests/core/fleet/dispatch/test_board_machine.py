@@ -20,13 +20,13 @@ from lifefold.core.kernel import AggregateType
     ],
     ids=["short", "long"],
 )
-def test_a_board_keeps_its_promises_whatever_is_said_to_it(course: Any) -> None:
+def test_a_board_has_its_properties_whatever_is_said_to_it(course: Any) -> None:
     """And what its rules look up is, after every step, what the tasks and seats are."""
     run_state_machine_as_test(Board, settings=course)
 
 
 @given(plans(), st.integers(0, 2**32))
-def test_a_board_keeps_its_promises_through_long_histories(plan: Plan, seed: int) -> None:
+def test_a_board_has_its_properties_through_long_histories(plan: Plan, seed: int) -> None:
     """The same, for fleets that get far: parts of parts, retries of retries, whoever is left."""
     wander(plan, seed, 200)
 
@@ -57,7 +57,7 @@ NEEDED: Final = (
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", NEEDED.split())
-def test_a_board_without_one_of_its_rules_breaks_a_promise(name: str) -> None:
+def test_a_board_without_one_of_its_rules_breaks_a_property(name: str) -> None:
     """And is found to. Recalls, and the way home, are messages: what they are for is promised by the fleet."""
     left = [each for each in BOARD.rules if each.name != name]
     mistaken = AggregateType(
@@ -71,6 +71,6 @@ def test_a_board_without_one_of_its_rules_breaks_a_promise(name: str) -> None:
 @pytest.mark.campaign
 @settings(max_examples=500)
 @given(plans(), st.integers(0, 2**32))
-def test_a_board_keeps_its_promises_through_many_long_histories(plan: Plan, seed: int) -> None:
+def test_a_board_has_its_properties_through_many_long_histories(plan: Plan, seed: int) -> None:
     """The campaign."""
     wander(plan, seed, 400)

@@ -6,6 +6,7 @@ import pytest
 
 from aggregate_hand import Hand
 from board_hand import assigned, brief, close, fail, go, make, opened, rest, split, states
+from declared import Mutants, instead, is_found
 from lifefold.core.fleet import AgentPlan, Budget, Plan, opening
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import budgets
@@ -16,24 +17,25 @@ from lifefold.core.lifecycles.budget.amounts import Amounts, Caps, Resource
 from lifefold.interpreters.explain import status
 from lifefold.interpreters.explain.accounts import balances
 from lifefold.interpreters.targets.check_targets import named
-from promised import Mutants, instead, is_found
 
 FLEET = budgets.FLEET
 
 
-def limited(*tasks: fleet_task.Job, purses: dict[str, budget.Purse], seats: tuple[str, ...] = ("ann", "bob")) -> Hand:
+def limited(
+    *tasks: fleet_task.FleetTask, all_budgets: dict[str, budget.Budget], worker_slots: tuple[str, ...] = ("ann", "bob")
+) -> Hand:
     """Return a board with these tasks, seats and purses."""
-    return opened(*tasks, seats=seats, **purses)
+    return opened(*tasks, worker_slots=worker_slots, **all_budgets)
 
 
-def sessions(cap: int, **fields: Any) -> budget.Purse:
+def sessions(cap: int, **fields: Any) -> budget.Budget:
     """Return a purse for so many sessions."""
-    return budget.Purse(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=cap)),), **fields)
+    return budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=cap)),), **fields)
 
 
-def money(cap: int, share: int, **fields: Any) -> budget.Purse:
+def money(cap: int, share: int, **fields: Any) -> budget.Budget:
     """Return a purse for so many micro-dollars, of which a claim is given a share."""
-    return budget.Purse(lines=(budget.Line(Resource.MONEY, share, Account(cap=cap)),), **fields)
+    return budget.Budget(lines=(budget.Line(Resource.MONEY, share, Account(cap=cap)),), **fields)
 
 
 def ask(of: Hand, name: str = "ann", *, silent: bool = False, **spent: int) -> Hand:
@@ -50,9 +52,9 @@ def account(of: Hand, ref: str = FLEET) -> tuple[int, int, int]:
 def test_a_share_is_set_aside_from_every_purse_that_a_claim_concerns() -> None:
     """The fleet's, the agent's and the task's; not those of others."""
     own, other = budgets.of_agent("ann"), budgets.of_agent("bob")
-    purses = {FLEET: sessions(3), own: sessions(3), other: sessions(3), budgets.of_task("T1"): sessions(3)}
-    of = ask(limited(make("T1"), purses=purses))
-    assert {ref: account(of, ref) for ref in purses} == {
+    all_budgets = {FLEET: sessions(3), own: sessions(3), other: sessions(3), budgets.of_task("T1"): sessions(3)}
+    of = ask(limited(make("T1"), all_budgets=all_budgets))
+    assert {ref: account(of, ref) for ref in all_budgets} == {
         FLEET: (0, 1, 0),
         own: (0, 1, 0),
         other: (0, 0, 0),
@@ -62,7 +64,7 @@ def test_a_share_is_set_aside_from_every_purse_that_a_claim_concerns() -> None:
 
 def test_what_was_set_aside_is_settled_with_what_it_has_cost() -> None:
     """A claim that was never begun gives its share back."""
-    of = ask(limited(make("T1"), make("T2"), purses={FLEET: money(100, 30)}))
+    of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(100, 30)}))
     assert account(of) == (0, 30, 0)
     ask(close(of, "T1"), microusd=20)
     assert account(of) == (20, 30, 0)
@@ -74,7 +76,7 @@ def test_what_was_set_aside_is_settled_with_what_it_has_cost() -> None:
 
 def test_who_is_gone_is_settled_with() -> None:
     """And somebody else has a share set aside for the same task."""
-    of = ask(limited(make("T1"), purses={FLEET: money(100, 60)}))
+    of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 60)}))
     ask(of, "bob")
     assert assigned(of) == []
     go(of, "ann")
@@ -83,7 +85,7 @@ def test_who_is_gone_is_settled_with() -> None:
 
 def test_nobody_begins_with_less_than_a_share() -> None:
     """What is set aside may come back, so the task waits."""
-    of = ask(limited(make("T1"), make("T2"), purses={FLEET: sessions(1)}))
+    of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: sessions(1)}))
     ask(of, "bob")
     assert (states(of, "T1", "T2"), of.state(FLEET)) == (["CLAIMED", "OPEN"], "Held")
     of.give("task:T1", task.Cancelled())
@@ -93,7 +95,7 @@ def test_nobody_begins_with_less_than_a_share() -> None:
 
 def test_what_costs_more_than_its_share_is_paid_from_what_is_free_and_kept_beyond_that() -> None:
     """Nothing is set aside as long as more was spent than there is."""
-    of = ask(limited(make("T1"), make("T2"), purses={FLEET: money(100, 40)}))
+    of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(100, 40)}))
     ask(close(of, "T1"), microusd=130)
     assert (account(of), of.state(FLEET), of.state("task:T2")) == ((100, 0, 30), "Spent", "BLOCKED")
     of.give(FLEET, budget.Raise(Amounts(microusd=30)))
@@ -104,7 +106,11 @@ def test_what_costs_more_than_its_share_is_paid_from_what_is_free_and_kept_beyon
 
 def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
     """Also what is opened only later; and it goes on when a person lets more be spent."""
-    of = ask(limited(make("T1"), make("T2"), make("T3", max_retries=1), seats=("ann",), purses={FLEET: sessions(1)}))
+    of = ask(
+        limited(
+            make("T1"), make("T2"), make("T3", max_retries=1), worker_slots=("ann",), all_budgets={FLEET: sessions(1)}
+        )
+    )
     ask(fail(of, "T1"), sessions=1)
     assert states(of, "T1", "T2", "T3") == ["FAILED", "BLOCKED", "BLOCKED"]
     assert of.record("task:T2").lacks == FLEET
@@ -117,7 +123,7 @@ def test_what_needs_a_purse_that_is_spent_is_blocked_with_the_reason() -> None:
 
 def test_what_a_spent_purse_blocks_waits_for_whoever_may_let_more_be_spent() -> None:
     """All tasks together that need the same one, with the reason and the command: the fleet does not end."""
-    of = opened(make("T1"), make("T2"), make("T3"), seats=("ann",), **{FLEET: sessions(1)})
+    of = opened(make("T1"), make("T2"), make("T3"), worker_slots=("ann",), **{FLEET: sessions(1)})
     ask(fail(ask(of), "T1"), sessions=1)
     (found,) = [each for each in status.waiting({"board": of.aggregate}) if each.about is status.Awaited.BUDGET]
     assert (found.names, found.command) == (("T2", "T3"), "budget --add-sessions 1")
@@ -127,7 +133,7 @@ def test_what_a_spent_purse_blocks_waits_for_whoever_may_let_more_be_spent() -> 
 def test_a_task_whose_own_budget_is_spent_is_blocked_alone() -> None:
     """When it is to be tried again."""
     every = make("T1", max_retries=3), make("T2"), make("T3")
-    of = ask(limited(*every, purses={budgets.of_task("T1"): sessions(1)}))
+    of = ask(limited(*every, all_budgets={budgets.of_task("T1"): sessions(1)}))
     ask(fail(of, "T1"), sessions=1)
     assert states(of, "T1", "T2", "T3") == ["FAILED", "CLAIMED", "OPEN"]
     rest(of, "T1")
@@ -137,7 +143,11 @@ def test_a_task_whose_own_budget_is_spent_is_blocked_alone() -> None:
 
 def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
     """And are blocked with it, which blocks the whole, and go on with it."""
-    of = ask(limited(make("T1", most_subtasks=2), seats=("ann", "bob"), purses={budgets.of_task("T1"): sessions(2)}))
+    of = ask(
+        limited(
+            make("T1", most_subtasks=2), worker_slots=("ann", "bob"), all_budgets={budgets.of_task("T1"): sessions(2)}
+        )
+    )
     split(of, "T1")
     ask(ask(of, sessions=1), "bob")
     assert (states(of, "T1+1", "T1+2"), of.state("purse:task/T1")) == (["CLAIMED", "OPEN"], "Held")
@@ -149,7 +159,7 @@ def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
 
 def test_a_part_that_comes_when_the_purse_has_no_share_left_waits_for_one() -> None:
     """Its whole is still being settled."""
-    of = ask(limited(make("T1", most_subtasks=2), purses={budgets.of_task("T1"): sessions(1)}))
+    of = ask(limited(make("T1", most_subtasks=2), all_budgets={budgets.of_task("T1"): sessions(1)}))
     ask(of, "bob")
     split(of, "T1")
     assert (states(of, "T1+1", "T1+2"), assigned(of)) == (["OPEN", "OPEN"], [])
@@ -159,7 +169,9 @@ def test_a_part_that_comes_when_the_purse_has_no_share_left_waits_for_one() -> N
 
 def test_an_agent_whose_budget_is_spent_waits_for_more() -> None:
     """The others go on."""
-    of = ask(limited(make("T1"), make("T2"), seats=("ann", "bob"), purses={budgets.of_agent("ann"): sessions(1)}))
+    of = ask(
+        limited(make("T1"), make("T2"), worker_slots=("ann", "bob"), all_budgets={budgets.of_agent("ann"): sessions(1)})
+    )
     ask(close(of, "T1"), sessions=1)
     reason = "its budget is spent: 1 of 1 session"
     assert of.told() == []
@@ -170,7 +182,7 @@ def test_an_agent_whose_budget_is_spent_waits_for_more() -> None:
 def test_who_only_verifies_or_merges_needs_no_share() -> None:
     """What is done is brought home, though nothing is left to spend."""
     done = make("T1", state=task.State.DONE, stage=task.Stage.MERGE, result=1, epoch=1)
-    of = ask(limited(done, make("T2"), purses={FLEET: sessions(1)}))
+    of = ask(limited(done, make("T2"), all_budgets={FLEET: sessions(1)}))
     assert (assigned(of), account(of)) == ([("worker/ann", "T1")], (0, 0, 0))
 
 
@@ -182,14 +194,14 @@ def test_whoever_does_not_say_what_it_has_cost_has_spent_its_share_if_the_fleet_
         (True, False, 0, 0),
         (False, True, 10, 10),
     ]:
-        of = ask(limited(make("T1"), purses={FLEET: money(100, 30, charges_the_silent=charges)}))
+        of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 30, charges_the_silent=charges)}))
         ask(close(of, "T1"), silent=silent, microusd=spent)
         assert account(of) == (counted, 0, 0)
 
 
 def test_a_period_begins_with_the_first_share_and_ends_with_all_as_it_was() -> None:
     """What waits for it is not blocked, but goes on by itself."""
-    of = ask(limited(make("T1"), make("T2"), seats=("ann",), purses={FLEET: sessions(1, period_ms=1_000)}))
+    of = ask(limited(make("T1"), make("T2"), worker_slots=("ann",), all_budgets={FLEET: sessions(1, period_ms=1_000)}))
     ask(close(of, "T1"), sessions=1)
     assert (of.state(FLEET), states(of, "T2")) == ("Spent", ["OPEN"])
     of.elapse(FLEET, "Refilled")
@@ -221,24 +233,24 @@ MISTAKES: Mutants = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_in_how_a_period_begins_breaks_a_promise(name: str) -> None:
+def test_a_mistake_in_how_a_period_begins_breaks_a_property(name: str) -> None:
     """It begins with the first share that is taken from a full purse, and with nothing else."""
     is_found(MISTAKES[name], named("purse").bounds)
 
 
 def test_a_share_that_is_set_aside_when_the_period_ends_belongs_to_the_next() -> None:
     """So the next period begins at once."""
-    of = ask(limited(make("T1"), purses={FLEET: sessions(2, period_ms=1_000)}))
+    of = ask(limited(make("T1"), all_budgets={FLEET: sessions(2, period_ms=1_000)}))
     of.elapse(FLEET, "Refilled")
     assert (of.state(FLEET), account(of)) == ("Open", (0, 1, 0))
-    of = ask(limited(make("T1"), purses={FLEET: sessions(1, period_ms=1_000)}))
+    of = ask(limited(make("T1"), all_budgets={FLEET: sessions(1, period_ms=1_000)}))
     of.elapse(FLEET, "Refilled")
     assert (of.state(FLEET), account(of)) == ("Held", (0, 1, 0))
 
 
 def test_what_was_overspent_is_paid_from_the_next_period() -> None:
     """That may leave nothing of it."""
-    of = ask(limited(make("T1"), make("T2"), purses={FLEET: money(100, 30, period_ms=1_000)}))
+    of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(100, 30, period_ms=1_000)}))
     ask(close(of, "T1"), microusd=190)
     assert account(of) == (100, 0, 90)
     of.elapse(FLEET, "Refilled")
@@ -249,7 +261,7 @@ def test_what_was_overspent_is_paid_from_the_next_period() -> None:
 
 def test_a_new_task_that_has_no_purse_of_its_own_has_a_share_of_the_fleets() -> None:
     """Only what is limited is set aside."""
-    of = ask(limited(make("T1"), seats=("ann",), purses={FLEET: sessions(5)}))
+    of = ask(limited(make("T1"), worker_slots=("ann",), all_budgets={FLEET: sessions(5)}))
     of.give("task:T2", Created(make("T2")))
     ask(close(of, "T1"), sessions=1)
     assert (of.state("task:T2"), account(of)) == ("CLAIMED", (1, 1, 0))
@@ -265,7 +277,7 @@ def test_a_plan_that_limits_what_a_claim_is_given_none_of_is_refused() -> None:
 
 def test_a_brief_says_what_the_sessions_of_a_claim_may_cost() -> None:
     """Of everything that is limited anywhere for it."""
-    of = ask(limited(make("T1"), purses={FLEET: money(100, 30), budgets.of_task("T1"): sessions(3)}))
+    of = ask(limited(make("T1"), all_budgets={FLEET: money(100, 30), budgets.of_task("T1"): sessions(3)}))
     assert brief(of).share == Amounts(microusd=30, sessions=1)
 
 
@@ -287,7 +299,7 @@ def test_amounts_are_said_in_units_that_people_use(
 
 def test_a_reason_says_what_is_left_if_it_is_less_than_a_share() -> None:
     """Or nobody would see why something that is left is not spent."""
-    of = ask(limited(make("T1"), make("T2"), purses={FLEET: money(1_000_000, 300_000)}))
+    of = ask(limited(make("T1"), make("T2"), all_budgets={FLEET: money(1_000_000, 300_000)}))
     ask(close(of, "T1"), microusd=800_000)
     assert of.record("task:T2").reason == "the fleet's budget is spent: 0.80 of 1.00 USD; a claim is given 0.30 USD"
 
@@ -296,7 +308,7 @@ def test_how_purses_stand_is_told_the_fleets_first() -> None:
     """With what is set aside, and when all is filled anew; without a board nothing is."""
     assert balances({}) == ()
     ann = budgets.of_agent("ann")
-    of = ask(limited(make("T1"), purses={ann: sessions(3), FLEET: money(100, 30, period_ms=5_000)}))
+    of = ask(limited(make("T1"), all_budgets={ann: sessions(3), FLEET: money(100, 30, period_ms=5_000)}))
     first, second = balances({"board": of.aggregate})
     assert (first.whose, first.name, first.cap, first.set_aside, first.share) == ("fleet", "", 100, 30, 30)
     assert (first.refilled_ms, second.refilled_ms) == (of.now_ms + 5_000, 0)

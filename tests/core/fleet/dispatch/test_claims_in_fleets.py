@@ -18,7 +18,9 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 
 def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_with_its_role() -> None:
     """Whoever has no such role goes on waiting, however long he has."""
-    of = opened(make("T0"), make("T1", "T0", role="tester"), seats={"ann": (), "bob": ("tester",), "cid": ("tester",)})
+    of = opened(
+        make("T0"), make("T1", "T0", role="tester"), worker_slots={"ann": (), "bob": ("tester",), "cid": ("tester",)}
+    )
     ask(of, "ann", "cid", "bob")
     close(of, "T0")
     assert assigned(of) == [("worker/cid", "T1")]
@@ -28,7 +30,7 @@ def test_a_task_of_another_role_does_not_stand_in_the_way() -> None:
     """Whoever may not take the first takes the next that he may, also one that asks for nothing."""
     of = opened(
         make("T1", role="tester", priority=1), make("T2", role="writer"), make("T3", ordinal=9),
-        seats={"ann": ("writer",), "bob": (), "cid": ("tester", "writer")},
+        worker_slots={"ann": ("writer",), "bob": (), "cid": ("tester", "writer")},
     )  # fmt: skip
     ask(of, "ann")
     assert assigned(of) == [("worker/ann", "T2")]
@@ -40,7 +42,7 @@ def test_a_task_of_another_role_does_not_stand_in_the_way() -> None:
 
 def test_what_is_done_asks_for_no_role() -> None:
     """Anybody can merge it."""
-    of = opened(make("T1", role="tester", asks=True), seats={"ann": ("tester",), "bob": ()})
+    of = opened(make("T1", role="tester", asks=True), worker_slots={"ann": ("tester",), "bob": ()})
     ask(park(ask(of), "T1"), "bob").give("task:T1", approval.ApprovalGranted())
     assert assigned(of) == [("worker/bob", "T1")]
 
@@ -144,7 +146,7 @@ def test_a_folder_is_all_that_is_in_it_and_no_more(one: str, other: str, same: b
 def test_everybody_who_waits_gets_one_of_the_tasks_that_come_free_at_once() -> None:
     """Tasks in their order, workers in theirs; nobody two, and nothing twice."""
     tasks = [make(f"T{n}", "T0", ordinal=n) for n in range(1, 5)]
-    of = ask(opened(make("T0"), *tasks, seats=("ann", "bob", "cid", "dan")), "ann", "dan", "cid", "bob")
+    of = ask(opened(make("T0"), *tasks, worker_slots=("ann", "bob", "cid", "dan")), "ann", "dan", "cid", "bob")
     close(of, "T0")
     assert sorted(assigned(of)) == [("worker/bob", "T3"), ("worker/cid", "T2"), ("worker/dan", "T1")]
     assert assigned(ask(of)) == [("worker/ann", "T4")]
@@ -153,7 +155,7 @@ def test_everybody_who_waits_gets_one_of_the_tasks_that_come_free_at_once() -> N
 
 def test_the_parts_of_a_task_go_to_as_many_as_wait() -> None:
     """Each to one, while they are being made."""
-    of = ask(opened(make("T1", most_subtasks=3), seats=("ann", "bob", "cid")), "ann", "bob", "cid")
+    of = ask(opened(make("T1", most_subtasks=3), worker_slots=("ann", "bob", "cid")), "ann", "bob", "cid")
     split(of, "T1", 3)
     assert sorted(assigned(of)) == [("worker/bob", "T1+1"), ("worker/cid", "T1+2")]
     assert assigned(ask(of)) == [("worker/ann", "T1+3")]
@@ -162,7 +164,7 @@ def test_the_parts_of_a_task_go_to_as_many_as_wait() -> None:
 def test_of_rivals_that_come_free_at_once_only_one_is_given_out() -> None:
     """The first; and whoever else waits gets what does not get in its way."""
     tasks = (make("T1", "T0", files=("a",)), make("T2", "T0", files=("a/b",), ordinal=1), make("T3", "T0", ordinal=2))
-    of = close(ask(opened(make("T0"), *tasks, seats=("ann", "bob", "cid")), "ann", "bob", "cid"), "T0")
+    of = close(ask(opened(make("T0"), *tasks, worker_slots=("ann", "bob", "cid")), "ann", "bob", "cid"), "T0")
     assert sorted(assigned(of)) == [("worker/bob", "T1"), ("worker/cid", "T3")]
 
 

@@ -98,7 +98,9 @@ def test_a_task_that_was_declined_blocks_what_is_approved_after_it_and_what_was_
 
 def test_a_task_that_asks_for_a_role_that_nobody_has_is_blocked() -> None:
     """From the beginning, or as soon as the last who has it is gone; the others go on."""
-    of = opened(make("T1", role="tester"), make("T2", role="writer"), make("T3"), seats={"ann": ("tester",), "bob": ()})
+    of = opened(
+        make("T1", role="tester"), make("T2", role="writer"), make("T3"), worker_slots={"ann": ("tester",), "bob": ()}
+    )
     assert states(of, "T1", "T2", "T3") == ["OPEN", "BLOCKED", "OPEN"]
     assert of.record("task:T2").reason == "asks for the role writer, and nobody is left who has it"
     go(of, "ann")
@@ -107,7 +109,9 @@ def test_a_task_that_asks_for_a_role_that_nobody_has_is_blocked() -> None:
 
 def test_what_the_last_with_a_role_had_in_hand_is_blocked_when_it_is_given_back() -> None:
     """Nobody else could take it; what is left to be merged somebody can."""
-    of = opened(make("T1", role="tester"), make("T2", role="tester", asks=True), seats={"ann": ("tester",), "bob": ()})
+    of = opened(
+        make("T1", role="tester"), make("T2", role="tester", asks=True), worker_slots={"ann": ("tester",), "bob": ()}
+    )
     ask(of)
     assert states(go(of, "ann"), "T1", "T2") == ["BLOCKED", "BLOCKED"]
 
@@ -127,7 +131,7 @@ def test_the_parts_of_a_task_are_tasks_with_what_it_has() -> None:
     of = ask(
         opened(
             make("T1", max_retries=2, role="tester", priority=1, ordinal=7, most_subtasks=5, subtasks_ms=9, asks=True),
-            seats={"ann": ("tester",)},
+            worker_slots={"ann": ("tester",)},
         )
     )
     split(of, "T1", 2, files=("a",), verify=proof)
@@ -223,7 +227,7 @@ def test_a_task_is_cancelled_with_all_its_parts_and_their_parts_each_once() -> N
     assert board_properties.view_agrees(of.aggregate)
 
 
-def test_a_part_that_is_not_looked_up_is_found_by_what_is_promised() -> None:
+def test_a_part_that_is_not_looked_up_is_found_by_what_is_declared() -> None:
     """Also a part of a part, which belongs to the task at the top; nobody else would see it before a purse runs dry."""
     of = split(ask(opened(make("T1", most_subtasks=4))), "T1")
     split(ask(of, "bob"), "T1+1", 1)
@@ -292,7 +296,7 @@ def test_only_what_a_task_lacks_gives_it_back(by: str) -> None:
 
 def test_a_seat_that_is_gone_is_left_alone_by_its_roles() -> None:
     """Another one that has the role is enough."""
-    of = opened(make("T1", role="tester"), seats={"ann": ("tester",), "bob": ("tester", "writer")})
+    of = opened(make("T1", role="tester"), worker_slots={"ann": ("tester",), "bob": ("tester", "writer")})
     assert states(go(of, "ann"), "T1") == ["OPEN"]
     assert assigned(ask(of, "bob")) == [("worker/bob", "T1")]
-    assert of.record("seat:bob") == worker_slot.Seat(worker_slot.State.WORKING, "T1", roles=("tester", "writer"))
+    assert of.record("seat:bob") == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1", roles=("tester", "writer"))

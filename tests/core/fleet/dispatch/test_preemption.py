@@ -12,7 +12,7 @@ from lifefold.core.fleet import AgentPlan, Budget, Caps, Plan, Preemption, TaskP
 from lifefold.core.fleet.board import fleet_task, preemption_request, worker_slot
 from lifefold.core.fleet.dispatch import budgets, preemption
 from lifefold.core.fleet.dispatch.task_index import work_of
-from lifefold.core.fleet.system.plan import purse_of
+from lifefold.core.fleet.system.plan import budget_of
 from lifefold.core.fleet.worker import assignment, mailbox, shutdown
 from lifefold.core.kernel import Created, Machine, Opened, Record, replace
 from lifefold.core.lifecycles import session, session_yielding, task
@@ -29,9 +29,13 @@ from lost_rules import without
 DEADLINE_MS = 700
 
 
-def board(*tasks: fleet_task.Job, seats: Any = ("ann", "bob"), within_ms: int = DEADLINE_MS, **more: Record) -> Hand:
+def board(
+    *tasks: fleet_task.FleetTask, worker_slots: Any = ("ann", "bob"), within_ms: int = DEADLINE_MS, **more: Record
+) -> Hand:
     """Return a board that preempts, with these tasks and seats, all away."""
-    return opened(*tasks, seats=seats, **more, **preemption.rooms(tuple(seats), within_ms))
+    return opened(
+        *tasks, worker_slots=worker_slots, **more, **preemption.preemption_requests(tuple(worker_slots), within_ms)
+    )
 
 
 def add(of: Hand, name: str, priority: int, *needs: str, **fields: Any) -> Hand:
@@ -56,10 +60,10 @@ def busy(*priorities: int, **options: Any) -> Hand:
 
 def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> None:
     """The other one is open again under its used number, has not failed, and says for what it has made room."""
-    of = add(busy(2, seats=("ann",)), "X", 1)
+    of = add(busy(2, worker_slots=("ann",)), "X", 1)
     before, reason = make("L1", priority=2), "it makes room for X"
     assert recalled(of) == [("worker/ann", assignment.Recalled("L1", 1, reason, DEADLINE_MS))]
-    now: fleet_task.Job = of.record("task:L1")
+    now: fleet_task.FleetTask = of.record("task:L1")
     assert states(of, "L1", "X") == ["OPEN", "OPEN"]
     assert (now.owner, now.epoch, now.reason, now.failure, now.retries) == ("", 1, reason, "", 0)
     assert now.limit == before.limit
@@ -68,7 +72,7 @@ def test_a_task_that_comes_first_takes_the_place_of_one_that_is_at_work() -> Non
 
 def test_who_made_room_is_given_what_comes_first_and_then_what_it_was_at() -> None:
     """What it says about the task that was taken from it is refused."""
-    of = add(busy(2, seats=("ann",)), "X", 1)
+    of = add(busy(2, worker_slots=("ann",)), "X", 1)
     of.dismiss("worker/ann", "task:L1", task.Completed(1))
     assert assigned(ask(of)) == [("worker/ann", "X")]
     assert asked(of) == {}
@@ -82,7 +86,7 @@ def test_who_made_room_is_given_what_comes_first_and_then_what_it_was_at() -> No
 @pytest.mark.parametrize("priority", [2, 3])
 def test_nothing_makes_room_for_what_does_not_come_before_it(priority: int) -> None:
     """Strictly before: two of one priority never take turns."""
-    of = add(busy(2, seats=("ann",)), "X", priority)
+    of = add(busy(2, worker_slots=("ann",)), "X", priority)
     assert (recalled(of), asked(of), states(of, "L1")) == ([], {}, ["IN_PROGRESS"])
 
 
@@ -109,7 +113,7 @@ def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
     priorities: tuple[int, ...], lets_go: str
 ) -> None:
     """The least is lost by that; what is given out by its priority was claimed in that order."""
-    of = board(seats=("ann", "bob", "cat"))
+    of = board(worker_slots=("ann", "bob", "cat"))
     for name, priority in zip(("ann", "bob", "cat"), priorities, strict=True):
         add(ask(of, name), f"of-{name}", priority)
     add(of, "X", 1)
@@ -120,9 +124,13 @@ def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
 def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one_is_asked() -> None:
     """Its room is of no use to anybody: nobody waits for it."""
     trusted = AccessLevel.TRUSTED
-    sat = {f"seat:{name}": worker_slot.Seat(trust=Trust(trusted)) for name in ("ann", "bob")}
+    sat = {f"seat:{name}": worker_slot.WorkerSlot(trust=Trust(trusted)) for name in ("ann", "bob")}
     lower = (make("L1", priority=3, level=trusted), make("L2", priority=4, level=trusted))
-    of = ask(opened(*lower, seats={}, **sat, **preemption.rooms(("ann", "bob"), DEADLINE_MS)), "ann", "bob")
+    of = ask(
+        opened(*lower, worker_slots={}, **sat, **preemption.preemption_requests(("ann", "bob"), DEADLINE_MS)),
+        "ann",
+        "bob",
+    )
     add(of, "X", 1, level=trusted)
     assert asked(of) == {"bob": "X"}
     of.give("seat:bob", worker_slot.Demoted())
@@ -142,7 +150,7 @@ def test_one_is_asked_for_a_task_however_long_it_waits() -> None:
 
 def test_two_tasks_that_come_first_have_two_make_room_and_nobody_else_when_they_change_places() -> None:
     """Who is free first is given the first of them; the room that the other one makes is for the second then."""
-    of = busy(2, 2, 2, seats=("ann", "bob", "cat"))
+    of = busy(2, 2, 2, worker_slots=("ann", "bob", "cat"))
     add(add(of, "X", 1), "Y", 1)
     assert asked(of) == {"cat": "X", "bob": "Y"}
     assert assigned(ask(of, "bob")) == [("worker/bob", "X")]
@@ -164,7 +172,7 @@ def test_room_that_is_not_needed_any_more_is_for_the_next_that_comes_before_what
 
 def test_a_request_that_nobody_needs_any_more_is_harmless() -> None:
     """Who has let its task go is given it again."""
-    of = add(busy(2, seats=("ann",)), "X", 1)
+    of = add(busy(2, worker_slots=("ann",)), "X", 1)
     of.give("task:X", task.Cancelled("not any more"))
     assert assigned(ask(of)) == [("worker/ann", "L1")]
     assert asked(of) == {}
@@ -172,7 +180,7 @@ def test_a_request_that_nobody_needs_any_more_is_harmless() -> None:
 
 def test_what_is_done_is_brought_home_and_makes_no_room() -> None:
     """Its owner is free soon (E16)."""
-    of = add(finish(busy(2, seats=("ann",)), "L1"), "X", 1)
+    of = add(finish(busy(2, worker_slots=("ann",)), "L1"), "X", 1)
     assert (asked(of), states(of, "L1")) == ({}, ["DONE"])
     close(of, "L1")
     assert assigned(ask(of)) == [("worker/ann", "X")]
@@ -180,7 +188,7 @@ def test_what_is_done_is_brought_home_and_makes_no_room() -> None:
 
 def test_what_only_has_to_be_brought_home_has_nobody_make_room_and_comes_between() -> None:
     """A merge that a person has agreed to waits for somebody who is free; whoever makes room does it first."""
-    of = board(make("M", asks=True, priority=9), seats=("ann",))
+    of = board(make("M", asks=True, priority=9), worker_slots=("ann",))
     say(ask(of), "M", task.Started, task.Completed, fleet_task.Parked)
     add(ask(of), "L", 5)
     of.give("task:M", ApprovalGranted())
@@ -217,9 +225,11 @@ def test_one_who_is_just_gone_is_not_asked() -> None:
 def test_one_who_goes_and_gives_back_its_share_is_not_asked() -> None:
     """What it had makes no room any more, though it is still on its way to be given back."""
     caps = Caps(sessions=1)
-    ((ref, limited),) = purse_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
-    rooms = preemption.rooms(("ann", "bob"), 0)
-    of = ask(opened(make("L1", priority=2), seats=("ann", "bob"), **{ref: limited}, **rooms), "bob")
+    ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
+    preemption_requests = preemption.preemption_requests(("ann", "bob"), 0)
+    of = ask(
+        opened(make("L1", priority=2), worker_slots=("ann", "bob"), **{ref: limited}, **preemption_requests), "bob"
+    )
     add(of, "X", 1)
     go(of, "bob")
     assert (asked(of), states(of, "L1", "X")) == ({}, ["OPEN", "OPEN"])
@@ -228,7 +238,7 @@ def test_one_who_goes_and_gives_back_its_share_is_not_asked() -> None:
 
 def test_only_who_has_its_role_makes_room() -> None:
     """Though somebody else is at something of lower priority."""
-    of = add(busy(8, 9, seats={"ann": ("r",), "bob": ()}), "X", 8, role="r")
+    of = add(busy(8, 9, worker_slots={"ann": ("r",), "bob": ()}), "X", 8, role="r")
     assert asked(of) == {}
     add(of, "Y", 1, role="r")
     assert (asked(of)["ann"], states(of, "L1")) == ("Y", ["OPEN"])
@@ -237,9 +247,9 @@ def test_only_who_has_its_role_makes_room() -> None:
 def test_only_who_is_trusted_so_far_makes_room() -> None:
     """The same of trust (E34)."""
     levels = {"ann": AccessLevel.TRUSTED, "bob": AccessLevel.UNTRUSTED}
-    seats = {f"seat:{name}": worker_slot.Seat(trust=Trust(level)) for name, level in levels.items()}
-    rooms = preemption.rooms(tuple(levels), 0)
-    of = opened(make("L1", priority=8), make("L2", priority=8), seats=(), **seats, **rooms)
+    worker_slots = {f"seat:{name}": worker_slot.WorkerSlot(trust=Trust(level)) for name, level in levels.items()}
+    preemption_requests = preemption.preemption_requests(tuple(levels), 0)
+    of = opened(make("L1", priority=8), make("L2", priority=8), worker_slots=(), **worker_slots, **preemption_requests)
     ask(of, *levels)
     add(of, "X", 1, level=AccessLevel.TRUSTED)
     assert (asked(of), states(of, "L1", "L2")) == ({"ann": "X"}, ["OPEN", "CLAIMED"])
@@ -249,21 +259,28 @@ def test_only_who_is_trusted_so_far_makes_room() -> None:
 def test_nobody_makes_room_for_what_no_share_is_left_for(sessions: int, makes_room: dict[str, str]) -> None:
     """What is at work would be lost for nothing; the share that its owner holds is not counted."""
     caps = Caps(sessions=sessions)
-    ((ref, limited),) = purse_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
-    of = ask(opened(make("L1", priority=2), seats=("ann",), **{ref: limited}, **preemption.rooms(("ann",), 0)))
+    ((ref, limited),) = budget_of(budgets.FLEET, caps, Budget(caps, Amounts(sessions=1)))
+    of = ask(
+        opened(
+            make("L1", priority=2),
+            worker_slots=("ann",),
+            **{ref: limited},
+            **preemption.preemption_requests(("ann",), 0),
+        )
+    )
     assert asked(add(of, "X", 1)) == makes_room
 
 
 def test_a_retry_that_comes_first_has_somebody_make_room_when_it_has_rested() -> None:
     """As anything that becomes ready."""
-    of = ask(board(make("X", priority=1, max_retries=1), make("L", priority=2), seats=("ann",)))
+    of = ask(board(make("X", priority=1, max_retries=1), make("L", priority=2), worker_slots=("ann",)))
     assert assigned(ask(fail(of, "X"))) == [("worker/ann", "L")]
     assert asked(rest(of, "X")) == {"ann": "X"}
 
 
 def test_what_had_to_go_may_have_what_comes_later_still_make_room() -> None:
     """Where the first could not be had: each comes strictly before the next, so that it ends."""
-    of = busy(8, 9, seats={"ann": ("r",), "bob": ()})
+    of = busy(8, 9, worker_slots={"ann": ("r",), "bob": ()})
     add(of, "X", 1, role="r")
     assert asked(of) == {"ann": "X", "bob": "L1"}
     assert states(of, "X", "L1", "L2") == ["OPEN", "OPEN", "OPEN"]
@@ -276,7 +293,7 @@ def test_a_part_of_what_is_cancelled_has_nobody_make_room() -> None:
     """It is about to be cancelled, too."""
     whole = make("W", state=task.State.CANCELLED, parts=1, priority=1)
     part = make("W+1", parent="W", priority=1, state=task.State.FAILED, max_retries=1)
-    of = ask(board(make("L", priority=2), whole, part, seats=("ann",)))
+    of = ask(board(make("L", priority=2), whole, part, worker_slots=("ann",)))
     of.give("task:W+1", task.Retried())
     assert (asked(of), states(of, "L", "W+1")) == ({}, ["CLAIMED", "CANCELLED"])
 
@@ -315,7 +332,7 @@ def test_the_next_session_has_its_grace_again() -> None:
     of = exit_with(recalled_worker(running()), session.Success())
     of.hear("board", "assignment", assignment.Assigned(task.Brief("X", 1, "at once")))
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
-    start(of).give("mailbox", mailbox.LetterArrived("look"))
+    start(of).give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert of.part("session", "GraceExceeded").deadline_ms == of.now_ms + session.Limits().grace_ms
 
 
@@ -338,16 +355,16 @@ def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -
     agents, tasks = (AgentPlan("ann"), AgentPlan("bob")), (TaskPlan("T1", "do it"),)
     (desk, *_) = (envelope.event for _, envelope in opening(Plan("p", agents, tasks, preemption=Preemption(7)), 0))
     assert isinstance(desk, Opened)
-    assert {ref: each for ref, each in desk.records.items() if ref.startswith("room:")} == preemption.rooms(
-        ("ann", "bob"), 7
-    )
+    assert {
+        ref: each for ref, each in desk.records.items() if ref.startswith("room:")
+    } == preemption.preemption_requests(("ann", "bob"), 7)
     (desk, *_) = (envelope.event for _, envelope in opening(Plan("p", agents, tasks), 0))
     assert isinstance(desk, Opened)
     assert not [ref for ref in desk.records if ref.startswith("room:")]
 
 
 def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
-    of, agent = add(busy(2, seats=("ann",)), "X", 1), running().aggregate
+    of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     seen = projection.agents({"board": of.aggregate, agent.name: agent})
     assert [each.makes_room_for for each in seen] == ["X"]
     of.give("task:X", task.Cancelled())
@@ -358,14 +375,14 @@ def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
 
 
 @pytest.mark.no_cover
-def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
+def test_a_room_that_cannot_be_passed_on_breaks_a_property() -> None:
     """Without one of its other rows it would be no machine at all."""
-    rows = [each for each in preemption_request.machine.rows if each.event is not preemption_request.RoomPassedOn]
+    rows = [each for each in preemption_request.machine.rows if each.event is not preemption_request.RequestPassedOn]
     lost = Machine(
         "room",
-        preemption_request.Room(),
+        preemption_request.PreemptionRequest(),
         rows=rows,
-        properties=preemption_request.PROMISES,
+        properties=preemption_request.PROPERTIES,
         rests=preemption_request.machine.rests,
     )
     assert [each.name for each in check(lost).broken()]
@@ -374,7 +391,7 @@ def test_a_room_that_cannot_be_passed_on_breaks_a_promise() -> None:
 
 def test_why_says_who_makes_room_and_why_what_had_to_go_is_open() -> None:
     """In the sentence of each of the two."""
-    of, agent = add(busy(2, seats=("ann",)), "X", 1), running().aggregate
+    of, agent = add(busy(2, worker_slots=("ann",)), "X", 1), running().aggregate
     both = {"board": of.aggregate, agent.name: agent}
     assert "nobody is free: ann makes room for X" in why.explain(why.look(both, "X", 0), why.Story("X")).sentence
     assert "it makes room for X" in why.explain(why.look(both, "L1", 0), why.Story("L1")).sentence
@@ -385,7 +402,7 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
     stage: task.Stage, *, is_so: bool
 ) -> None:
     """What is only to be verified, or merged, is nothing that has to make room."""
-    of = add(add(busy(2, seats=("ann",)), "X", 1), "L2", 3, stage=stage)
+    of = add(add(busy(2, worker_slots=("ann",)), "X", 1), "L2", 3, stage=stage)
     assert preemption.has_let_go(of.aggregate)
     sits = of.entity("seat:ann")
     elsewhere = replace(sits, record=replace(sits.record, task="L2"))
@@ -403,9 +420,9 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
         ("leave_room", "whoever makes room is there"),
     ],
 )
-def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:
     """Soon: not all states that there are need be looked at."""
-    assert promise in [each.name for each in lost(rule, states=3_000).broken()]
+    assert prop in [each.name for each in lost(rule, states=3_000).broken()]
 
 
 @pytest.mark.no_cover

@@ -32,11 +32,11 @@ def supervised() -> Hand:
     return Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=LIMITS, supervised=True),
-            "supervision": supervisor.Supervision(name="ann", pause=PAUSE),
+            "supervision": supervisor.Supervisor(name="ann", pause=PAUSE),
         },
     ).report("session", "PrepareWorktree", session.WorktreeReady())
 
@@ -68,7 +68,7 @@ def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
     of = fallen()
     assert (of.state("session"), of.state("supervision"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
     assert told(of) == [worker_slot.RestartWanted()]
-    of.give("mailbox", mailbox.LetterArrived("look"))
+    of.give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert not shutdown.settled(of.aggregate)
 
 
@@ -145,11 +145,11 @@ def test_a_place_that_cannot_be_made_too_often_is_a_fall() -> None:
 def desk(own: int, of_all: int, window_ms: int = HOUR_MS) -> Hand:
     """Return a board with ann and bob at work, each with so many permits of its own, and so many of all."""
     every = {
-        **restarts.permits("ann", Intensity(own, window_ms)),
-        **restarts.permits("bob", Intensity(own, window_ms)),
-        **restarts.permits(restarts.OF_ALL, Intensity(of_all, window_ms)),
+        **restarts.restart_permits("ann", Intensity(own, window_ms)),
+        **restarts.restart_permits("bob", Intensity(own, window_ms)),
+        **restarts.restart_permits(restarts.OF_ALL, Intensity(of_all, window_ms)),
     }
-    of = board(make("T1"), make("T2"), seats=("ann", "bob"), **every)
+    of = board(make("T1"), make("T2"), worker_slots=("ann", "bob"), **every)
     for name in ("ann", "bob"):
         of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted())
     return of
@@ -236,7 +236,7 @@ def test_a_plan_says_who_is_restarted_and_without_it_nothing_is_there() -> None:
         "permit:*.1": 9,
     }
     assert isinstance(ann, Opened)
-    assert ann.records["supervision"] == supervisor.Supervision(name="ann", pause=PAUSE)
+    assert ann.records["supervision"] == supervisor.Supervisor(name="ann", pause=PAUSE)
     assert ann.records["session"].supervised
     assert isinstance(bob, Opened)
     assert "supervision" not in bob.records
@@ -263,7 +263,7 @@ def test_an_intensity_that_could_never_be_is_refused(wrong: dict[str, int]) -> N
 
 def test_nothing_is_owed_to_an_agent_that_is_up() -> None:
     """To one that is down it is: it is brought back, or quarantined."""
-    owed = {state for state in State if not supervisor.machine.settled(supervisor.Supervision(state))}
+    owed = {state for state in State if not supervisor.machine.settled(supervisor.Supervisor(state))}
     assert owed == {State.ASKING, State.RESTING}
 
 
@@ -271,7 +271,8 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
     """And one that is free has nothing to be given back."""
     for state in (restart_permit.State.HELD, restart_permit.State.SPENT):
         assert not hasattr(
-            restart_permit.machine.step(restart_permit.Permit(state, "ann"), restart_permit.Reserved("bob")), "record"
+            restart_permit.machine.step(restart_permit.RestartPermit(state, "ann"), restart_permit.Reserved("bob")),
+            "record",
         )
     assert State.QUARANTINED in supervisor.machine.final
 
@@ -284,8 +285,8 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
         ("give_back", "when every message has arrived, nobody has permits that it does not use"),
     ],
 )
-def test_a_rule_that_is_lost_breaks_a_promise(rule: str, promise: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property(rule: str, prop: str) -> None:
     """What simulations hardly ever come to, the check does: a stop in the moment in which an agent is down."""
     target = named("fleet-restarts")
     bounds = replace(target.bounds, states=3_000, compared=0)
-    assert promise in [each.name for each in check(without(rule), opening=target.opening, bounds=bounds).broken()]
+    assert prop in [each.name for each in check(without(rule), opening=target.opening, bounds=bounds).broken()]

@@ -30,7 +30,7 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.dispatch import trust
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, board_properties, fleet_properties
-from lifefold.core.fleet.system.plan import job_of
+from lifefold.core.fleet.system.plan import fleet_task_of
 from lifefold.core.kernel import (
     Aggregate,
     AggregateType,
@@ -50,9 +50,11 @@ from lifefold.interpreters.check import Bounds, check
 UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
 
 
-def board_of(*tasks: fleet_task.Job, **trust: Trust) -> Hand:
+def board_of(*tasks: fleet_task.FleetTask, **trust: Trust) -> Hand:
     """Return a board of tasks and of agents with their records."""
-    return opened(*tasks, seats={}, **{f"seat:{name}": worker_slot.Seat(trust=each) for name, each in trust.items()})
+    return opened(
+        *tasks, worker_slots={}, **{f"seat:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()}
+    )
 
 
 def level(of: Hand, name: str) -> AccessLevel:
@@ -87,7 +89,7 @@ def test_where_nothing_is_gated_trust_does_not_count() -> None:
 def test_a_task_takes_what_its_gate_or_itself_says_whichever_is_more() -> None:
     """A task that says nothing takes what the gate does."""
     plan = Plan("p", (), (), gates=GatePlan(claim=TRUSTED, merge=ELEVATED))
-    levels = [job_of(TaskPlan("T1", "do it", trust=each), 0, plan) for each in AccessLevel]
+    levels = [fleet_task_of(TaskPlan("T1", "do it", trust=each), 0, plan) for each in AccessLevel]
     assert [(each.level, each.merges) for each in levels] == [
         (TRUSTED, ELEVATED), (TRUSTED, ELEVATED), (TRUSTED, ELEVATED), (ELEVATED, ELEVATED)
     ]  # fmt: skip
@@ -104,7 +106,7 @@ def test_a_claim_is_taken_and_merged_unseen_if_and_only_if_the_formula_says_so(
     gates = {("OPEN", "CLAIMED"): claim, ("DONE", "CLOSED"): merge}
     plan = Plan("p", (), (), gates=GatePlan(claim, merge))
     step = fleet_task.machine.step(
-        job_of(TaskPlan("T1", "do it", asks=asks), 0, plan), fleet_task.Entrusted("ann", has)
+        fleet_task_of(TaskPlan("T1", "do it", asks=asks), 0, plan), fleet_task.Entrusted("ann", has)
     )
     if not may(has, "OPEN", "CLAIMED", gates):
         assert isinstance(step, IllegalTransition)
@@ -191,9 +193,11 @@ def test_a_person_who_promotes_an_agent_lets_go_on_what_nobody_might_take() -> N
 def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> None:
     """A role does not come back."""
     both = make("T2", level=TRUSTED, role="cook")
-    of = opened(make("T1"), both, seats={}, **{"seat:ann": worker_slot.Seat(roles=("cook",), trust=Trust())})
+    of = opened(
+        make("T1"), both, worker_slots={}, **{"seat:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust())}
+    )
     assert of.record("task:T2").lacks == "level:trusted"
-    of = opened(make("T1"), both, seats={}, **{"seat:ann": worker_slot.Seat(trust=Trust(ELEVATED))})
+    of = opened(make("T1"), both, worker_slots={}, **{"seat:ann": worker_slot.WorkerSlot(trust=Trust(ELEVATED))})
     assert of.record("task:T2").lacks == "role:cook"
 
 
@@ -281,7 +285,7 @@ def small(people: tuple[type[Event], ...], rules: list[Rule], **gates: AccessLev
     )
     tasks = (TaskPlan("T0", "do it", max_retries=0), TaskPlan("T1", "do it", max_retries=0, trust=PROBATIONARY))
     plan = Plan("small", (AgentPlan("a0", LIMITS),), tasks, gates=GatePlan(**gates))
-    fleet = System("fleet", desk, hands, properties=fleet_properties.PROMISES)
+    fleet = System("fleet", desk, hands, properties=fleet_properties.PROPERTIES)
     bounds = Bounds(states=20_000, compared=0, commands=2)
     return {each.name for each in check(fleet, opening=list(opening(plan, 0)), bounds=bounds).broken()}
 
@@ -310,7 +314,7 @@ LOST: Final[dict[str, tuple[str, tuple[type[Event], ...], list[Rule]]]] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "people", "rules"), LOST.values(), ids=LOST)
-def test_a_rule_of_trust_that_is_lost_breaks_a_promise(
+def test_a_rule_of_trust_that_is_lost_breaks_a_property(
     words: str, people: tuple[type[Event], ...], rules: list[Rule]
 ) -> None:
     """Each of these was planted; the fleet as it is keeps that promise there."""

@@ -11,9 +11,11 @@ from lifefold.interpreters.explain import status, why
 UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
 
 
-def trusted_board(*tasks: fleet_task.Job, **trust: Trust) -> Hand:
+def trusted_board(*tasks: fleet_task.FleetTask, **trust: Trust) -> Hand:
     """Return a board of tasks and of agents with their records."""
-    return opened(*tasks, seats={}, **{f"seat:{name}": worker_slot.Seat(trust=each) for name, each in trust.items()})
+    return opened(
+        *tasks, worker_slots={}, **{f"seat:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()}
+    )
 
 
 def explained(of: Hand, name: str) -> why.Explanation:
@@ -23,12 +25,12 @@ def explained(of: Hand, name: str) -> why.Explanation:
 
 def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_promote() -> None:
     """Those who have its role and are there."""
-    seats = {
-        "seat:ann": worker_slot.Seat(roles=("cook",), trust=Trust()),
-        "seat:bob": worker_slot.Seat(trust=Trust()),
-        "seat:cid": worker_slot.Seat(roles=("cook",), trust=Trust()),
+    worker_slots = {
+        "seat:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
+        "seat:bob": worker_slot.WorkerSlot(trust=Trust()),
+        "seat:cid": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
     }
-    of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), seats={}, **seats), "cid")
+    of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), worker_slots={}, **worker_slots), "cid")
     said = explained(of, "T2")
     assert said.sentence == "T2 is BLOCKED: takes an agent with the role cook that is trusted, and there is none."
     assert said.onward == "T2 goes on when an agent has earned to be trusted, or a person promotes one."
@@ -50,7 +52,7 @@ def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
     of = ask(park(ask(trusted_board(gated, asked, ann=Trust(PROBATIONARY))), "T1"))
     assert "for it is ann's, and that takes trusted" in explained(of, "T1").sentence
     assert "ann's" not in explained(park(of, "T2"), "T2").sentence
-    born = Hand("board", {"task:T3": make("T3", merges=TRUSTED), "seat:ann": worker_slot.Seat(trust=Trust())})
+    born = Hand("board", {"task:T3": make("T3", merges=TRUSTED), "seat:ann": worker_slot.WorkerSlot(trust=Trust())})
     (claimed,) = [step for step in ask(born).reaction.transitions if isinstance(step.event, fleet_task.Entrusted)]
     (line,) = why.tell(why.Story("T3"), "board", claimed).lines
     assert line.words() == "given, and to be seen by a person because it is only untrusted, to ann"
@@ -61,7 +63,7 @@ def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
     plan = Plan(
         "p", (AgentPlan("ann", trust=TRUSTED),), (TaskPlan("T1", "do it"),), gates=GatePlan(PROBATIONARY, TRUSTED)
     )
-    for gated, level_of, takes in (
+    for gated, level_of, accepts in (
         (plan, "trusted", ("probationary", "trusted")),
         (replace(plan, gates=None), "", ("", "")),
     ):
@@ -73,4 +75,4 @@ def test_a_status_has_the_levels_of_agents_and_tasks() -> None:
             there[name] = reaction.aggregate
         (agent,), (shown,) = status.agents(there), status.tasks(there)
         assert (agent.level, agent.successes, agent.violations) == (level_of, 0, 0)
-        assert ((shown.level, shown.merges), shown.asks) == (takes, False)
+        assert ((shown.level, shown.merges), shown.asks) == (accepts, False)

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pytest
 
 from aggregate_hand import Hand
+from declared import proven, rebuilt
 from lifefold.core.fleet import Plan, ServicePlan, opening, service, system
 from lifefold.core.fleet.board import service_slot
 from lifefold.core.fleet.service import inbox, invocation, rules, trigger
@@ -17,7 +18,6 @@ from lifefold.interpreters.explain import status
 from lifefold.interpreters.targets.bounded import one_message
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import SERVICE, without
-from promised import proven, rebuilt
 from service_hand import TRIGGER, ends, fire, send, serving
 
 MACHINES: Final[dict[str, Machine[Any]]] = {
@@ -37,7 +37,7 @@ def gone(of: Hand) -> list[service_slot.ServiceGone]:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_every_part_of_a_service_keeps_its_promises(name: str) -> None:
+def test_every_part_of_a_service_has_its_properties(name: str) -> None:
     """None of them idly."""
     of = named(name)
     assert isinstance(of.subject, Machine)
@@ -46,7 +46,7 @@ def test_every_part_of_a_service_keeps_its_promises(name: str) -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("name", "place"), [(n, p) for n, each in MACHINES.items() for p in range(len(each.rows))])
-def test_a_row_that_is_lost_breaks_a_promise(name: str, place: int) -> None:
+def test_a_row_that_is_lost_breaks_a_property(name: str, place: int) -> None:
     """Of every machine that is a service's own."""
     machine = MACHINES[name]
     if name == "inbox":
@@ -82,14 +82,14 @@ def checked(of: System) -> set[str]:
     return {each.name for each in report.broken()} - NEVER_HERE
 
 
-def test_a_fleet_that_serves_keeps_its_promises() -> None:
+def test_a_fleet_that_serves_has_its_properties() -> None:
     """As it is shipped; of what is farther away there is a certificate."""
     assert checked(system) == set()
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", [each for each in SERVICE if each not in SAME])
-def test_a_rule_that_is_lost_breaks_a_promise_of_a_fleet_that_serves(name: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property_of_a_fleet_that_serves(name: str) -> None:
     """What waits is run, wishes bind, and whoever is down says so, because every rule is there."""
     assert checked(without(name)), name
 
@@ -310,7 +310,7 @@ def test_the_status_of_a_service_says_what_it_runs_what_waits_and_when_it_was_du
     of.now_ms = 5
     fire(of)
     seen = status.service_status(of.aggregate)
-    assert (seen.kind, seen.state, seen.doing, seen.letters, seen.waiting) == ("service", "running", "one", 1, 2)
+    assert (seen.kind, seen.state, seen.doing, seen.messages, seen.waiting) == ("service", "running", "one", 1, 2)
     assert (seen.processes, seen.attempt) == (1, 1)
     assert seen.triggers == (status.TriggerStatus(Every(60_000), 5),)
 

@@ -27,7 +27,7 @@ def take(of: Aggregate, envelope: Envelope) -> Aggregate:
     return answer.aggregate
 
 
-def with_job(fleet: dict[str, Aggregate], record: fleet_task.Job) -> dict[str, Aggregate]:
+def with_job(fleet: dict[str, Aggregate], record: fleet_task.FleetTask) -> dict[str, Aggregate]:
     """Return a fleet whose board has a task as this one is."""
     desk = fleet["board"]
     entity = replace(desk.entities[f"task:{record.id}"], record=record)
@@ -56,7 +56,7 @@ def test_nothing_that_goes_on_waits_for_people() -> None:
     """Not before there is a board, while a worktree is made, nor when nothing is left."""
     assert not completion.only_people_move_it({})
     assert not completion.only_people_move_it(begun(PLAN))
-    closed = with_job(ready(), fleet_task.Job(task.State.CLOSED, "T1"))
+    closed = with_job(ready(), fleet_task.FleetTask(task.State.CLOSED, "T1"))
     desk = closed["board"]
     view = replace(desk.views["work"], unsettled=0)
     closed["board"] = replace(desk, views=desk.views.set("work", view))
@@ -67,7 +67,7 @@ def test_nothing_that_goes_on_waits_for_people() -> None:
 def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
     """A fleet that waits for more tasks is no such fleet; nor one whose board lets time decide."""
     fleet = ready()
-    blocked = with_job(fleet, fleet_task.Job(task.State.BLOCKED, "T1", lacks=FLEET))
+    blocked = with_job(fleet, fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
     assert completion.waits_for_money(blocked["board"])
     assert completion.only_people_move_it(blocked)
     assert not completion.finished(blocked["board"])
@@ -84,7 +84,7 @@ def test_what_lacks_money_or_a_word_waits_for_people_alone() -> None:
 
 def test_a_fleet_in_which_a_message_is_on_its_way_does_not_wait_for_people_alone() -> None:
     """An approval without a runner has the board tell a worker to merge: no operator is needed."""
-    fleet = with_job(ready(), fleet_task.Job(task.State.BLOCKED, "T1", lacks=FLEET))
+    fleet = with_job(ready(), fleet_task.FleetTask(task.State.BLOCKED, "T1", lacks=FLEET))
     desk = fleet["board"]
     told = {**fleet, "board": replace(desk, sent=desk.sent.set("worker/ann", desk.sent.get("worker/ann", 0) + 1))}
     assert completion.only_people_move_it(fleet)

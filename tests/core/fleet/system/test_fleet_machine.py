@@ -19,7 +19,7 @@ from lost_rules import without
     ],
     ids=["short", "long"],
 )
-def test_a_fleet_keeps_its_promises_whatever_happens_to_it(course: Any) -> None:
+def test_a_fleet_has_its_properties_whatever_happens_to_it(course: Any) -> None:
     """Those of every machine, of the board and the workers, of all together; and what people expect of any fleet."""
     run_state_machine_as_test(Fleet, settings=course)
 
@@ -36,7 +36,7 @@ LOST: Final = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
-def test_a_fleet_without_a_rule_breaks_a_promise_soon(name: str) -> None:
+def test_a_fleet_without_a_rule_breaks_a_property_soon(name: str) -> None:
     """What is wrong at a step is found at that step; what never comes is for simulations, and for the check."""
 
     class Lost(Fleet):

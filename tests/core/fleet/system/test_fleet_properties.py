@@ -6,19 +6,19 @@ from typing import Any, Final
 import pytest
 from pyrsistent import pmap
 
+from declared import COMPARED, proven
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.dispatch import claims
-from lifefold.core.fleet.dispatch.task_index import Work, fold
+from lifefold.core.fleet.dispatch.task_index import TaskIndex, fold
 from lifefold.core.fleet.system import fleet_properties, worker
 from lifefold.core.fleet.worker import assignment, desired_state
-from lifefold.core.fleet.worker.mailbox import LetterArrived, Mailbox
+from lifefold.core.fleet.worker.mailbox import Mailbox, OperatorMessageArrived
 from lifefold.core.kernel import Aggregate, AggregateType, Dispatch, Event, Rule, System, Transition, replace, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import Limits
 from lifefold.effects import Tell
 from lifefold.interpreters.check import Bounds, Report, check
-from promised import COMPARED, proven
 from witnessed_fleet import MERGED, OUTCOME, witnessed
 
 NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
@@ -26,7 +26,7 @@ NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
 
 def one_letter(box: Mailbox) -> bool:
     """Tell whether a mailbox has no more than one letter."""
-    return len(box.letters) <= 1
+    return len(box.messages) <= 1
 
 
 STOP: Final = {"intent": (desired_state.StopWanted,)}
@@ -64,7 +64,7 @@ def without(of: AggregateType, name: str, *instead: Rule) -> list[Rule]:
 
 
 @pytest.mark.campaign
-def test_a_fleet_of_one_agent_and_one_task_keeps_all_its_promises() -> None:
+def test_a_fleet_of_one_agent_and_one_task_has_all_its_properties() -> None:
     """Whatever its agent, its git and its people do, in whatever order and however late."""
     report = proven(system, FEW, opening=planned(1, 1, max_retries=0))
     assert report.coverage["states"][0] >= 31
@@ -74,7 +74,7 @@ def test_what_is_closed_was_merged() -> None:
     """Whatever people do: under the very claim that has closed it. A worker that remembers what it merged says so."""
     people = {
         "intent": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted),
-        "mailbox": (LetterArrived,),
+        "mailbox": (OperatorMessageArrived,),
         "task": (task.Cancelled, task.Unblocked),
     }
     report = check(witnessed(people), opening=planned(1, 1, max_retries=0), bounds=FEW)
@@ -186,7 +186,7 @@ def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Repor
         "fleet",
         told(BOARD, of_board, task=(task.Cancelled,)),
         told(WORKER, of_worker, intent=(desired_state.StopWanted,)),
-        properties=fleet_properties.PROMISES,
+        properties=fleet_properties.PROPERTIES,
     )
     left = {each.name for each in (*(of_board or BOARD.rules), *(of_worker or WORKER.rules))}
     retries = int("next_round" not in left)
@@ -195,7 +195,7 @@ def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Repor
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("words", "of_board", "of_worker"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_promise(
+def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_property(
     words: str, of_board: list[Rule] | None, of_worker: list[Rule] | None
 ) -> None:
     """Each of these was planted."""
@@ -227,11 +227,11 @@ NEVER_HERE: Final = {
 """Promises about letters, and about what is taken from somebody: where people only stop agents neither comes to be."""
 
 
-def _forgets_what_is_closed(work: Work, transition: Transition) -> Work:
+def _forgets_what_is_closed(work: TaskIndex, transition: Transition) -> TaskIndex:
     return replace(fold(work, transition), closed=work.closed)
 
 
-def _has_them_in_the_order_of_the_plan(work: Work, transition: Transition) -> Work:
+def _has_them_in_the_order_of_the_plan(work: TaskIndex, transition: Transition) -> TaskIndex:
     now = fold(work, transition)
     places = {role: tuple(sorted(them, key=lambda place: place[1])) for role, them in now.ready.items()}
     return replace(now, ready=pmap(places))

@@ -15,7 +15,7 @@ from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWo
 
 TABLES: dict[str, tuple[Machine[Any], str]] = {
     "seat": (
-        worker_slot.machine.starting(worker_slot.Seat(trust=Trust())),
+        worker_slot.machine.starting(worker_slot.WorkerSlot(trust=Trust())),
         """
         Away    WorkWanted -> Waiting
         Waiting Seated     -> Working
@@ -76,10 +76,10 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
     "mailbox": (
         mailbox.machine,
         """
-        Empty   LetterArrived    -> Holding
-        Holding LetterArrived    -> Holding
-        Holding LettersTaken     -> Holding
-        Holding LettersDelivered -> Empty
+        Empty   OperatorMessageArrived    -> Holding
+        Holding OperatorMessageArrived    -> Holding
+        Holding MessagesTaken     -> Holding
+        Holding MessagesDelivered -> Empty
         Empty   MailboxClosed    -> Closed
         Holding MailboxClosed    -> Closed
         """,
@@ -201,10 +201,12 @@ def after(machine: Machine[Any], record: Record, event: Event) -> Any:
 
 def test_a_seat_remembers_its_task_while_it_works() -> None:
     """It forgets it when the worker wants another or is gone."""
-    working = after(worker_slot.machine, worker_slot.Seat(worker_slot.State.WAITING), worker_slot.Seated("T1"))
-    assert working == worker_slot.Seat(worker_slot.State.WORKING, "T1")
-    assert after(worker_slot.machine, working, worker_slot.WorkWanted()) == worker_slot.Seat(worker_slot.State.WAITING)
-    assert after(worker_slot.machine, working, worker_slot.WorkerGone("stopped")) == worker_slot.Seat(
+    working = after(worker_slot.machine, worker_slot.WorkerSlot(worker_slot.State.WAITING), worker_slot.Seated("T1"))
+    assert working == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
+    assert after(worker_slot.machine, working, worker_slot.WorkWanted()) == worker_slot.WorkerSlot(
+        worker_slot.State.WAITING
+    )
+    assert after(worker_slot.machine, working, worker_slot.WorkerGone("stopped")) == worker_slot.WorkerSlot(
         worker_slot.State.GONE, "", "stopped"
     )
 
@@ -212,40 +214,40 @@ def test_a_seat_remembers_its_task_while_it_works() -> None:
 def test_an_intent_to_stop_says_why() -> None:
     """The reason is kept."""
     assert after(
-        desired_state.machine, desired_state.Intent(), desired_state.StopWanted("enough")
-    ) == desired_state.Intent(desired_state.State.STOP, "enough")
+        desired_state.machine, desired_state.DesiredState(), desired_state.StopWanted("enough")
+    ) == desired_state.DesiredState(desired_state.State.STOP, "enough")
 
 
 def test_a_pause_says_why_and_is_ended_by_people_only() -> None:
     """A runner that comes back lets go on who was held, not who was paused; a stop ends both, and nothing ends it."""
-    paused = after(desired_state.machine, desired_state.Intent(), desired_state.PauseWanted("lunch"))
-    assert paused == desired_state.Intent(desired_state.State.PAUSE, "lunch")
+    paused = after(desired_state.machine, desired_state.DesiredState(), desired_state.PauseWanted("lunch"))
+    assert paused == desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
     for runner in (desired_state.RunWanted(), desired_state.HoldWanted(), desired_state.PauseWanted("again")):
         assert isinstance(desired_state.machine.step(paused, runner), IllegalTransition)
-    assert after(desired_state.machine, paused, desired_state.ResumeWanted()) == desired_state.Intent()
-    held = after(desired_state.machine, desired_state.Intent(), desired_state.HoldWanted())
+    assert after(desired_state.machine, paused, desired_state.ResumeWanted()) == desired_state.DesiredState()
+    held = after(desired_state.machine, desired_state.DesiredState(), desired_state.HoldWanted())
     assert isinstance(desired_state.machine.step(held, desired_state.ResumeWanted()), IllegalTransition)
     assert after(desired_state.machine, held, desired_state.PauseWanted("lunch")) == paused
     stopped = after(desired_state.machine, paused, desired_state.StopWanted("enough"))
-    assert stopped == desired_state.Intent(desired_state.State.STOP, "enough")
+    assert stopped == desired_state.DesiredState(desired_state.State.STOP, "enough")
     others = [each for each in desired_state.machine.events if each is not desired_state.KillWanted]
     assert not any(isinstance(desired_state.machine.step(stopped, each()), Step) for each in others)
 
 
 def test_doors_may_stay_open_for_ever() -> None:
     """Nobody need say that no more tasks will come."""
-    assert intake.machine.settled(intake.Doors())
+    assert intake.machine.settled(intake.Intake())
 
 
 def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
     """That a prompt takes them along is not enough; a mailbox that is closed keeps what was not delivered."""
     box = mailbox.Mailbox()
     for text in ("one", "two"):
-        box = after(mailbox.machine, box, mailbox.LetterArrived(text))
+        box = after(mailbox.machine, box, mailbox.OperatorMessageArrived(text))
     assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"))
-    box = after(mailbox.machine, box, mailbox.LettersTaken())
+    box = after(mailbox.machine, box, mailbox.MessagesTaken())
     assert box == mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
-    assert after(mailbox.machine, box, mailbox.LettersDelivered()) == mailbox.Mailbox()
+    assert after(mailbox.machine, box, mailbox.MessagesDelivered()) == mailbox.Mailbox()
     left = mailbox.Mailbox(mailbox.State.CLOSED, ("one", "two"))
     assert after(mailbox.machine, box, mailbox.MailboxClosed()) == left
 
@@ -253,41 +255,41 @@ def test_letters_are_kept_in_order_until_they_are_delivered() -> None:
 def test_only_what_a_prompt_took_along_is_delivered_with_its_session() -> None:
     """What came later is kept for the next prompt."""
     box = mailbox.Mailbox(mailbox.State.HOLDING, ("one", "two"), 2)
-    box = after(mailbox.machine, box, mailbox.LetterArrived("three"))
-    left = after(mailbox.machine, box, mailbox.LettersDelivered())
+    box = after(mailbox.machine, box, mailbox.OperatorMessageArrived("three"))
+    left = after(mailbox.machine, box, mailbox.MessagesDelivered())
     assert left == mailbox.Mailbox(mailbox.State.HOLDING, ("three",))
 
 
 def test_a_full_mailbox_refuses_one_more_letter() -> None:
     """So that its sender knows; there is a limit on everything. What a prompt has counts until it is delivered."""
-    full = mailbox.Mailbox(mailbox.State.HOLDING, ("x",) * mailbox.LETTERS_LIMIT, mailbox.LETTERS_LIMIT)
-    assert isinstance(mailbox.machine.step(full, mailbox.LetterArrived("y")), IllegalTransition)
-    room = replace(full, letters=full.letters[1:], taken=0)
-    assert len(after(mailbox.machine, room, mailbox.LetterArrived("y")).letters) == mailbox.LETTERS_LIMIT
+    full = mailbox.Mailbox(mailbox.State.HOLDING, ("x",) * mailbox.MESSAGES_LIMIT, mailbox.MESSAGES_LIMIT)
+    assert isinstance(mailbox.machine.step(full, mailbox.OperatorMessageArrived("y")), IllegalTransition)
+    room = replace(full, messages=full.messages[1:], taken=0)
+    assert len(after(mailbox.machine, room, mailbox.OperatorMessageArrived("y")).messages) == mailbox.MESSAGES_LIMIT
 
 
 def test_a_mailbox_refuses_a_letter_that_makes_it_too_long_to_repeat() -> None:
     """Counted in bytes of UTF-8, as prompts are; no sooner, whether it is one letter or several."""
-    long = "é" * (mailbox.LETTERS_BYTES // 2)
-    assert len(long.encode()) == mailbox.LETTERS_BYTES
+    long = "é" * (mailbox.MESSAGES_BYTES // 2)
+    assert len(long.encode()) == mailbox.MESSAGES_BYTES
     empty = mailbox.Mailbox()
-    assert isinstance(mailbox.machine.step(empty, mailbox.LetterArrived(f"{long}x")), IllegalTransition)
-    full = after(mailbox.machine, empty, mailbox.LetterArrived(long))
-    assert isinstance(mailbox.machine.step(full, mailbox.LetterArrived("x")), IllegalTransition)
-    almost = after(mailbox.machine, empty, mailbox.LetterArrived(long[1:]))
-    assert after(mailbox.machine, almost, mailbox.LetterArrived("é")).letters == (long[1:], "é")
-    assert isinstance(mailbox.machine.step(almost, mailbox.LetterArrived("éx")), IllegalTransition)
+    assert isinstance(mailbox.machine.step(empty, mailbox.OperatorMessageArrived(f"{long}x")), IllegalTransition)
+    full = after(mailbox.machine, empty, mailbox.OperatorMessageArrived(long))
+    assert isinstance(mailbox.machine.step(full, mailbox.OperatorMessageArrived("x")), IllegalTransition)
+    almost = after(mailbox.machine, empty, mailbox.OperatorMessageArrived(long[1:]))
+    assert after(mailbox.machine, almost, mailbox.OperatorMessageArrived("é")).messages == (long[1:], "é")
+    assert isinstance(mailbox.machine.step(almost, mailbox.OperatorMessageArrived("éx")), IllegalTransition)
 
 
 def test_the_sender_of_a_refused_letter_can_be_told_the_limits_and_what_to_do() -> None:
     """Both limits as they are, and both ways out."""
-    for words in (f"{mailbox.LETTERS_LIMIT} letters", f"{mailbox.LETTERS_BYTES} bytes", "shorter", "send it again"):
+    for words in (f"{mailbox.MESSAGES_LIMIT} letters", f"{mailbox.MESSAGES_BYTES} bytes", "shorter", "send it again"):
         assert words in mailbox.FULL
 
 
 def test_the_bound_in_bytes_takes_any_text() -> None:
     """Also one that no encoding has: a guard never fails."""
-    assert after(mailbox.machine, mailbox.Mailbox(), mailbox.LetterArrived("\ud800")).letters == ("\ud800",)
+    assert after(mailbox.machine, mailbox.Mailbox(), mailbox.OperatorMessageArrived("\ud800")).messages == ("\ud800",)
 
 
 def test_an_assignment_takes_its_brief_and_counts_its_sessions() -> None:

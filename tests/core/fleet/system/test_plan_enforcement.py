@@ -268,7 +268,7 @@ def test_the_fleets_rules_reach_all_tasks_that_are_not_over() -> None:
     """Those that were added, and parts."""
     old, new = plan(t("T1"), t("T2")), plan(t("T1"), t("T2"), approval_ms=7, retry=RetryPolicy(backoff_base_ms=5))
     of = close(ask(begun(old)), "T1")
-    of.give("task:X", Created(fleet_task.Job(task.State.OPEN, "X")))
+    of.give("task:X", Created(fleet_task.FleetTask(task.State.OPEN, "X")))
     accept(of, old, new)
     assert [of.record(f"task:{name}").approval_ms for name in ("T2", "X")] == [7, 7]
     assert of.record("task:T2").retry.backoff_base_ms == 5
@@ -509,7 +509,7 @@ REFUSED: Final[dict[str, tuple[Plan, Callable[[Hand], Hand], Plan, list[tuple[st
     ),
     "a new task with the id of another one": (
         plan(t("T1")),
-        lambda of: of.give("task:T2", Created(fleet_task.Job(task.State.OPEN, "T2"))),
+        lambda of: of.give("task:T2", Created(fleet_task.FleetTask(task.State.OPEN, "T2"))),
         plan(t("T1"), t("T2")),
         [("tasks.T2", ACCEPT)],
     ),

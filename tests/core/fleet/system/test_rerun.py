@@ -6,7 +6,7 @@ import board_hand
 import fleet_worker
 from lifefold.core.fleet import Plan, TaskPlan
 from lifefold.core.fleet.dispatch import plan_approval
-from lifefold.core.fleet.system.rerun import Ended, ended, is_over, left_out, remainder
+from lifefold.core.fleet.system.rerun import FinishedFleet, ended, is_over, left_out, remainder
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.lifecycles.task import State
 
@@ -40,7 +40,7 @@ def test_what_is_left_is_all_but_what_is_closed_or_can_never_be_done() -> None:
     for ends in product((State.CLOSED, State.CANCELLED, State.FAILED, State.BLOCKED), repeat=3):
         of: dict[str, State] = dict(zip(NAMES, ends, strict=True))
         board = board_hand.opened(*(board_hand.make(name, state=of[name]) for name in NAMES)).aggregate
-        so_far = ended(board, Ended())
+        so_far = ended(board, FinishedFleet())
         left = remainder(CHAIN, so_far)
         dead = {name for name in NAMES if of[name] is State.CANCELLED}
         for each in CHAIN.tasks:
@@ -54,7 +54,7 @@ def test_what_is_left_is_all_but_what_is_closed_or_can_never_be_done() -> None:
 def test_a_run_that_takes_up_what_others_have_left_remembers_all_that_they_have_closed() -> None:
     """However often: nothing that is closed anywhere is done again."""
     for first, then in product(*([set(each) for n in range(4) for each in combinations(NAMES, n)],) * 2):
-        before = Ended()
+        before = FinishedFleet()
         for closed in (first, then):
             tasks = (
                 board_hand.make(each.id, state=State.CLOSED if each.id in closed else State.FAILED)
@@ -68,7 +68,7 @@ def test_a_run_that_takes_up_what_others_have_left_remembers_all_that_they_have_
 def test_the_next_prompt_has_what_the_last_attempt_has_failed_by() -> None:
     """And that of a task that has not failed is as it was."""
     failed = board_hand.make("A", state=State.FAILED, failure="no such file")
-    before = ended(board_hand.opened(failed, board_hand.make("B", "A", state=State.BLOCKED)).aggregate, Ended())
+    before = ended(board_hand.opened(failed, board_hand.make("B", "A", state=State.BLOCKED)).aggregate, FinishedFleet())
     first, second, _ = remainder(CHAIN, before).tasks
     assert first.prompt == "do A\n\nAn earlier attempt at this task failed: no such file"
     assert second.prompt == "do B"
@@ -81,7 +81,7 @@ def test_a_task_that_was_split_is_told_which_of_its_parts_are_merged() -> None:
         board_hand.make("A+1", state=State.CLOSED, parent="A", prompt="write one"),
         board_hand.make("A+2", state=State.FAILED, parent="A", failure="no ink"),
     ).aggregate
-    (first, *_) = remainder(CHAIN, ended(board, Ended())).tasks
+    (first, *_) = remainder(CHAIN, ended(board, FinishedFleet())).tasks
     told = "it was split; A+1 is merged already (write one); A+2 failed: no ink"
     assert first.prompt == f"do A\n\nAn earlier attempt at this task failed: {told}"
 
@@ -90,7 +90,7 @@ def test_what_was_declined_with_the_whole_plan_is_proposed_again() -> None:
     """It was not cancelled: the fleet file may have another plan by then."""
     declined = plan_approval.Proposal(state=plan_approval.State.DECLINED)
     board = board_hand.opened(board_hand.make("A", state=State.CANCELLED), plan=declined).aggregate
-    assert names(remainder(CHAIN, ended(board, Ended()))) == set(NAMES)
+    assert names(remainder(CHAIN, ended(board, FinishedFleet()))) == set(NAMES)
 
 
 def test_what_was_added_to_a_run_and_is_not_in_the_plan_is_said_to_be_left_out() -> None:
@@ -103,4 +103,4 @@ def test_what_was_added_to_a_run_and_is_not_in_the_plan_is_said_to_be_left_out()
         board_hand.make("A.1", state=State.FAILED, parent="A"),
     )
     board = board_hand.opened(*added).aggregate
-    assert left_out(CHAIN, board, ended(board, Ended())) == ("D",)
+    assert left_out(CHAIN, board, ended(board, FinishedFleet())) == ("D",)

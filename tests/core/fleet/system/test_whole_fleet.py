@@ -15,8 +15,8 @@ from lifefold.core.fleet.board import worker_slot
 from lifefold.core.fleet.dispatch.task_index import work_of
 from lifefold.core.fleet.system import board, board_properties
 from lifefold.core.fleet.worker import assignment, shutdown
-from lifefold.core.kernel import Aggregate, Overview, Property, Reaction, Scene, digest, react, replace
-from lifefold.core.kernel.property import Temper
+from lifefold.core.kernel import Aggregate, Projection, Property, Reaction, SystemState, digest, react, replace
+from lifefold.core.kernel.property import PropertyKind
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.session import Limits
 from lifefold.effects import Activity, Begin, CheckOutWork
@@ -71,10 +71,10 @@ def check_view(name: str, reaction: Reaction) -> None:
         assert len(set(waiting)) == len(waiting)
 
 
-ALWAYS: list[Property[Any]] = [each for each in system.properties if each.temper is Temper.ALWAYS]
+ALWAYS: list[Property[Any]] = [each for each in system.properties if each.property_kind is PropertyKind.ALWAYS]
 
 
-def check_promises(aggregates: Mapping[str, Aggregate], name: str, reaction: Reaction) -> None:
+def check_properties(aggregates: Mapping[str, Aggregate], name: str, reaction: Reaction) -> None:
     """Hold what the fleet promises against all of it, and against the part that a step can have touched."""
     there = {each for each in aggregates if each.startswith("worker/")} | {"board"}
     sent = [(to, each.name, count) for each in aggregates.values() for to, count in each.sent.items()]
@@ -82,12 +82,12 @@ def check_promises(aggregates: Mapping[str, Aggregate], name: str, reaction: Rea
         count - (aggregates[to].received.get(sender, 0) if to in there else 0) for to, sender, count in sent
     )
     for each in ALWAYS:
-        sees, near = each.sees, each.near
-        assert sees is not None
-        part = near(Scene(aggregates), name, reaction.transitions) if near is not None else None
-        for scene in (Scene(aggregates), *([part] if part is not None else [])):
-            seen = {of: sees(aggregate) for of, aggregate in scene.aggregates.items()}
-            assert each.holds(Overview(seen, under_way)), each.name
+        projection, localized = each.projection, each.localized
+        assert projection is not None
+        part = localized(SystemState(aggregates), name, reaction.transitions) if localized is not None else None
+        for scene in (SystemState(aggregates), *([part] if part is not None else [])):
+            seen = {of: projection(aggregate) for of, aggregate in scene.aggregates.items()}
+            assert each.holds(Projection(seen, under_way)), each.name
 
 
 def check_claims(name: str, reaction: Reaction) -> None:
@@ -149,10 +149,10 @@ def test_no_rule_ever_asks_for_what_is_refused(plan: Plan, script: list[int], pe
 
 
 @given(plans(), SCRIPTS)
-def test_the_fleet_keeps_its_promises_at_every_step(plan: Plan, script: list[int]) -> None:
+def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int]) -> None:
     """Whoever looks at all of it, and whoever looks only at what a step can have touched."""
     driver = Driver(plan, script, people=True)
-    driver.watch = lambda name, reaction: check_promises(driver.aggregates, name, reaction)
+    driver.watch = lambda name, reaction: check_properties(driver.aggregates, name, reaction)
     driver.run()
 
 

@@ -22,7 +22,7 @@ def finished(*, guarded: bool = True, **brief: Any) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(guarded=guarded),
             "session": session_profiles.SupervisedSession(name="ann"),
@@ -93,7 +93,7 @@ def test_commands_that_the_plan_gets_while_it_is_looked_at_decide() -> None:
 
 def test_a_task_for_which_nothing_was_done_is_tried_again_and_fails_in_the_end() -> None:
     """As after any failure; it was said to be done before, so the board has it as DONE."""
-    of = finish(ask(opened(make("T1", max_retries=1), seats=("ann",))), "T1")
+    of = finish(ask(opened(make("T1", max_retries=1), worker_slots=("ann",))), "T1")
     say(of, "T1", fleet_task.NothingDone, reason="nothing was changed")
     (found,) = [each for each in status.tasks({"board": of.aggregate}) if each.id == "T1"]
     assert (states(of, "T1"), found.reason, found.settled) == (["FAILED"], "nothing was changed", False)
@@ -105,14 +105,14 @@ def test_a_task_for_which_nothing_was_done_is_tried_again_and_fails_in_the_end()
 )
 def test_closed_tasks_without_a_change_are_named(commit: str, state: str, parent: str, named: bool) -> None:  # noqa: FBT001 - one of a table
     """Not those that were merged, nor those that were split: their parts were."""
-    record = fleet_task.Job(task.State(state), "T1", commit=commit, parent=parent)
+    record = fleet_task.FleetTask(task.State(state), "T1", commit=commit, parent=parent)
     board = Hand("board", {"task:T1": record})
     assert status.without_change(status.tasks({"board": board.aggregate})) == (("T1",) if named else ())
 
 
 def test_what_was_split_is_not_named_as_unchanged() -> None:
     """Its parts are merged, and it is nothing but them."""
-    records = {"task:T1": fleet_task.Job(task.State.CLOSED, "T1", parts=1)}
-    part = fleet_task.Job(task.State.CLOSED, "T1+1", parent="T1", commit="c0ffee")
+    records = {"task:T1": fleet_task.FleetTask(task.State.CLOSED, "T1", parts=1)}
+    part = fleet_task.FleetTask(task.State.CLOSED, "T1+1", parent="T1", commit="c0ffee")
     board = Hand("board", {**records, "task:T1+1": part})
     assert status.without_change(status.tasks({"board": board.aggregate})) == ()

@@ -10,10 +10,11 @@ from aggregate_hand import Hand
 from board_hand import ask, fail, happened, make, rest, say, states
 from board_hand import brief as given
 from board_hand import opened as board
+from declared import instead, is_broken, is_found, proven
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening, system
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.system import worker
-from lifefold.core.fleet.system.fleet_properties import PROMISES
+from lifefold.core.fleet.system.fleet_properties import PROPERTIES
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, orphans, stall_detector, supervisor
 from lifefold.core.kernel import (
     Aggregate,
@@ -36,7 +37,6 @@ from lifefold.effects import InspectWork, Tell, VerifyWork
 from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
-from promised import instead, is_broken, is_found, proven
 
 COMMANDS: Final = (("make", "check"),)
 CRASH: Final = session.SessionExited(session.Error("exit status 1"))
@@ -51,14 +51,14 @@ def at_work(on_death: OnDeath = OnDeath.VERIFY, *, errors: int = 5, **fields: An
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(
                 name="ann", limits=session.Limits(max_consecutive_errors=errors), supervised=True
             ),
-            "supervision": supervisor.Supervision(name="ann"),
-            "pulse": stall_detector.Pulse(limits=stall_detector.Limits(warn_ms=1, end_ms=2)),
+            "supervision": supervisor.Supervisor(name="ann"),
+            "pulse": stall_detector.StallDetector(limits=stall_detector.Limits(warn_ms=1, end_ms=2)),
         },
     ).report("session", "PrepareWorktree", session.WorktreeReady())
     brief = msgspec.structs.replace(task.Brief("T1", 1, verify=COMMANDS, orphaned=on_death), **fields)
@@ -157,7 +157,7 @@ def test_a_session_that_never_ran_has_failed() -> None:
     fresh = Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
@@ -249,7 +249,7 @@ def orphaned(policy: OnDeath = OnDeath.VERIFY) -> Hand:
 def test_an_orphan_stays_its_owners_and_nobody_else_gets_it() -> None:
     """It is not known yet to whom it could be given."""
     of = ask(orphaned(), "bob")
-    record: fleet_task.Job = of.record("task:T1")
+    record: fleet_task.FleetTask = of.record("task:T1")
     assert (states(of, "T1"), record.owner) == (["ORPHANED"], "ann")
     assert of.record("seat:bob").task == ""
 
@@ -323,7 +323,7 @@ def test_a_task_says_it_itself_or_its_plan_does(own: OnDeath | None, plans: OnDe
     (_, opened), *_ = opening(plan, 0)
     assert isinstance(opened.event, Opened)
     begun = opened.event.records["task:T1"]
-    assert isinstance(begun, fleet_task.Job)
+    assert isinstance(begun, fleet_task.FleetTask)
     assert begun.orphaned is found
 
 
@@ -354,7 +354,7 @@ def test_of_a_fleet_that_may_have_orphans_it_is_asked_whether_they_stay_so() -> 
 
 
 @pytest.mark.parametrize("policy", [OnDeath.VERIFY, OnDeath.REQUEUE])
-def test_a_fleet_with_orphans_keeps_all_its_promises(policy: OnDeath) -> None:
+def test_a_fleet_with_orphans_has_all_its_properties(policy: OnDeath) -> None:
     """Those of every fleet, and that no task stays an orphan; `lifefold check fleet-orphans` looks at a larger one."""
     proven(system, FEW, opening=small(policy), properties=orphans.AT_LAST)
 
@@ -372,7 +372,7 @@ def _replaced(name: str, *instead: Rule) -> System:
         commands=of.commands,
         properties=of.properties,
     )
-    return System("fleet", system.type_of("board"), changed, properties=PROMISES)
+    return System("fleet", system.type_of("board"), changed, properties=PROPERTIES)
 
 
 def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
@@ -404,19 +404,19 @@ LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
-def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
     """The promises see to what the rules are for."""
-    promise, broken = LOST[name]
+    prop, broken = LOST[name]
     found = check(broken(), opening=named("fleet-orphans").opening, bounds=SMALL).broken()
-    assert any(promise in each.name for each in found), [each.name for each in found]
+    assert any(prop in each.name for each in found), [each.name for each in found]
 
 
 @pytest.mark.no_cover
 def test_an_orphan_that_nobody_looks_at_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
-    for promise in ("no task stays an orphan", "every task is settled at last"):
-        is_broken(promise, without("bury"), FEW, opening=opened, properties=more)
+    for prop in ("no task stays an orphan", "every task is settled at last"):
+        is_broken(prop, without("bury"), FEW, opening=opened, properties=more)
 
 
 STATE: Final = assignment.State
@@ -476,6 +476,6 @@ def _deaf(event: type[Any], state: assignment.State) -> Machine[Any]:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_row_that_is_wrong_breaks_a_promise(name: str) -> None:
+def test_a_row_that_is_wrong_breaks_a_property(name: str) -> None:
     """Of the assignment alone."""
     is_found(MISTAKES[name])

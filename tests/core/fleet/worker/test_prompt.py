@@ -12,11 +12,11 @@ def test_a_first_prompt_is_the_tasks_own_words() -> None:
 def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() -> None:
     """In this order, each in a paragraph of its own."""
     text = compose(Brief(prompt="do it", failure="tests fail"), ("mind the gap", "hurry"), continued=True)
-    wishes, failure, interrupted, letters = text.split("\n\n")
+    wishes, failure, interrupted, messages = text.split("\n\n")
     assert wishes == "do it"
     assert failure == "An earlier attempt at this task failed: tests fail"
     assert interrupted.startswith("Your last session was interrupted.")
-    assert letters == "You have messages:\n- mind the gap\n- hurry"
+    assert messages == "You have messages:\n- mind the gap\n- hurry"
 
 
 def test_each_addition_stands_alone() -> None:
@@ -28,8 +28,8 @@ def test_each_addition_stands_alone() -> None:
 
 def test_what_an_earlier_session_was_told_is_marked_as_such() -> None:
     """It may have done something about it. The letters are one list, in order, at the end."""
-    letters = ("mind the gap", "hurry")
-    said = [compose(Brief(prompt="do it"), letters, continued=False, repeated=n).split("\n\n") for n in range(3)]
+    messages = ("mind the gap", "hurry")
+    said = [compose(Brief(prompt="do it"), messages, continued=False, repeated=n).split("\n\n") for n in range(3)]
     assert [parts[1:-1] for parts in said] == [
         [],
         ["An earlier session had the first of your messages too; it was not completed."],

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregate_hand import Hand
+from declared import Mutants, instead, is_found, proven, rebuilt
 from fleet_worker import (
     BRIEF,
     cooling,
@@ -23,7 +24,15 @@ from fleet_worker import (
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan, opening
 from lifefold.core.fleet.system import worker
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox, stall_detector
-from lifefold.core.fleet.worker.stall_detector import Limits, Pulse, SessionOver, SessionRuns, Silent, State, Stirred
+from lifefold.core.fleet.worker.stall_detector import (
+    Limits,
+    SessionOver,
+    SessionRuns,
+    Silent,
+    StallDetector,
+    State,
+    Stirred,
+)
 from lifefold.core.kernel import Event, IllegalTransition, Machine, Refusal, Row, Step, replace, row
 from lifefold.core.lifecycles import session, session_profiles, task
 from lifefold.core.policy.ends import TIMED_OUT, Diagnosis, Program, by_status
@@ -32,7 +41,6 @@ from lifefold.interpreters.check import Bounds, check
 from lifefold.interpreters.explain.status import agent_status
 from lifefold.interpreters.targets.check_targets import named
 from lost_rules import without
-from promised import Mutants, instead, is_found, proven, rebuilt
 
 NUDGED: Final = Limits(warn_ms=60_000, nudge_ms=90_000, end_ms=120_000)
 PLAIN: Final = Limits(warn_ms=60_000, end_ms=120_000)
@@ -44,11 +52,11 @@ def watched(limits: Limits = NUDGED) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
-            "pulse": Pulse(limits=limits),
+            "pulse": StallDetector(limits=limits),
         },
     )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
@@ -96,7 +104,7 @@ OTHERS: Final[dict[tuple[State, type[Event]], State]] = {
 }
 
 
-def target(record: Pulse, event: Any) -> State | None:
+def target(record: StallDetector, event: Any) -> State | None:
     """Return where an event leads; None if it is refused."""
     step = stall_detector.machine.step(record, event)
     return None if isinstance(step, IllegalTransition) else step.record.state
@@ -111,21 +119,21 @@ def test_a_step_is_taken_when_its_silence_is_reached_and_not_before(limits: Limi
         due = LADDER[limits].get((state, reached))
         if (state, silent_ms) in {(State.ANSWERED, 30_000), (State.ANSWERED, 59_999)}:
             due = State.STALLED
-        assert target(Pulse(state, limits), Silent(silent_ms)) is due, (state, silent_ms)
+        assert target(StallDetector(state, limits), Silent(silent_ms)) is due, (state, silent_ms)
 
 
 def test_all_else_is_as_the_table_says() -> None:
     """Every pair of a state and an event that is no silence."""
     kinds: tuple[type[Event], ...] = (SessionRuns, SessionOver, Stirred)
     for state, kind in product(State, kinds):
-        assert target(Pulse(state, NUDGED), kind()) is OTHERS.get((state, kind)), (state, kind)
+        assert target(StallDetector(state, NUDGED), kind()) is OTHERS.get((state, kind)), (state, kind)
 
 
 def test_an_answer_to_a_nudge_is_no_progress_and_moving_on_after_it_is() -> None:
     """The session is nudged no second time: it moves for as long as the nudge has its time, or is ended."""
-    answered = Pulse(State.ANSWERED, NUDGED)
+    answered = StallDetector(State.ANSWERED, NUDGED)
     assert NUDGED.answer_ms == 30_000
-    assert target(Pulse(State.NUDGED, NUDGED), Stirred(1_000)) is State.ANSWERED
+    assert target(StallDetector(State.NUDGED, NUDGED), Stirred(1_000)) is State.ANSWERED
     assert [target(answered, Stirred(each)) for each in (0, 29_999, 30_000)] == [None, None, State.FRESH]
     assert [target(answered, Silent(each)) for each in (29_999, 30_000)] == [None, State.STALLED]
 
@@ -155,7 +163,7 @@ def test_a_watch_says_what_is_due_and_its_pulse_takes_it(
     state: State, silent_ms: int, on_step_ms: int, said: Event | int
 ) -> None:
     """What is due is never refused, and leads on; before that the watch knows when to look."""
-    p = Pulse(state, NUDGED)
+    p = StallDetector(state, NUDGED)
     found = stall_detector.due(p, silent_ms, on_step_ms)
     assert found == said
     if not isinstance(found, int):
@@ -164,7 +172,7 @@ def test_a_watch_says_what_is_due_and_its_pulse_takes_it(
 
 def test_what_a_pulse_refuses_leaves_it_as_it_is() -> None:
     """The watch says it again at its next look."""
-    assert stall_detector.after(Pulse(State.UNWATCHED), Silent(60_000)) == Pulse(State.UNWATCHED)
+    assert stall_detector.after(StallDetector(State.UNWATCHED), Silent(60_000)) == StallDetector(State.UNWATCHED)
 
 
 @pytest.mark.parametrize("steps", [(0, None, 5), (5, None, 5), (5, 5, 9), (5, 9, 9), (9, 5, 12)])
@@ -175,14 +183,16 @@ def test_what_is_no_ladder_is_refused(steps: tuple[int, int | None, int]) -> Non
 
 
 @pytest.mark.parametrize("limits", [Limits(2, 3, 4), Limits(2, None, 4)], ids=["with a nudge", "without"])
-def test_a_pulse_keeps_all_its_promises(limits: Limits) -> None:
+def test_a_pulse_has_all_its_properties(limits: Limits) -> None:
     """In all its states."""
-    proven(stall_detector.machine.starting(Pulse(limits=limits), "pulse"))
+    proven(stall_detector.machine.starting(StallDetector(limits=limits), "pulse"))
 
 
 def test_both_ladders_together_use_every_row() -> None:
     """No row is there for nothing."""
-    missing = [set(proven(stall_detector.machine.starting(Pulse(limits=each), "pulse")).missing) for each in BOTH]
+    missing = [
+        set(proven(stall_detector.machine.starting(StallDetector(limits=each), "pulse")).missing) for each in BOTH
+    ]
     assert missing[0] & missing[1] == set()
 
 
@@ -191,7 +201,7 @@ def test_whoever_moves_is_never_ended_and_each_step_is_taken_once_in_a_silence(
     said: list[int | None], limits: Limits
 ) -> None:
     """Whatever is said in whatever order: None is a sign of progress, a number a silence in seconds."""
-    record, taken = Pulse(State.FRESH, limits), 0
+    record, taken = StallDetector(State.FRESH, limits), 0
     for each in said:
         step = stall_detector.machine.step(record, Stirred(30_000) if each is None else Silent(each * 1_000))
         if isinstance(step, IllegalTransition):
@@ -207,27 +217,27 @@ def test_whoever_moves_is_never_ended_and_each_step_is_taken_once_in_a_silence(
 
 
 def _small(machine: Machine[Any]) -> Machine[Any]:
-    return machine.starting(Pulse(limits=Limits(2, 3, 4)), "pulse")
+    return machine.starting(StallDetector(limits=Limits(2, 3, 4)), "pulse")
 
 
-def _patient(p: Pulse, e: Silent) -> bool:
+def _patient(p: StallDetector, e: Silent) -> bool:
     """Take a step for any silence."""
     del p, e
     return True
 
 
-def _unheard(p: Pulse, _e: Silent) -> Step[Pulse, Any]:
+def _unheard(p: StallDetector, _e: Silent) -> Step[StallDetector, Any]:
     """Take a step, and tell nobody."""
     return Step(p)
 
 
-def _never(p: Pulse, e: Silent) -> bool:
+def _never(p: StallDetector, e: Silent) -> bool:
     """Take no step for any silence."""
     del p, e
     return False
 
 
-def _nobody(p: Pulse, e: SessionRuns) -> bool:
+def _nobody(p: StallDetector, e: SessionRuns) -> bool:
     """Watch nobody."""
     del p, e
     return False
@@ -315,14 +325,14 @@ MUTANTS: Final[Mutants] = {
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_mistake_in_the_ladder_breaks_a_promise(name: str) -> None:
+def test_a_mistake_in_the_ladder_breaks_a_property(name: str) -> None:
     """A row that is lost, or is another one, is found."""
     is_found(MUTANTS[name])
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["keep_watch", "give_up"])
-def test_a_rule_that_is_lost_breaks_a_promise(name: str) -> None:
+def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
     """Whoever runs is watched, and whoever has stalled does not run on."""
     report = check(without(name), opening=named("fleet-stalling").opening, bounds=Bounds(states=2_000, compared=0))
     assert "a session is watched exactly while it runs" in str([each.name for each in report.broken()])
@@ -432,7 +442,7 @@ def test_a_word_of_the_watch_of_a_session_that_has_ended_is_stale() -> None:
 def test_who_is_being_interrupted_is_not_watched() -> None:
     """It has its grace, and what comes of it is no error; a session that is interrupted at its start never is."""
     of = silent(watched(), 60)
-    of.give("mailbox", mailbox.LetterArrived("look"))
+    of.give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert (states(of)[0], of.state("pulse")) == ("Interrupting", "Unwatched")
     assert states(interrupting())[0] == "Interrupting"
     of = watched()
@@ -441,7 +451,7 @@ def test_who_is_being_interrupted_is_not_watched() -> None:
     of.report("assignment", "MergeWork", assignment.Merged("abc"))
     of.confirm("pulse", "WatchOutput")
     next_task(of)
-    of.give("mailbox", mailbox.LetterArrived("wait"))
+    of.give("mailbox", mailbox.OperatorMessageArrived("wait"))
     start(of)
     assert (states(of)[0], of.state("pulse")) == ("Interrupting", "Unwatched")
 

@@ -19,11 +19,11 @@ def working(share: Amounts = SHARE, *, keeps_time: bool = False, limits: session
     of = Hand(
         NAME,
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits),
-            usage_meter.REF: usage_meter.Meter(keeps_time=keeps_time),
+            usage_meter.REF: usage_meter.UsageMeter(keeps_time=keeps_time),
         },
     )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
@@ -46,7 +46,7 @@ def told(of: Hand) -> list[tuple[Amounts, bool]]:
 
 def interrupted(of: Hand, *, microusd: int = 0, tokens: int = 0) -> Hand:
     """Let the session be interrupted by a letter, and end."""
-    start(of).give("mailbox", mailbox.LetterArrived("look"))
+    start(of).give("mailbox", mailbox.OperatorMessageArrived("look"))
     return end(of, session.Success(), microusd=microusd, tokens=tokens)
 
 
@@ -92,7 +92,7 @@ def test_no_session_is_charged_more_time_than_it_may_take() -> None:
         assert told(of) == [(Amounts(time_ms=took_ms, sessions=1), True)]
 
 
-def test_a_session_that_begins_with_nothing_left_of_its_share_breaks_a_promise() -> None:
+def test_a_session_that_begins_with_nothing_left_of_its_share_breaks_a_property() -> None:
     """Of whichever resource; what is not limited, and how many sessions there are, does not count."""
     for spent, is_kept in (
         (Amounts(), True),
@@ -138,7 +138,7 @@ def test_where_nothing_is_limited_nothing_is_counted() -> None:
     of = Hand(
         NAME,
         {
-            "intent": desired_state.Intent(),
+            "intent": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),

@@ -47,7 +47,7 @@ def test_the_board_hears_once_for_each_claim_that_work_has_begun() -> None:
     """Not again after an interruption."""
     of = running()
     assert of.told() == [("board", "task:T1", task.Started(2))]
-    of.give("mailbox", mailbox.LetterArrived("look"))
+    of.give("mailbox", mailbox.OperatorMessageArrived("look"))
     exit_with(of, session.Success())
     start(of)
     assert (of.state("session"), of.told()) == ("Running", [])

@@ -71,7 +71,7 @@ def test_a_hold_while_spawning_interrupts_as_soon_as_the_session_runs() -> None:
 
 def test_a_hold_and_a_letter_while_spawning_interrupt_once() -> None:
     """One interruption is enough for everybody who wants one."""
-    of = spawning().give("mailbox", mailbox.LetterArrived("look")).give("intent", desired_state.HoldWanted())
+    of = spawning().give("mailbox", mailbox.OperatorMessageArrived("look")).give("intent", desired_state.HoldWanted())
     start(of)
     assert of.state("session") == "Interrupting"
 

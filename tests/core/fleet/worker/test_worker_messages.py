@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aggregate_hand import Hand
 from fleet_driver import Driver
 from fleet_worker import (
-    LetterWatch,
+    MessageWatch,
     cooling,
     exit_with,
     interrupting,
@@ -37,7 +37,7 @@ from lifefold.interpreters.explain import status
 
 def test_an_urgent_letter_interrupts_and_comes_with_the_next_prompt() -> None:
     """The work is not given back: the agent goes on from where it was (D14)."""
-    of = running().give("mailbox", mailbox.LetterArrived("look"))
+    of = running().give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert states(of) == ("Interrupting", "Working")
     assert of.effects(CancelSession) == [CancelSession()]
     exit_with(of, session.Error("cancelled"))
@@ -50,16 +50,16 @@ def test_an_urgent_letter_interrupts_and_comes_with_the_next_prompt() -> None:
 
 def test_a_letter_that_can_wait_interrupts_nobody() -> None:
     """It comes with the next prompt, whenever that is written."""
-    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
+    of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     assert states(of) == ("Running", "Working")
-    assert of.record("mailbox").letters == ("by the way",)
+    assert of.record("mailbox").messages == ("by the way",)
 
 
 def test_an_urgent_letter_while_spawning_interrupts_right_after_the_start() -> None:
     """Once, however many letters come (D14)."""
     of = spawning()
     for text in ("one", "two", "three"):
-        of.give("mailbox", mailbox.LetterArrived(text))
+        of.give("mailbox", mailbox.OperatorMessageArrived(text))
     assert states(of) == ("Spawning", "Working")
     start(of)
     assert of.state("session") == "Interrupting"
@@ -72,37 +72,37 @@ def test_an_urgent_letter_where_nothing_runs_waits_in_the_mailbox(make: Callable
     """Nothing else changes: CoolingDown keeps its backoff, a merge goes on (D14)."""
     of = make()
     before = states(of)
-    of.give("mailbox", mailbox.LetterArrived("later"))
+    of.give("mailbox", mailbox.OperatorMessageArrived("later"))
     assert states(of) == before
-    assert of.record("mailbox").letters[-1] == "later"
+    assert of.record("mailbox").messages[-1] == "later"
 
 
 def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
     """And is done with when that session succeeds."""
-    of = preparing().give("mailbox", mailbox.LetterArrived("be quick"))
+    of = preparing().give("mailbox", mailbox.OperatorMessageArrived("be quick"))
     of.report("assignment", "CheckOutWork", assignment.CheckedOut())
     assert prompt_of(of) == "do it\n\nYou have messages:\n- be quick"
     start(of)
     exit_with(of, session.Success())
-    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Empty", ())
+    assert (of.state("mailbox"), of.record("mailbox").messages) == ("Empty", ())
 
 
 def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
     """A letter that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
-    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
+    of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     of.give("intent", desired_state.StopWanted("enough"))
-    assert (of.state("mailbox"), of.record("mailbox").letters) == ("Closed", ("by the way",))
-    assert of.refuse("mailbox", mailbox.LetterArrived("hello?")).kind == "illegal"
+    assert (of.state("mailbox"), of.record("mailbox").messages) == ("Closed", ("by the way",))
+    assert of.refuse("mailbox", mailbox.OperatorMessageArrived("hello?")).kind == "illegal"
 
 
 def test_the_status_tells_letters_that_wait_from_those_that_nobody_will_read() -> None:
     """Who wrote to an agent that has stopped for good since sees that it was never told."""
-    of = running().give("mailbox", mailbox.LetterArrived("by the way", urgent=False))
+    of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     shown = status.agent_status(of.aggregate)
-    assert (shown.letters, shown.undelivered) == (1, 0)
+    assert (shown.messages, shown.undelivered) == (1, 0)
     of.give("intent", desired_state.StopWanted("enough"))
     shown = status.agent_status(of.aggregate)
-    assert (shown.letters, shown.undelivered) == (0, 1)
+    assert (shown.messages, shown.undelivered) == (0, 1)
 
 
 # Until a session succeeds
@@ -112,17 +112,17 @@ def told(*texts: str) -> Hand:
     """Return a worker whose session runs and was told this."""
     of = preparing()
     for text in texts:
-        of.give("mailbox", mailbox.LetterArrived(text))
+        of.give("mailbox", mailbox.OperatorMessageArrived(text))
     return start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
 
 
 def test_a_letter_whose_session_is_interrupted_by_another_letter_comes_again_before_it() -> None:
     """The next session remembers nothing of the one before: it is told everything, and what is not new."""
-    of = exit_with(told("one").give("mailbox", mailbox.LetterArrived("two")), session.Error("cancelled"))
-    _task, _interrupted, repeated, letters = prompt_of(of).split("\n\n")
+    of = exit_with(told("one").give("mailbox", mailbox.OperatorMessageArrived("two")), session.Error("cancelled"))
+    _task, _interrupted, repeated, messages = prompt_of(of).split("\n\n")
     assert repeated == "An earlier session had the first of your messages too; it was not completed."
-    assert letters == "You have messages:\n- one\n- two"
-    start(of).give("mailbox", mailbox.LetterArrived("three"))
+    assert messages == "You have messages:\n- one\n- two"
+    start(of).give("mailbox", mailbox.OperatorMessageArrived("three"))
     exit_with(of, session.Error("cancelled"))
     assert "had the first 2 of your messages too" in prompt_of(of)
     assert prompt_of(of).endswith("You have messages:\n- one\n- two\n- three")
@@ -137,7 +137,7 @@ def test_a_letter_whose_session_fails_comes_again(outcome: session.Error | sessi
 
 def test_a_letter_whose_session_never_starts_comes_again() -> None:
     """Its prompt was written, and nobody has read it."""
-    of = preparing().give("mailbox", mailbox.LetterArrived("one"))
+    of = preparing().give("mailbox", mailbox.OperatorMessageArrived("one"))
     exit_with(of.report("assignment", "CheckOutWork", assignment.CheckedOut()), session.Error("no such program"))
     of = next_task(of.elapse("session", "BackoffElapsed"))
     assert prompt_of(of).endswith("You have messages:\n- one")
@@ -165,7 +165,7 @@ def test_a_letter_is_done_with_when_a_session_that_had_it_succeeds() -> None:
 
 def test_a_letter_that_came_after_the_prompt_outlives_the_success_of_that_session() -> None:
     """It is the first of the next prompt, and new there."""
-    of = told("one").give("mailbox", mailbox.LetterArrived("two", urgent=False))
+    of = told("one").give("mailbox", mailbox.OperatorMessageArrived("two", urgent=False))
     exit_with(of, session.Success()).report("assignment", "VerifyWork", assignment.Rejected("tests fail"))
     assert prompt_of(next_task(of)) == "do it\n\nYou have messages:\n- two"
 
@@ -176,14 +176,14 @@ LETTERS = st.lists(st.tuples(st.one_of(st.integers(0, 50), st.integers(0, 200_00
 
 @given(LETTERS, st.lists(st.integers(0, 23), max_size=300), st.booleans())
 def test_no_accepted_letter_is_missing_from_the_prompt_of_the_session_that_succeeds(
-    letters: list[tuple[int, bool]],
+    messages: list[tuple[int, bool]],
     script: list[int],
     people: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """Nor from any prompt before: over letters of both kinds at any time, and sessions that end in any way."""
     plan = Plan("plan", (AgentPlan("ann", LIMITS),), tuple(TaskPlan(f"T{n}", "do it") for n in range(4)))
     driver = Driver(plan, script, people=people)
-    for number, (at_ms, urgent) in enumerate(letters):
-        driver.post("worker/ann", "mailbox", mailbox.LetterArrived(f"letter {number}", urgent), at_ms)
-    driver.watch = LetterWatch()
+    for number, (at_ms, urgent) in enumerate(messages):
+        driver.post("worker/ann", "mailbox", mailbox.OperatorMessageArrived(f"letter {number}", urgent), at_ms)
+    driver.watch = MessageWatch()
     driver.run()

@@ -8,10 +8,10 @@ from lifefold.core.kernel import (
     Pattern,
     Property,
     Transition,
+    accepts,
     always_step,
     leads_to,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.budget.lease.model import (
@@ -29,7 +29,7 @@ from lifefold.core.lifecycles.budget.lease.model import (
     Settle,
     State,
 )
-from lifefold.core.lifecycles.property_forms import asks_once, goes_on, keeps_time, leads_where, passes
+from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_transient, keeps_time, leads_where
 from lifefold.effects import ReturnBudget
 
 # What holds of every lease
@@ -183,13 +183,13 @@ _WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
 _AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
 
 HEARD: Final[tuple[Property[Any], ...]] = (
-    takes("what is free can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
-    takes("what work has cost can be said, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
-    takes("what is not needed can be given back, also then", {ANY: (Refund,)}, when=work_can_be_refunded),
-    takes("a lease pays, is closed and is taken back as long as it is open", {OPEN: (Charge, Close, Revoke)}),
-    takes("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
-    takes("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
-    takes(
+    accepts("what is free can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
+    accepts("what work has cost can be said, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
+    accepts("what is not needed can be given back, also then", {ANY: (Refund,)}, when=work_can_be_refunded),
+    accepts("a lease pays, is closed and is taken back as long as it is open", {OPEN: (Charge, Close, Revoke)}),
+    accepts("an active lease can be granted more", {State.ACTIVE: (AddBudget,)}),
+    accepts("an expired lease can be refreshed with more", {State.EXPIRED: (_WITH_MORE,)}, when=owes_nothing),
+    accepts(
         "and with nothing, as long as something is left of it", {State.EXPIRED: (_AS_IT_IS,)}, when=has_something_left
     ),
     goes_on("Expire", State.ACTIVE),
@@ -197,7 +197,7 @@ HEARD: Final[tuple[Property[Any], ...]] = (
 )
 """That nobody is refused who may ask, and that time passes."""
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *HEARD,
     always_step("nothing is reserved but from an active lease, and no more than is free", admits_only_while_active),
     always_step("the cost grows by what is said that it grows by", cost_is_what_was_said),
@@ -233,7 +233,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         lambda e: not e.record.account.reservations,
         given=weakly(Settle),
     ),
-    passes(State.EXPIRED),
+    is_transient(State.EXPIRED),
     sometimes("a lease is used up", lambda e: e.state is State.EXPIRED and e.record.account.spent > 0),
     sometimes("a lease is closed with money left", lambda e: e.record.account.returned > 0),
     sometimes("more is spent than was granted", lambda e: e.record.account.overrun > 0),

@@ -5,12 +5,12 @@ from typing import Any, Final
 from lifefold.core.kernel import (
     Property,
     Transition,
+    accepts,
     always,
     always_step,
     eventually,
     leads_to,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.agent.model import (
@@ -27,7 +27,7 @@ from lifefold.core.lifecycles.agent.model import (
     Watched,
     silent_ms,
 )
-from lifefold.core.lifecycles.property_forms import asks_once, is_over_with, lasts_only, leads_where
+from lifefold.core.lifecycles.property_forms import asks_once, exits_on, lasts_only, leads_where
 from lifefold.effects import AbortSession, EscalateSilence, KillOverdue, StartTimer
 
 # What holds of every agent
@@ -168,7 +168,7 @@ def death_says_why(step: Transition) -> bool:
     return (a.reason, a.abort_reason) == (reason, step.event.abort_reason)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("no task is given more time than the longest", lambda e: is_allowed_within_limits(e.record)),
     always_step("of the ladder the steps are taken that are due, each once", is_silent_for_its_steps),
     always_step(
@@ -195,14 +195,14 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("whoever is done with a task owes nothing", rests_with_nothing),
     always_step("a task over its time gets more after a sign of life, and else is overdue", is_held_to_its_time),
     always_step("whoever has ended says why", death_says_why),
-    takes(
+    accepts(
         "a death, and a sign of life, is heard",
         {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},
     ),
     asks_once(),
-    *is_over_with(State.STARTING, Heartbeat),
-    *is_over_with(State.WORKING, TaskFinished),
-    *is_over_with(State.IDLE, TaskAssigned, Recycled),
+    *exits_on(State.STARTING, Heartbeat),
+    *exits_on(State.WORKING, TaskFinished),
+    *exits_on(State.IDLE, TaskAssigned, Recycled),
     always_step("whoever is dead is left alone", dead_is_left_alone),
     sometimes("an agent dies", lambda e: e.state is State.DEAD),
     sometimes("an agent is idle", lambda e: e.state is State.IDLE),
@@ -228,8 +228,8 @@ def idle_is_given_up_for_its_limit(step: Transition) -> bool:
     return a.reason == f"idle for {a.limits.idle_ms} ms"
 
 
-SUPERVISED_PROMISES: Final[tuple[Property[Any], ...]] = (
-    takes("a death is heard in every state", {(State.STARTING, State.IDLE): (Died,)}),
+SUPERVISED_PROPERTIES: Final[tuple[Property[Any], ...]] = (
+    accepts("a death is heard in every state", {(State.STARTING, State.IDLE): (Died,)}),
     always_step("whoever is given up has its session ended", given_up_is_aborted),
     always_step("whoever is given up for being idle says for how long", idle_is_given_up_for_its_limit),
     always_step("a launch is given up when it has had its time, or by somebody's word", launch_has_its_time),

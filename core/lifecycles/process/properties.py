@@ -11,11 +11,11 @@ from lifefold.core.kernel import (
     Pattern,
     Property,
     Transition,
+    accepts,
     always,
     always_step,
     leads_to,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.process.heard import HEARD
@@ -46,8 +46,8 @@ from lifefold.core.lifecycles.property_forms import (
     ends_confirmed,
     enters,
     is_alone,
+    is_transient,
     keeps_time,
-    passes,
     rests_in,
 )
 from lifefold.effects import (
@@ -197,7 +197,7 @@ def _asks_for_a_start(t: Transition) -> bool:
     return wanted or isinstance(t.event, StartRequested)
 
 
-STOPS_FAILED: Final = takes(
+STOPS_FAILED: Final = accepts(
     "a stop of a failed process can be asked for",
     {State.FAILED: (Pattern(MoveRequested, "Stopping", lambda e: e.target is State.STOPPING),)},
 )
@@ -205,8 +205,8 @@ STOPS_FAILED: Final = takes(
 
 STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a process goes from state to state as the document draws it, and as it is asked", follows_the_edges),
-    takes("whatever the document draws can be asked for", MOVES),
-    takes("that nobody runs a process any more is heard", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
+    accepts("whatever the document draws can be asked for", MOVES),
+    accepts("that nobody runs a process any more is heard", {(State.STARTING, *SERVING, State.STOPPING): (Orphaned,)}),
     always_step("every event leads where it says", goes_where_it_is_driven),
     *keeps_time(
         {
@@ -244,8 +244,8 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (
     *is_alone(ServeTriggers),
     *ends_confirmed(DrainProcess),
     rests_in(*DOWN),
-    passes(State.STARTING, *weakly(StartProcess)),
-    passes(State.STOPPING),
+    is_transient(State.STARTING, *weakly(StartProcess)),
+    is_transient(State.STOPPING),
     leads_to(
         "a stop is heard in every state",
         lambda e: not e.record.stop_requested,
@@ -293,13 +293,13 @@ COMING_BACK: Final[tuple[Property[Entity[Process]], ...]] = (
 """Promises besides, for limits with a restart policy."""
 
 IDLING: Final[tuple[Property[Entity[Process]], ...]] = (
-    passes(State.AWAITING),
+    is_transient(State.AWAITING),
     sometimes("a process is suspended for idleness", lambda e: e.record.suspended_for is SuspendReason.IDLE),
 )
 """Promises besides, for limits with an idle timeout."""
 
 RECYCLING: Final[tuple[Property[Entity[Process]], ...]] = (
-    passes(State.SUSPENDED),
+    is_transient(State.SUSPENDED),
     sometimes("a process is recycled", lambda e: e.record.comeback is Comeback.RECYCLE),
 )
 """Promises besides, for limits with a lifetime and the policy ``always``."""

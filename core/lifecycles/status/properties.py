@@ -6,11 +6,11 @@ from typing import Any, Final
 from lifefold.core.kernel import (
     Property,
     Transition,
+    accepts,
     always_step,
     leads_to,
     replace,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.status.model import (
@@ -162,7 +162,7 @@ def failure_is_kept_whole(step: Transition) -> bool:
     return (a.reason, a.exit_code) == (step.event.reason or UNKNOWN, step.event.exit_code)
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("what has failed stays as it is", failure_is_immutable),
     always_step("a fatal error fails whoever runs", fatal_error_fails),
     always_step("nobody's tasks are cut off by a stop that is not forced", stop_waits_for_work),
@@ -175,7 +175,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
     always_step("personal data and late errors count, each once", counts_are_kept),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),
-    takes(
+    accepts(
         "whatever is said to an agent has an answer, also when it has stopped or failed",
         {
             State.RUNNING: (FatalError, PiiDetected),
@@ -183,7 +183,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             State.FAILED: (Spawn, Stop, FatalError, TaskBegan, TaskEnded, PiiDetected),
         },
     ),
-    takes(
+    accepts(
         "the end of a task that an agent has is heard",
         {State.RUNNING: (TaskEnded,)},
         when=lambda e: bool(e.record.tasks),
@@ -194,7 +194,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     sometimes("an agent that has stopped fails too late", lambda e: e.record.late_reports > 0),
 )
 
-DRAINING_PROMISES: Final[tuple[Property[Any], ...]] = (
+DRAINING_PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("who is to stop when its tasks are done gets no other one", draining_takes_no_task),
     always_step("a stop that waits is not forgotten", drain_ends_only_with_the_agent),
     leads_to(

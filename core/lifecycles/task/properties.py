@@ -7,12 +7,12 @@ from lifefold.core.kernel import (
     Event,
     Property,
     Transition,
+    accepts,
     always,
     always_step,
     leads_to,
     sometimes,
     strongly,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import asks_once
@@ -172,7 +172,7 @@ def keeps_what_was_said(step: Transition) -> bool:
     return kept or said
 
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("no task is retried more often than it may be", lambda e: retries_are_bounded(e.record)),
     always("what nobody works at belongs to nobody", lambda e: is_owned_only_by_a_claim(e.record)),
     always_step("a report of another claim changes nothing", other_claims_change_nothing),
@@ -182,7 +182,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("nobody claims what somebody has", claims_what_nobody_has),
     always_step("settled stays settled, unless somebody asks for it", settled_stays_settled),
     always_step("every event leads where the document says", leads_where_it_says),
-    takes(
+    accepts(
         "what the document lists for a state is taken there",
         {
             State.PLANNED: (Approved, Declined),

@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from lifefold.core.fleet.worker.assignment.model import (
-    Asked,
     Assigned,
     Assignment,
     BranchAccepted,
@@ -28,10 +27,11 @@ from lifefold.core.fleet.worker.assignment.model import (
     Verified,
     WorkFailed,
     WorkFinished,
+    WorkRequested,
 )
 from lifefold.core.fleet.worker.assignment.rules import is_orphan, is_to_be_requeued, is_to_be_verified
-from lifefold.core.kernel import Pattern, Property, Transition, always_step, replace, sometimes, takes
-from lifefold.core.lifecycles.property_forms import asks_once, goes_on, is_over_with, leads_where
+from lifefold.core.kernel import Pattern, Property, Transition, accepts, always_step, replace, sometimes
+from lifefold.core.lifecycles.property_forms import asks_once, exits_on, goes_on, leads_where
 from lifefold.core.lifecycles.task import Brief, OnDeath, OnNothing, Stage
 
 
@@ -180,7 +180,7 @@ _ACCEPTED: Final = Pattern(BranchAccepted, "as found", lambda e: e.found == "bad
 _LEFT_SOMETHING: Final = Pattern(Inspected, "something", lambda e: e.differs)
 _LEFT_NOTHING: Final = Pattern(Inspected, "nothing", lambda e: not e.differs)
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("only what is verified is merged", merges_what_is_verified),
     always_step("the commit that is merged is known before it is", merges_what_was_collected),
     always_step("the operator accepts a branch where it was found, and nowhere else", accepts_what_was_found),
@@ -197,7 +197,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     leads_where(
         "a task goes from hand to hand in its order: prepared, worked at, verified, merged",
         {
-            Asked: (State.WANTING,),
+            WorkRequested: (State.WANTING,),
             Assigned: (State.PREPARING, State.MERGING),
             CheckedOut: (State.WORKING, State.VERIFYING),
             Prompted: (State.WORKING,),
@@ -226,30 +226,30 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     goes_on("MergeWork", State.MERGING),
     goes_on("WatchBranch", State.DISPUTED),
     asks_once(),
-    *is_over_with(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
-    *is_over_with(State.WANTING, Dropped),
-    *is_over_with(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
-    *is_over_with(State.ORPHANED, Buried, Recalled),
-    *is_over_with(State.INSPECTING, Inspected, Recalled),
-    *is_over_with(State.VERIFYING, Verified, Rejected, Recalled),
-    *is_over_with(State.PARKING, Parked, ParkingFailed, Recalled),
-    *is_over_with(State.MERGING, Merged, Conflicted),
-    *is_over_with(State.DISPUTED, BranchBack, Recalled),
-    takes(
+    *exits_on(State.PREPARING, CheckedOut, CheckoutFailed, Dropped, Recalled),
+    *exits_on(State.WANTING, Dropped),
+    *exits_on(State.WORKING, WorkFinished, WorkFailed, Dropped, Recalled),
+    *exits_on(State.ORPHANED, Buried, Recalled),
+    *exits_on(State.INSPECTING, Inspected, Recalled),
+    *exits_on(State.VERIFYING, Verified, Rejected, Recalled),
+    *exits_on(State.PARKING, Parked, ParkingFailed, Recalled),
+    *exits_on(State.MERGING, Merged, Conflicted),
+    *exits_on(State.DISPUTED, BranchBack, Recalled),
+    accepts(
         "that the branch was moved, and what is merged, is heard",
         {State.MERGING: (Collected, Displaced)},
         when=lambda e: e.record.guarded,
     ),
-    takes(
+    accepts(
         "the operator's word on the branch is heard", {State.DISPUTED: (_ACCEPTED,)}, when=lambda e: e.record.guarded
     ),
-    takes("every session of a task is counted", {State.WORKING: (Prompted,)}),
-    takes(
+    accepts("every session of a task is counted", {State.WORKING: (Prompted,)}),
+    accepts(
         "that its session has died is heard of a task that wants it",
         {State.WORKING: (SessionDied,)},
         when=lambda e: is_to_be_verified(e.record, SessionDied()) or is_to_be_requeued(e.record, SessionDied()),
     ),
-    takes(
+    accepts(
         "whether or not a dead session has left something is heard",
         {State.INSPECTING: (_LEFT_SOMETHING, _LEFT_NOTHING)},
     ),

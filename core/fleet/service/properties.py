@@ -10,14 +10,14 @@ from lifefold.core.fleet.service.model import KIND, PROCESS, has_failed, is_down
 from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import (
     Aggregate,
-    Overview,
+    Projection,
     Property,
-    Scene,
+    SystemState,
     Transition,
     always,
     always_step,
     leads_to,
-    seeing,
+    projected,
     sometimes,
     weakly,
 )
@@ -87,7 +87,7 @@ def wishes_are_obeyed(service: Aggregate) -> bool:
             return True
 
 
-PROMISES: Final[tuple[Property[Aggregate], ...]] = (
+PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("what is in hand is what is being run, and that alone", hand_is_full),
     always("nothing waits that may be run", runs_what_waits),
     always("a service that begins is up at once", is_up_at_once),
@@ -128,14 +128,14 @@ def ending(of: Aggregate) -> Ending:
         p: process.Process = of.record(PROCESS)
         failed = (False,) if p.state is not process.State.FAILED else (True, False) if p.stop_requested else (True,)
         return Ending(tuple((of.key, each) for each in failed) if is_down(of) else ())
-    duties = (
+    service_slots = (
         (ref.partition(":")[2], each) for ref, each in of.entities.items() if ref.startswith(f"{service_slot.REF}:")
     )
-    gone = ((name, each.record.failed) for name, each in duties if each.state is service_slot.State.GONE)
+    gone = ((name, each.record.failed) for name, each in service_slots if each.state is service_slot.State.GONE)
     return Ending(tuple(sorted(gone)), is_board=True)
 
 
-def endings_are_known(fleet: Overview) -> bool:
+def endings_are_known(fleet: Projection) -> bool:
     """When nothing is under way, the board knows which services are gone, and which of them have failed."""
     seen = [each for each in fleet.aggregates.values() if isinstance(each, Ending)]
     known = {end for each in seen if each.is_board for end in each.failed}
@@ -143,7 +143,7 @@ def endings_are_known(fleet: Overview) -> bool:
     return bool(fleet.under_way) or (known <= are_so and {name for name, _ in known} == {name for name, _ in are_so})
 
 
-OF_FLEETS: Final[tuple[Property[Scene], ...]] = seeing(
+OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     ending,
     always(
         "when every message has arrived, it is known which services are gone, and which have failed", endings_are_known

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from lifefold.core.kernel import Machine, Property, Row, Temper, create, replace
+from lifefold.core.kernel import Machine, Property, PropertyKind, Row, create, replace
 from lifefold.interpreters.check import Bounds, check
 
 NEAREST_STATES: Final = 100
@@ -26,9 +26,9 @@ def keeps(machine: Machine[Any], *properties: Property[Any], bounds: Bounds | No
     return report.missing
 
 
-def breaks(machine: Machine[Any], promise: str, within: Mapping[str, Any] | None = None) -> bool:
+def breaks(machine: Machine[Any], prop: str, within: Mapping[str, Any] | None = None) -> bool:
     """Tell whether a machine does not keep a promise: it is looked for in the nearest states, and then in more."""
-    return any(promise in _broken(machine, states, within or {}) for states in (NEAREST_STATES, SOME_STATES))
+    return any(prop in _broken(machine, states, within or {}) for states in (NEAREST_STATES, SOME_STATES))
 
 
 def _broken(machine: Machine[Any], states: int, within: Mapping[str, Any]) -> set[str]:
@@ -39,7 +39,11 @@ def _broken(machine: Machine[Any], states: int, within: Mapping[str, Any]) -> se
 def broken_by_birth(machine: Machine[Any]) -> list[str]:
     """Return the promises about steps that do not hold of an entity's first one."""
     [born] = create(machine, machine.name, machine.initial, 0, "test").transitions
-    return [each.name for each in machine.properties if each.temper is Temper.ALWAYS_STEP and not each.holds(born)]
+    return [
+        each.name
+        for each in machine.properties
+        if each.property_kind is PropertyKind.ALWAYS_STEP and not each.holds(born)
+    ]
 
 
 def changed(machine: Machine[Any], row: str, **parts: Any) -> Machine[Any]:

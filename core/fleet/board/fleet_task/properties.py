@@ -9,8 +9,8 @@ from lifefold.core.fleet.board.fleet_task.model import (
     DependencyBack,
     DependencyLost,
     Entrusted,
+    FleetTask,
     Handed,
-    Job,
     NothingDone,
     Parked,
     Rested,
@@ -20,9 +20,9 @@ from lifefold.core.fleet.board.fleet_task.model import (
     ToolAborted,
 )
 from lifefold.core.fleet.board.fleet_task.rules import CANCELLABLE, NOT_NOW, is_over, rest
-from lifefold.core.kernel import Pattern, Property, Transition, always, always_step, replace, sometimes, takes
+from lifefold.core.kernel import Pattern, Property, Transition, accepts, always, always_step, replace, sometimes
 from lifefold.core.lifecycles import approval
-from lifefold.core.lifecycles.property_forms import keeps_time, leads_where, passes
+from lifefold.core.lifecycles.property_forms import is_transient, keeps_time, leads_where
 from lifefold.core.lifecycles.task import (
     Claimed,
     Failed,
@@ -46,7 +46,7 @@ def hopeless_is_not_retried(step: Transition) -> bool:
     """How often a task is tried again is decided by what its last attempt has failed at (E5)."""
     if not isinstance(step.event, Failed | Rejected) or step.before is None:
         return True
-    t: Job = step.after.record
+    t: FleetTask = step.after.record
     trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
     return t.trouble is trouble and t.limit == retry_limit(t.max_retries, trouble, t.retry)
 
@@ -55,8 +55,8 @@ def grants_one_retry(step: Transition) -> bool:
     """A person's word lets a task that has failed be tried again, and moves it nowhere by itself."""
     if step.before is None or not isinstance(step.event, RetryGranted):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     same: bool = now == replace(before, limit=now.limit, max_retries=now.max_retries, fate=now.fate)
     once = before.retries + 1
     no_more = now.limit <= max(before.limit, once) and now.max_retries <= max(before.max_retries, once)
@@ -86,8 +86,8 @@ def parks_what_a_person_has_to_see(step: Transition) -> bool:
     """What waits for a person belongs to nobody, and is kept under the number of the claim that has done it (E2)."""
     if step.before is None or not isinstance(step.event, Parked):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     return before.asks and (now.owner, now.stage, now.result) == ("", Stage.MERGE, before.epoch)
 
 
@@ -95,8 +95,8 @@ def hands_over_what_nobody_has(step: Transition) -> bool:
     """What is done and in nobody's hand is given to one worker, to be verified or merged as it is; or given back."""
     if step.before is None or not isinstance(step.event, Handed | Returned):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     owner = step.event.owner if isinstance(step.event, Handed) else ""
     left = (now.state, now.stage, now.result) == (State.DONE, before.stage, before.result)
     return left and now.owner == owner and bool(before.owner) is isinstance(step.event, Returned)
@@ -104,7 +104,7 @@ def hands_over_what_nobody_has(step: Transition) -> bool:
 
 def starts_anew(step: Transition) -> bool:
     """Whoever claims a task that is open has all of it to do; what has failed is not merged any more."""
-    t: Job = step.after.record
+    t: FleetTask = step.after.record
     anew = step.entered in {State.CLAIMED, State.FAILED} and step.before is not None
     return not anew or (t.stage, t.result) == (Stage.WORK, 0)
 
@@ -113,8 +113,8 @@ def is_claimed_by_the_trusted(step: Transition) -> bool:
     """Nobody claims what takes more trust, and the work of one who is not trusted to merge has to be seen (E34)."""
     if step.before is None or not isinstance(step.event, Entrusted):
         return True
-    before: Job = step.before.record
-    t: Job = step.after.record
+    before: FleetTask = step.before.record
+    t: FleetTask = step.after.record
     unseen = step.event.level >= t.merges and not t.always_asks and not (before.kept and before.asks)
     return step.event.level >= t.level and t.asks is not unseen and t.author == step.event.owner
 
@@ -123,8 +123,8 @@ def is_split_within_limits(step: Transition) -> bool:
     """A task is split into at least one part and no more than it may have, and is nobody's until they are closed."""
     if step.before is None or not isinstance(step.event, Split):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     made = now.parts - before.parts
     few = made == len(step.event.tasks) > 0 and now.parts <= min(now.most_subtasks, MOST_SUBTASKS)
     return few and now.waits and not now.owner
@@ -134,13 +134,13 @@ def shows_the_token_of_its_claim(step: Transition) -> bool:
     """A session that splits its task, or reports an aborted tool, shows the token of the task's claim (E47)."""
     if step.before is None or not isinstance(step.event, Split | ToolAborted):
         return True
-    before: Job = step.before.record
+    before: FleetTask = step.before.record
     return (step.event.epoch, step.event.token) == (before.epoch, before.token)
 
 
 def gathers_its_parts(step: Transition) -> bool:
     """When its parts are closed, what they came to is verified as one, by whoever is given it."""
-    t: Job = step.after.record
+    t: FleetTask = step.after.record
     gathered = (t.owner, t.stage, t.waits) == ("", Stage.VERIFY, False)
     return step.before is None or not isinstance(step.event, SubtasksCompleted) or gathered
 
@@ -149,8 +149,8 @@ def is_freed_by_what_it_lacked(step: Transition) -> bool:
     """What is blocked by another task knows by which, and goes on, where it was, when that one may be done (E19)."""
     if step.before is None:
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     match step.event:
         case DependencyLost(by=by, reason=reason):
             return (now.owner, now.lacks, now.reason) == ("", by, reason)
@@ -166,8 +166,8 @@ def moves_nothing_by_a_word(step: Transition) -> bool:
     """Who says that something is aborted goes on; only how far that reached is kept (E37)."""
     if step.before is None or not isinstance(step.event, ToolAborted | AbortWanted):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     if before.fate is None or now.fate is None:
         return False
     is_contained = escalated(step.event.scope, before.fate.policy) is AbortScope.TOOL
@@ -179,8 +179,8 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
     """What is aborted is cancelled, or where it cannot be it is known why it will be (E16, E36)."""
     if step.before is None or not isinstance(step.event, Aborted):
         return True
-    before: Job = step.before.record
-    now: Job = step.after.record
+    before: FleetTask = step.before.record
+    now: FleetTask = step.after.record
     known = now.fate is not None and (now.fate.doomed, now.fate.why) == (step.event.abort_reason, step.event.reason)
     if now.state is State.CANCELLED:
         return known and before.state in CANCELLABLE and (now.owner, now.reason) == ("", step.event.reason)
@@ -191,20 +191,20 @@ def is_cancelled_by_an_abort(step: Transition) -> bool:
 def is_wanted_after_all(step: Transition) -> bool:
     """A task that a person has tried again is not aborted any more; it is as long as nobody does."""
     was = step.before is not None and step.before.record.is_doomed
-    t: Job = step.after.record
+    t: FleetTask = step.after.record
     if not was or t.state is State.CLOSED:
         return True
     return t.is_doomed is not isinstance(step.event, RetryGranted)
 
 
-def _goes_on(now: Job) -> bool:
+def _goes_on(now: FleetTask) -> bool:
     """Tell whether nothing blocks it."""
     return (now.state, now.lacks, now.reason) == (State.OPEN, "", "")
 
 
 _TRUSTED: Final = Pattern(Entrusted, "Elevated", lambda e: e.level is AccessLevel.ELEVATED)
 
-PROMISES: Final[tuple[Property[Any], ...]] = (
+PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *keeps_time(
         {
             Rested: ((State.FAILED,), rest),
@@ -212,7 +212,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
             approval.ApprovalExpired: ((State.PENDING_APPROVAL,), lambda t: t.approval_ms or None),
         }
     ),
-    *approval.PROMISES,
+    *approval.PROPERTIES,
     always_step("how often a task is tried again is decided by what it has failed at", hopeless_is_not_retried),
     always_step("a person lets a task be tried once more, and it is as it was", grants_one_retry),
     always_step("what has failed and may be tried again is, when it has rested", is_tried_again_when_it_has_rested),
@@ -231,44 +231,44 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         {DependencyLost: (State.BLOCKED,), Split: (State.WAITING_FOR_SUBTASKS,)},
     ),
     leads_where("what is claimed is claimed, however far its owner is trusted", {Entrusted: (State.CLAIMED,)}),
-    takes("what is open can be claimed", {State.OPEN: (Claimed,)}),
-    takes(
+    accepts("what is open can be claimed", {State.OPEN: (Claimed,)}),
+    accepts(
         "what is open can be claimed by whoever is trusted so far",
         {State.OPEN: (_TRUSTED,)},
         when=lambda e: bool(Entrusted.examples_for(e.record)),
     ),
-    takes(
+    accepts(
         "a task that waits for another one can lose it",
         {(State.OPEN, State.WAITING_FOR_SUBTASKS): (DependencyLost,)},
     ),
-    takes(
+    accepts(
         "a task that lacks another one can have it back",
         {State.BLOCKED: (DependencyBack,)},
         when=lambda e: e.record.lacks == "T0",
     ),
-    takes("a person can let a task be tried again that has failed", {State.FAILED: (RetryGranted,)}),
-    takes(
+    accepts("a person can let a task be tried again that has failed", {State.FAILED: (RetryGranted,)}),
+    accepts(
         "what is done and in no hand can be given to somebody",
         {State.DONE: (Handed,)},
         when=lambda e: not e.record.owner,
     ),
     leads_where("a task for which nothing was done has failed", {NothingDone: (State.FAILED,)}),
-    takes(
+    accepts(
         "that nothing was done for a task is heard",
         {State.DONE: (NothingDone,)},
         when=lambda e: bool(e.record.owner),
     ),
-    takes(
+    accepts(
         "who was given something can give it back",
         {State.DONE: (Returned,)},
         when=lambda e: bool(e.record.owner) and e.record.stage is not Stage.WORK,
     ),
-    takes(
+    accepts(
         "an owner can ask a person",
         {State.DONE: (Parked,)},
         when=lambda e: bool(e.record.owner) and e.record.asks and e.record.stage is not Stage.MERGE,
     ),
-    takes(
+    accepts(
         "an owner can split a task that may be",
         {(State.CLAIMED, State.IN_PROGRESS): (Split,)},
         when=lambda e: e.record.most_subtasks >= e.record.parts + 2,
@@ -276,17 +276,17 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
     always_step("who says that something is aborted goes on", moves_nothing_by_a_word),
     always_step("what is aborted is cancelled, or where it cannot be is known to be", is_cancelled_by_an_abort),
     always_step("what is aborted stays so until a person has it tried again", is_wanted_after_all),
-    takes(
+    accepts(
         "a person can abort whatever is not closed or cancelled, and it can be aborted",
         {(*CANCELLABLE, *NOT_NOW): (AbortWanted,), CANCELLABLE: (Aborted,)},
         when=lambda e: e.record.fate is not None,
     ),
-    takes(
+    accepts(
         "what may be opened again can be aborted",
         {NOT_NOW: (Aborted,)},
         when=lambda e: e.record.fate is not None and not is_over(e.record),
     ),
-    takes(
+    accepts(
         "an owner can say that a tool was aborted",
         {(State.CLAIMED, State.IN_PROGRESS): (ToolAborted,)},
         when=lambda e: e.record.fate is not None,
@@ -295,7 +295,7 @@ PROMISES: Final[tuple[Property[Any], ...]] = (
         "what a person does not agree to has failed, and what he agrees to is done",
         {approval.ApprovalGranted: (State.DONE,), approval.ApprovalRefused: (State.FAILED,)},
     ),
-    passes(State.WAITING_FOR_SUBTASKS),
+    is_transient(State.WAITING_FOR_SUBTASKS),
     always("no task is tried again more often than it says", lambda e: e.record.limit <= e.record.max_retries),
     always("nobody waits for parts that there are not", lambda e: not e.record.waits or e.record.parts > 0),
     sometimes("a task is split", lambda e: e.record.parts > 0),

@@ -12,22 +12,22 @@ from lifefold.core.kernel import (
     Phase,
     Property,
     Transition,
+    accepts,
     always,
     always_step,
     eventually,
     leads_to,
     sometimes,
-    takes,
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import (
     asks_once,
     ends_confirmed,
     enters,
-    is_over_with,
+    exits_on,
+    is_transient,
     lasts_only,
     leads_where,
-    passes,
     rests_in,
 )
 from lifefold.core.lifecycles.session.model import (
@@ -105,7 +105,7 @@ def counts_among_all(t: Transition) -> bool:
     now: int = t.after.record.total_errors
     before: int = t.before.record.total_errors if t.before else 0
     added = max(errors_added(t), 0)
-    return now == before + added or (bool(t.after.record.moments) and added <= now <= before + added)
+    return now == before + added or (bool(t.after.record.timestamps) and added <= now <= before + added)
 
 
 def gives_up_at_a_threshold(t: Transition) -> bool:
@@ -221,22 +221,22 @@ def _has_its_session(e: Entity[Session]) -> bool:
     return e.state in SESSION_LIVES and started and (of.session_seq, of.attempt) == (s.session_seq, s.attempt)
 
 
-PROMISES: Final[tuple[Property[Entity[Session]], ...]] = (
+PROPERTIES: Final[tuple[Property[Entity[Session]], ...]] = (
     *ends_confirmed(RunSession),
     always("the session of this attempt goes on while it is to, and no other", _has_its_session),
     always("a message waits only for a session to start", lambda e: not e.postponed or e.state is State.SPAWNING),
     lasts_only("GraceExceeded", State.INTERRUPTING),
     lasts_only("BackoffElapsed", State.COOLING_DOWN),
     rests_in(State.STOPPED),
-    passes(State.INITIALIZING, *weakly(PrepareWorktree)),
-    passes(State.BUILDING_PROMPT, *weakly(BuildPrompt)),
-    passes(State.SPAWNING, *weakly(RunSession)),
-    passes(State.RUNNING, *weakly(RunSession)),
-    *is_over_with(State.SPAWNING, ERROR, TIMEOUT),
-    *is_over_with(State.RUNNING, SUCCESS, ERROR, TIMEOUT, UrgentMessage),
-    passes(State.INTERRUPTING),
-    passes(State.SESSION_COMPLETE, *weakly(RefreshWorktree)),
-    passes(State.COOLING_DOWN),
+    is_transient(State.INITIALIZING, *weakly(PrepareWorktree)),
+    is_transient(State.BUILDING_PROMPT, *weakly(BuildPrompt)),
+    is_transient(State.SPAWNING, *weakly(RunSession)),
+    is_transient(State.RUNNING, *weakly(RunSession)),
+    *exits_on(State.SPAWNING, ERROR, TIMEOUT),
+    *exits_on(State.RUNNING, SUCCESS, ERROR, TIMEOUT, UrgentMessage),
+    is_transient(State.INTERRUPTING),
+    is_transient(State.SESSION_COMPLETE, *weakly(RefreshWorktree)),
+    is_transient(State.COOLING_DOWN),
     eventually(
         "an operator's stop is taken in every state, and nothing is left then",
         lambda e: e.state is State.STOPPED and not e.running,
@@ -305,8 +305,8 @@ STEPS: Final = (
             FatalError: (State.STOPPED,),
         },
     ),
-    takes("a stop, and a fatal error, is heard in every state", {ANY: (OperatorStop, FatalError)}),
-    takes("however an interrupted session ends, it is heard", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
+    accepts("a stop, and a fatal error, is heard in every state", {ANY: (OperatorStop, FatalError)}),
+    accepts("however an interrupted session ends, it is heard", {State.INTERRUPTING: (SUCCESS, ERROR, TIMEOUT)}),
     asks_once(),
 )
 """What an operator can rely on, of every step."""

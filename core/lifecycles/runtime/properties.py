@@ -19,7 +19,7 @@ from lifefold.core.kernel import (
     strongly,
     weakly,
 )
-from lifefold.core.lifecycles.property_forms import asks_once, enters, keeps_time, leads_where, passes
+from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time, leads_where
 from lifefold.core.lifecycles.runtime.events import (
     Complete,
     CompleteRecovery,
@@ -312,11 +312,11 @@ STEPS: Final = (
 AT_ALL_TIMES: Final[tuple[Property[Entity[Runtime]], ...]] = (
     always("recoveries stay within the budget", lambda e: e.record.recoveries <= e.record.limits.max_recoveries),
     always("nobody is asked to yield who has no task", lambda e: not e.record.preemption.requested or _may_be_asked(e)),
-    passes(State.RUNNABLE, *weakly(Schedule)),
-    passes(State.SCHEDULED, *weakly(Run)),
-    passes(State.RUNNING, *weakly(Complete)),
-    passes(State.WAITING, *weakly(Run)),
-    passes(State.RESUMED, *weakly(Run)),
+    is_transient(State.RUNNABLE, *weakly(Schedule)),
+    is_transient(State.SCHEDULED, *weakly(Run)),
+    is_transient(State.RUNNING, *weakly(Complete)),
+    is_transient(State.WAITING, *weakly(Run)),
+    is_transient(State.RESUMED, *weakly(Run)),
     sometimes("a recovery succeeds", lambda e: e.state is State.RUNNABLE and e.record.recoveries > 0),
     sometimes("preemption is forced", lambda e: e.record.error_code == "forced_preemption"),
     sometimes("a request stands within a section", lambda e: _is_asked(e) and bool(e.record.preemption.sections)),
@@ -335,7 +335,7 @@ def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
     )
 
 
-ENDING: Final = (answers(Run), ABORTS, *(passes(state) for state in TIMED))
+ENDING: Final = (answers(Run), ABORTS, *(is_transient(state) for state in TIMED))
 """Promises of those profiles whose states have timers, and whose recoveries may be given up."""
 
 READY: Final[Property[Entity[Runtime]]] = leads_to(
