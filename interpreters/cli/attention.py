@@ -40,15 +40,17 @@ def agents_first(agents: Iterable[AgentStatus]) -> list[AgentStatus]:
 
 
 def _of_agent(agent: AgentStatus) -> int:
-    if agent.supervision == "Quarantined" or agent.state == "failed" or _has_fallen(agent):
+    if agent.supervisor == "Quarantined" or agent.state == "failed" or _has_fallen(agent):
         return 0
     if agent.silent_since_ms:
         return 1
-    if agent.intent == "Pause":
+    if agent.desired_state == "Pause":
         return 2
     return 4 if agent.state in {"Stopped", "stopped"} else 3
 
 
 def _has_fallen(agent: AgentStatus) -> bool:
     """Tell whether an agent has stopped for good by its errors, and not because it was asked to or no work is left."""
-    return agent.state == "Stopped" and agent.intent != "Stop" and not agent.supervision and agent.reason != NO_WORK
+    return (
+        agent.state == "Stopped" and agent.desired_state != "Stop" and not agent.supervisor and agent.reason != NO_WORK
+    )

@@ -74,11 +74,11 @@ def _tasks_on_board(step: Transition) -> Iterator[str]:
     match machine:
         case "task":
             yield key
-        case "seat":
+        case "worker_slot":
             yield from (each.task for each in _records(step))
-        case "room":
+        case "preemption_request":
             yield from (name for each in _records(step) for name in (each.task, each.of))
-        case "purse" if key.startswith("task/"):
+        case "budget" if key.startswith("task/"):
             yield key.removeprefix("task/")
         case _:
             pass
@@ -89,11 +89,11 @@ def _agents_on_board(step: Transition) -> Iterator[str]:
     match machine:
         case "task":
             yield from (each.owner for each in _records(step))
-        case "purse" if key.startswith("agent/"):
+        case "budget" if key.startswith("agent/"):
             yield key.removeprefix("agent/")
-        case "permit":
+        case "restart_permit":
             yield key.rpartition(".")[0]
-        case "seat" | "room" | "duty":
+        case "worker_slot" | "preemption_request" | "service_slot":
             yield key
         case _:
             pass

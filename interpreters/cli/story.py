@@ -73,7 +73,7 @@ def _wish(event: Event, among: Aggregate) -> str:
     """Return what was asked of an agent, if that is why its session ends or its task is given back; else nothing."""
     if not isinstance(event, session.OperatorStop | session.UrgentMessage | assignment.Dropped):
         return ""
-    wanted: desired_state.DesiredState = among.record("intent")
+    wanted: desired_state.DesiredState = among.record("desired_state")
     if wanted.state is desired_state.State.PAUSE:
         return f"paused: {wanted.reason}" if wanted.reason else "paused"
     return LEAVING if wanted.state is desired_state.State.HOLD else wanted.reason

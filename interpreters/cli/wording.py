@@ -62,7 +62,11 @@ def coming(timer: Timer | None, now_ms: int) -> str:
 
 def next_of(agent: AgentStatus, now_ms: int) -> str:
     """Return what comes next for an agent: what time brings, or a task, if it has asked for one."""
-    waits = agent.timer is None and agent.intent == desired_state.State.RUN and agent.doing == assignment.State.WANTING
+    waits = (
+        agent.timer is None
+        and agent.desired_state == desired_state.State.RUN
+        and agent.doing == assignment.State.WANTING
+    )
     return "waits for a task" if waits else coming(agent.timer, now_ms)
 
 
@@ -150,7 +154,7 @@ def asked(agent: AgentStatus) -> str:
         return NO_WORK
     if agent.makes_room_for and not agent.reason:
         return f"make room for {agent.makes_room_for}"
-    wanted = _ASKED.get(agent.intent, agent.intent)
+    wanted = _ASKED.get(agent.desired_state, agent.desired_state)
     reason = plain(" ".join(agent.reason.split()).encode())
     return f"{wanted}: {reason}" if reason else wanted
 
@@ -198,7 +202,7 @@ def plain_state(agent: AgentStatus, evidence: Evidence | None) -> str:
         return "Stopped, ending"
     if agent.silent_since_ms and evidence is not None and evidence.silent_ms is not None:
         return f"{agent.state}, silent for {age(evidence.silent_ms)}"
-    return _DOWN.get(agent.supervision, agent.state)
+    return _DOWN.get(agent.supervisor, agent.state)
 
 
 _DOWN: Final = {"Asking": "Stopped, restarting", "Resting": "Stopped, restarting", "Quarantined": "Quarantined"}

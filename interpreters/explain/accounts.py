@@ -41,13 +41,13 @@ def balances(aggregates: Mapping[str, Aggregate]) -> tuple[Balance, ...]:
     if board.NAME not in aggregates:
         return ()
     entities = aggregates[board.NAME].entities
-    others = sorted(ref for ref in entities if ref.startswith("purse:") and ref != budgets.FLEET)
+    others = sorted(ref for ref in entities if ref.startswith("budget:") and ref != budgets.FLEET)
     all_budgets = (entities[ref] for ref in (budgets.FLEET, *others) if ref in entities)
     return tuple(each for entity in all_budgets for each in _balances(entity))
 
 
 def _balances(entity: Entity[budget.Budget]) -> Iterator[Balance]:
-    whose, _, name = entity.ref.removeprefix("purse:").partition("/")
+    whose, _, name = entity.ref.removeprefix("budget:").partition("/")
     refilled = entity.find(budget.Refilled.__name__)
     for line in entity.record.lines:
         yield Balance(

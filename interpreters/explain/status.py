@@ -51,7 +51,7 @@ class AgentStatus(msgspec.Struct, frozen=True):
     """
 
     name: str
-    intent: str
+    desired_state: str
     state: str
     since_ms: int
     task: str
@@ -67,9 +67,9 @@ class AgentStatus(msgspec.Struct, frozen=True):
     level: str = ""
     successes: int = 0
     violations: int = 0
-    pulse: str = ""
+    stall_detector: str = ""
     silent_since_ms: int = 0
-    supervision: str = ""
+    supervisor: str = ""
     makes_room_for: str = ""
     kind: str = worker.KIND
     waiting: int = 0
@@ -119,14 +119,14 @@ class TaskStatus(msgspec.Struct, frozen=True):
 def agent_status(of: Aggregate) -> AgentStatus:
     """Return the status of a worker's agent."""
     record: session.Session = of.record("session")
-    assigned, wanted = of.record("assignment"), of.record("intent")
+    assigned, wanted = of.record("assignment"), of.record("desired_state")
     entity = of.entities["session"]
     supervised = of.entities.get(supervisor.REF)
     box: mailbox.Mailbox = of.record("mailbox")
     undelivered = len(box.messages) if box.state is mailbox.State.CLOSED else 0
     return AgentStatus(
         name=of.key,
-        intent=wanted.state,
+        desired_state=wanted.state,
         state=record.state,
         since_ms=entity.entered_ms,
         task=task_in_hand(assigned),
@@ -139,9 +139,9 @@ def agent_status(of: Aggregate) -> AgentStatus:
         processes=_processes(entity),
         timer=_session_timer(entity) or (_timer(supervised) if supervised else None),
         reason=(supervised.record.why_quarantined if supervised else "") or wanted.reason,
-        pulse=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
+        stall_detector=of.record(stall_detector.REF).state if stall_detector.REF in of.entities else "",
         silent_since_ms=_silent_since_ms(of.entities.get(stall_detector.REF)),
-        supervision=supervised.state if supervised else "",
+        supervisor=supervised.state if supervised else "",
         undelivered=undelivered,
     )
 
@@ -156,12 +156,12 @@ def service_status(of: Aggregate) -> AgentStatus:
     runs, life = of.entities[invocation.REF], of.entities[service.PROCESS]
     of_process: process.Process = life.record
     waits: inbox.Inbox = of.record(inbox.REF)
-    wanted: desired_state.DesiredState = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("desired_state")
     down = service.reason_of(of_process) if service.is_down(of) and service.has_failed(of_process) else ""
     watched = [each.record for each in trigger.of_service(of.entities)]
     return AgentStatus(
         name=of.key,
-        intent=wanted.state,
+        desired_state=wanted.state,
         state=life.state,
         since_ms=life.entered_ms,
         task="",
@@ -258,7 +258,7 @@ def agents(aggregates: Mapping[str, Aggregate]) -> tuple[AgentStatus, ...]:
 
 def _on_board(agent: AgentStatus, desk: Aggregate) -> AgentStatus:
     """Return it with what the board knows of the agent."""
-    sits: worker_slot.WorkerSlot = desk.record(f"seat:{agent.name}")
+    sits: worker_slot.WorkerSlot = desk.record(f"worker_slot:{agent.name}")
     if sits.state is worker_slot.State.WORKING:
         agent = replace(agent, makes_room_for=work_of(desk).makes_room.get(agent.name, ""))
     trust = sits.trust
@@ -355,7 +355,7 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
         entity, name = desk.entities[ref], ref.partition("/")[2]
         if (
             budget.is_spent_for_good(entity.record)
-            and desk.entities[f"seat:{name}"].state is not worker_slot.State.GONE
+            and desk.entities[f"worker_slot:{name}"].state is not worker_slot.State.GONE
         ):
             yield Waiting(
                 Awaited.BUDGET, (name,), budgets.raising(entity), entity.entered_ms, reason=budgets.reason_of(entity)
@@ -365,7 +365,7 @@ def _out_of_money(desk: Aggregate) -> Iterator[Waiting]:
 def _paused(aggregates: Mapping[str, Aggregate]) -> Iterator[Waiting]:
     for name in sorted(aggregates):
         of = aggregates[name]
-        entity = of.entities.get("intent")
+        entity = of.entities.get("desired_state")
         if entity is not None and entity.state is desired_state.State.PAUSE and not _is_gone(of):
             yield Waiting(Awaited.AGENT, (of.key,), "resume", entity.entered_ms, reason=entity.record.reason)
 
@@ -381,5 +381,5 @@ def _more_tasks(desk: Aggregate) -> Iterator[Waiting]:
         yield Waiting(Awaited.TASKS, (), "task add", since_ms)
 
 
-_OF_WORKERS = ("seat:", "permit:")
+_OF_WORKERS = ("worker_slot:", "restart_permit:")
 """What of a board is about workers, and not about tasks."""

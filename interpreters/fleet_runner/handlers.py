@@ -321,7 +321,7 @@ class Handlers:
         agent = context.occasion.within.key
         found = await adopt(self.folder.last_start(agent, activity.attempt))
         if isinstance(found, SessionProcess):
-            wanted: desired_state.DesiredState = context.occasion.within.record("intent")
+            wanted: desired_state.DesiredState = context.occasion.within.record("desired_state")
             with self._alive(context, activity.attempt, found):
                 await _finish(found, 0 if wanted.at_once else activity.grace_ms)
 

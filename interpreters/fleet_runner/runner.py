@@ -266,8 +266,8 @@ class Runner:
         if self.leaving == 1:
             self._leaves_by = abort_reason
             for name in self._workers():
-                if self.aggregates[name].record("intent").state in desired_state.WORKS:
-                    self._say(name, "intent", desired_state.HoldWanted(self._leaves_by))
+                if self.aggregates[name].record("desired_state").state in desired_state.WORKS:
+                    self._say(name, "desired_state", desired_state.HoldWanted(self._leaves_by))
         else:
             workers = [self.aggregates[name] for name in self._workers()]
             self._cut_short = self._cut_short or any(
@@ -301,8 +301,8 @@ class Runner:
             if name not in self.aggregates:
                 self.engine.offer(name, envelope)
         for name in self._workers():
-            if self.aggregates[name].record("intent").state is desired_state.State.HOLD:
-                self._say(name, "intent", desired_state.RunWanted())
+            if self.aggregates[name].record("desired_state").state is desired_state.State.HOLD:
+                self._say(name, "desired_state", desired_state.RunWanted())
 
     def _workers(self) -> list[str]:
         return sorted(name for name, each in self.aggregates.items() if each.kind in {worker.KIND, service.KIND})
@@ -353,7 +353,7 @@ class Runner:
         ):
             self._adopt(outcome.aggregate)
         if self.leaving and isinstance(outcome, Reaction) and _is_let_go_on(outcome):
-            self._say(name, "intent", desired_state.HoldWanted(self._leaves_by))
+            self._say(name, "desired_state", desired_state.HoldWanted(self._leaves_by))
         for observer in self.observers:
             observer(name, outcome)
 

@@ -117,7 +117,7 @@ def _renewed() -> budget.Budget:
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
     """Return the bounds of a fleet to which people say so much: a letter, no drain, few retries, and what is said."""
-    usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "intent": no_drain, "task": few_retries}
+    usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "desired_state": no_drain, "task": few_retries}
     return Bounds(within={**usual, **within}, commands=commands)
 
 
@@ -153,11 +153,11 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT,
     ),
     "assignment": Question(assignment.Assignment(guarded=True)),
-    "seat": Question(worker_slot.WorkerSlot(trust=Trust()), bounds=Bounds(within={"seat": short_record})),
+    "worker_slot": Question(worker_slot.WorkerSlot(trust=Trust()), bounds=Bounds(within={"worker_slot": short_record})),
     "agent": Question(_AGENT),
-    "pulse": Question(stall_detector.StallDetector(limits=LADDER)),
+    "stall_detector": Question(stall_detector.StallDetector(limits=LADDER)),
     "agent-supervised": Question(_AGENT),
-    "permit": Question(bounds=Bounds(within={"permit": few_uses})),
+    "restart_permit": Question(bounds=Bounds(within={"restart_permit": few_uses})),
     "fleet": Question(opening=openings.small(1, 1, retries=1), bounds=_usual(commands=5), crashes=_ONE_INPUT),
     "fleet-governed": Question(
         opening=openings.governed(),
@@ -195,8 +195,10 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         crashes=_ONE_INPUT,
         of="fleet",
     ),
-    "purse": Question(_renewed(), bounds=Bounds(within={"purse": little_left})),
-    "meter": Question(usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"meter": little_spent})),
+    "budget": Question(_renewed(), bounds=Bounds(within={"budget": little_left})),
+    "usage_meter": Question(
+        usage_meter.UsageMeter(keeps_time=True), bounds=Bounds(within={"usage_meter": little_spent})
+    ),
     "fleet-trusted": Question(
         opening=openings.trusted(),
         bounds=_usual(commands=2),
@@ -211,13 +213,13 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-2x3": Question(
         opening=openings.small(2, 3, retries=0, errors=1),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),
+        bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),
     "fleet-serving": Question(
         opening=openings.serving(),
-        bounds=_usual(commands=1, inbox=one_message, intent=no_kill),
+        bounds=_usual(commands=1, inbox=one_message, desired_state=no_kill),
         crashes=_NO_INPUT,
         of="fleet",
     ),
@@ -237,7 +239,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     ),
     "fleet-2x2": Question(
         opening=openings.small(2, 2, retries=0),
-        bounds=Bounds(within={"mailbox": one_letter, "intent": no_drain}, commands=1, states=20_000_000),
+        bounds=Bounds(within={"mailbox": one_letter, "desired_state": no_drain}, commands=1, states=20_000_000),
         crashes=_ONE_INPUT_LARGE,
         of="fleet",
     ),

@@ -35,7 +35,17 @@ def test_the_fleet_exports_these_names_and_all_of_them_exist() -> None:
 def test_the_system_that_is_shipped_has_a_board_workers_and_services() -> None:
     """The kinds of aggregates and their machines are part of every log that was ever written."""
     assert {kind: list(of.machines) for kind, of in fleet.system.aggregates.items()} == {
-        "board": ["task", "seat", "purse", "plan", "doors", "permit", "room", "duty", "change"],
-        "worker": ["session", "assignment", "mailbox", "intent", "meter", "pulse", "supervision"],
-        "service": ["process", "invocation", "inbox", "trigger", "intent"],
+        "board": [
+            "task",
+            "worker_slot",
+            "budget",
+            "plan",
+            "intake",
+            "restart_permit",
+            "preemption_request",
+            "service_slot",
+            "change",
+        ],
+        "worker": ["session", "assignment", "mailbox", "desired_state", "usage_meter", "stall_detector", "supervisor"],
+        "service": ["process", "invocation", "inbox", "trigger", "desired_state"],
     }

@@ -85,7 +85,9 @@ def test_a_mistake_in_what_only_some_fleets_have_breaks_a_property(name: str, wh
 
 def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
     """What is asked for twice at once is refused the second time."""
-    twice = "board: hand_over: `yield Dispatch(f'seat:{record.owner}', seat.Seated(record.id))` is asked for twice"
+    twice = (
+        "board: hand_over: `yield Dispatch(f'worker_slot:{record.owner}', seat.Seated(record.id))` is asked for twice"
+    )
     ended = campaign.attempt(mistakes()[twice])
     assert (ended.fate, ended.differs) == (Fate.SAME, ())
 

@@ -48,7 +48,7 @@ def test_a_mistake_in_the_rules_is_found_by_a_seed_and_made_short(name: str) -> 
 
 def test_what_is_no_other_machine_is_not_tried() -> None:
     """And what is refused is not, either."""
-    simulated, campaign = Simulated("doors"), Campaign("doors")
+    simulated, campaign = Simulated("intake"), Campaign("intake")
     killed = [each.mutant.name for each in campaign.run() if each.fate == "killed"]
     assert [each.mistake for each in simulated.run(seeds=1)] == killed
 
@@ -60,7 +60,7 @@ def test_the_page_says_how_many_were_tried() -> None:
         Seen("that", "row lost", 3, 2, "it holds", SHORT),
         Seen("it", "x", 1, 0, "", 2),
     )
-    text = section([Simulations("seat", 5, 10.0, seen_so)])
+    text = section([Simulations("worker_slot", 5, 10.0, seen_so)])
     assert "| seat | 3 | 2 | 1 | 1 |" in text
     assert "- `this`: not found by 7 seeds" in text
     assert f"- `that`: {SHORT} events" in text

@@ -13,7 +13,7 @@ from lifefold.effects import Tell
 from planted import ALL, STUCK
 from planted_fleet import BOARD, WORKER, plan, way_through, without
 
-STOP: Final = {"intent": (desired_state.StopWanted,)}
+STOP: Final = {"desired_state": (desired_state.StopWanted,)}
 CHAIN: Final = plan(tasks=2, chained=True)
 SETTLED: Final = "every task is settled at last"
 AWAITED: Final = "nobody waits for a task that is lost"
@@ -106,8 +106,8 @@ def test_nobody_works_at_what_another_has_claimed() -> None:
 
 def test_who_is_let_go_on_does() -> None:
     """statelyai/xstate#4627: what a state begins when it is entered is not begun when it is restored."""
-    people = {"intent": (desired_state.HoldWanted, desired_state.RunWanted)}
-    way = way_through(SETTLED, plan(), people, worker=without(WORKER, "go_on", on="intent"), states=ALL)
+    people = {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)}
+    way = way_through(SETTLED, plan(), people, worker=without(WORKER, "go_on", on="desired_state"), states=ALL)
     assert way[-2].endswith("RunWanted()   intent Hold → Run")
     assert way[-1] == STUCK
 

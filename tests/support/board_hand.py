@@ -17,7 +17,8 @@ def opened(*tasks: fleet_task.FleetTask, worker_slots: Seats = ("ann", "bob"), *
     roles = worker_slots if isinstance(worker_slots, dict) else dict.fromkeys(worker_slots, ())
     records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
     return Hand(
-        "board", records | {f"seat:{name}": worker_slot.WorkerSlot(roles=have) for name, have in roles.items()} | more
+        "board",
+        records | {f"worker_slot:{name}": worker_slot.WorkerSlot(roles=have) for name, have in roles.items()} | more,
     )
 
 
@@ -30,7 +31,7 @@ def make(name: str, *needs: str, max_retries: int = 0, **fields: Any) -> fleet_t
 def ask(of: Hand, *names: str) -> Hand:
     """Let workers ask for work, one after another; ann, if nobody is named."""
     for name in names or ("ann",):
-        of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted())
+        of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkWanted())
     return of
 
 
@@ -73,7 +74,7 @@ def split(of: Hand, name: str, parts: int = 2, **fields: Any) -> Hand:
 
 def go(of: Hand, name: str, reason: str = "") -> Hand:
     """Let a worker go for good."""
-    return of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkerGone(reason))
+    return of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkerGone(reason))
 
 
 def rest(of: Hand, name: str) -> Hand:

@@ -65,20 +65,23 @@ def _seated(ledger: Ledger, transition: Transition) -> Ledger:
     if isinstance(transition.event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone):
         ledger = replace(ledger, spent=transition.event.spent, silent=transition.event.silent)
     if isinstance(transition.event, worker_slot.RestartWanted):
-        ledger = _asked(ledger, transition.entity.removeprefix("seat:"))
+        ledger = _asked(ledger, transition.entity.removeprefix("worker_slot:"))
     if isinstance(transition.event, worker_slot.RestartDone):
-        ledger = replace(ledger, used=transition.entity.removeprefix("seat:"))
+        ledger = replace(ledger, used=transition.entity.removeprefix("worker_slot:"))
     if now.trust is None:
         return ledger
     worker_slots = dict(ledger.worker_slots) | {
-        transition.entity.removeprefix("seat:"): replace(worker_slot.WorkerSlot(), trust=now.trust)
+        transition.entity.removeprefix("worker_slot:"): replace(worker_slot.WorkerSlot(), trust=now.trust)
     }
     return replace(ledger, worker_slots=tuple(sorted(worker_slots.items(), key=lambda each: each[0])))
 
 
 def _asked(ledger: Ledger, name: str) -> Ledger:
     """Take in that somebody asks for a restart: a permit of his own and one of all are due to him, if both are free."""
-    kinds = [[state for ref, state in ledger.restart_permits if ref.startswith(f"permit:{of}.")] for of in (name, "*")]
+    kinds = [
+        [state for ref, state in ledger.restart_permits if ref.startswith(f"restart_permit:{of}.")]
+        for of in (name, "*")
+    ]
     if not all(restart_permit.State.FREE in states for states in kinds):
         return ledger
     recent = sum(state is not restart_permit.State.FREE for state in kinds[0]) + 1

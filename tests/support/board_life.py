@@ -180,8 +180,8 @@ class Board(RuleBasedStateMachine):
         """Let everybody who has nothing in hand ask for work, if he has not."""
         owners = {each.owner for each in tasks_of(self.of.aggregate) if each.state in KEPT}
         for name in (each.name for each in self.plan.agents if each.name not in owners):
-            if self.of.entity(f"seat:{name}").state in {worker_slot.State.AWAY, worker_slot.State.WORKING}:
-                self.offer(self.of.message(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted()))
+            if self.of.entity(f"worker_slot:{name}").state in {worker_slot.State.AWAY, worker_slot.State.WORKING}:
+                self.offer(self.of.message(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkWanted()))
 
     @precondition(lambda self: self.has(_was_claimed))
     @rule(by=CHANCES)
@@ -206,7 +206,7 @@ class Board(RuleBasedStateMachine):
         """Somebody goes for good, now and then."""
         name = self.plan.agents[by.number % len(self.plan.agents)].name
         if by.way > 9:
-            self.offer(self.of.message(f"worker/{name}", f"seat:{name}", worker_slot.WorkerGone("enough")))
+            self.offer(self.of.message(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkerGone("enough")))
 
     # People
 

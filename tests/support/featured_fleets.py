@@ -45,7 +45,7 @@ _MAKES_ROOM: Final = Plan("small", _agents(1), (_task(0, 3),), preemption=Preemp
 PREEMPTING: Final[Mapping[str, Small]] = {
     "one agent that makes room for one of two tasks": Small(
         Plan("small", _agents(1), (_task(0), _task(1, 1)), approve_plan=True, preemption=Preemption(1)),
-        {"task": (task.Approved, task.Cancelled), "plan": _APPROVAL, "intent": _STOP},
+        {"task": (task.Approved, task.Cancelled), "plan": _APPROVAL, "desired_state": _STOP},
         commands=3,
     ),
     "one agent that makes room, three tasks": Small(
@@ -64,12 +64,12 @@ ORPHANS: Final[Mapping[str, Small]] = {
             _agents(1, 2),
             (TaskPlan("T0", "do it", verify=(("true",),), max_retries=1, orphaned=OnDeath.VERIFY),),
         ),
-        {"intent": _STOP, "task": (task.Cancelled,)},
+        {"desired_state": _STOP, "task": (task.Cancelled,)},
         commands=1,
     ),
     "one agent, what its dead session has left is given back": Small(
         Plan("small", _agents(1, 2), (TaskPlan("T0", "do it", max_retries=0, orphaned=OnDeath.REQUEUE),)),
-        {"intent": _STOP},
+        {"desired_state": _STOP},
         commands=1,
     ),
     "one agent, whose session has stalled or died, and is verified": Small(
@@ -78,7 +78,7 @@ ORPHANS: Final[Mapping[str, Small]] = {
             (AgentPlan("a0", _agents(1, 2)[0].limits, stall=stall_detector.Limits(2, None, 4)),),
             (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY),),
         ),
-        {"intent": (desired_state.HoldWanted, desired_state.RunWanted)},
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
     ),
 }
@@ -86,7 +86,7 @@ ORPHANS: Final[Mapping[str, Small]] = {
 WATCHED: Final[Mapping[str, Small]] = {
     "one agent that is watched": Small(
         Plan("small", (AgentPlan("a0", _agents(1, 2)[0].limits, stall=_LADDER),), (_task(0),)),
-        {"intent": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
+        {"desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
     ),
 }
@@ -99,9 +99,9 @@ RESTARTED: Final[Mapping[str, Small]] = {
             (TaskPlan("T0", "do it", verify=(("true",),), max_retries=0, orphaned=OnDeath.VERIFY), _task(1)),
             restarts=Intensity(max_restarts=1),
         ),
-        {"intent": _STOP},
+        {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "permit": few_uses},
+        within={**ONE_LETTER, "restart_permit": few_uses},
     ),
     "one agent that is restarted": Small(
         Plan(
@@ -110,9 +110,9 @@ RESTARTED: Final[Mapping[str, Small]] = {
             (_task(0, retries=1),),
             restarts=Intensity(max_restarts=2),
         ),
-        {"intent": _STOP},
+        {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "permit": few_uses},
+        within={**ONE_LETTER, "restart_permit": few_uses},
     ),
     "two agents, of whom one may be restarted at a time": Small(
         Plan(
@@ -122,33 +122,33 @@ RESTARTED: Final[Mapping[str, Small]] = {
             restarts=Intensity(max_restarts=1),
         ),
         {},
-        within={**ONE_LETTER, "permit": few_uses},
+        within={**ONE_LETTER, "restart_permit": few_uses},
     ),
 }
 
 LIMITED: Final[Mapping[str, Small]] = {
     "one agent, a budget for two sessions": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1), _task(1)), budget=Budget(Caps(sessions=2))),
-        {"purse": (budget.Raise,)},
+        {"budget": (budget.Raise,)},
         commands=1,
-        within={**ONE_LETTER, "purse": little_left},
+        within={**ONE_LETTER, "budget": little_left},
     ),
     "two agents, one of whom may begin one session": Small(
         Plan("small", (_agent("a0", caps=Caps(sessions=1)), _agent("a1")), (_task(0), _task(1))),
         {},
-        within={**ONE_LETTER, "purse": little_left},
+        within={**ONE_LETTER, "budget": little_left},
     ),
     "one agent, a task that may take one session": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1, caps=Caps(sessions=1)), _task(1))),
-        {"purse": (budget.Raise,), "task": (task.Cancelled,)},
+        {"budget": (budget.Raise,), "task": (task.Cancelled,)},
         commands=1,
-        within={**ONE_LETTER, "purse": little_left},
+        within={**ONE_LETTER, "budget": little_left},
     ),
     "one agent, a session in every period": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1),), budget=Budget(Caps(sessions=1), period_ms=1)),
-        {"intent": _STOP},
+        {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "purse": little_left},
+        within={**ONE_LETTER, "budget": little_left},
     ),
     "one agent, a little money": Small(
         Plan(
@@ -157,9 +157,9 @@ LIMITED: Final[Mapping[str, Small]] = {
             (_task(0, retries=1),),
             budget=Budget(Caps(microusd=2), share=Amounts(microusd=1), charges_the_silent=True),
         ),
-        {"intent": (desired_state.HoldWanted, desired_state.RunWanted)},
+        {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
-        within={**ONE_LETTER, "purse": little_left},
+        within={**ONE_LETTER, "budget": little_left},
     ),
 }
 
@@ -171,7 +171,7 @@ TRUSTED: Final[Mapping[str, Small]] = {
             (_task(0), TaskPlan("T1", "do it", max_retries=0, trust=AccessLevel.PROBATIONARY)),
             gates=GatePlan(),
         ),
-        {"seat": (worker_slot.Promoted, worker_slot.Demoted, worker_slot.Violated)},
+        {"worker_slot": (worker_slot.Promoted, worker_slot.Demoted, worker_slot.Violated)},
         commands=2,
     ),
     "two agents, of whom one is trusted to merge": Small(
@@ -182,7 +182,7 @@ TRUSTED: Final[Mapping[str, Small]] = {
             gates=GatePlan(merge=AccessLevel.PROBATIONARY),
             approval_ms=3_600_000,
         ),
-        {"seat": (worker_slot.Demoted,)},
+        {"worker_slot": (worker_slot.Demoted,)},
         commands=1,
     ),
 }
@@ -195,8 +195,8 @@ SERVING: Final[Mapping[str, Small]] = {
         Plan("small", (), (), watch=True, services=(_SERVICE,)),
         {
             "inbox": (inbox.MessageArrived,),
-            "doors": (intake.LastTaskIn,),
-            "intent": (
+            "intake": (intake.LastTaskIn,),
+            "desired_state": (
                 desired_state.StopWanted,
                 desired_state.DrainWanted,
                 desired_state.PauseWanted,

@@ -251,13 +251,13 @@ class Driver:
                 letter = mailbox.OperatorMessageArrived(f"look at {self._count}", urgent=self.choose(2) == 0)
                 self.post(worker, "mailbox", letter, self.delay_ms())
             case 3:
-                self.post(worker, "intent", desired_state.HoldWanted(), self.delay_ms())
-                self.post(worker, "intent", desired_state.RunWanted(), 80_000 + self.delay_ms())
+                self.post(worker, "desired_state", desired_state.HoldWanted(), self.delay_ms())
+                self.post(worker, "desired_state", desired_state.RunWanted(), 80_000 + self.delay_ms())
             case 4:
-                self.post(worker, "intent", desired_state.PauseWanted("lunch"), self.delay_ms())
-                self.post(worker, "intent", desired_state.ResumeWanted(), 80_000 + self.delay_ms())
+                self.post(worker, "desired_state", desired_state.PauseWanted("lunch"), self.delay_ms())
+                self.post(worker, "desired_state", desired_state.ResumeWanted(), 80_000 + self.delay_ms())
             case 5:
-                self.post(worker, "intent", desired_state.StopWanted("enough"), self.delay_ms())
+                self.post(worker, "desired_state", desired_state.StopWanted("enough"), self.delay_ms())
             case 7 | 8:
                 down_ms = self.delay_ms()
                 for name in self.aggregates:

@@ -216,7 +216,7 @@ class World:
         """Take note of what may happen once at most."""
         if step.entity.startswith("task:") and step.entered is task.State.CLOSED:
             self.closed[step.entity] = self.closed.get(step.entity, 0) + 1
-        if step.entity == "intent":
+        if step.entity == "desired_state":
             self.stopped[name] = self.stopped.get(name, False) or str(step.after.state) == "Stop"
 
     def of_any_fleet(self, name: str, reaction: Reaction) -> None:
@@ -230,17 +230,17 @@ class World:
             if each.state in {task.State.CLAIMED, task.State.IN_PROGRESS}:
                 self.is_looked_after(each)
         for ref, entity in self.aggregates["board"].entities.items():
-            if ref.startswith("purse:"):
+            if ref.startswith("budget:"):
                 self.is_within_its_cap(entity.record)
         if self.stopped.get(name):
             begun = [each.effect.slot for each in reaction.effects if isinstance(each.effect, Begin)]
-            assert str(self.record(name, "intent").state) == "Stop", "an intended stop is final"
+            assert str(self.record(name, "desired_state").state) == "Stop", "an intended stop is final"
             assert "RunSession" not in [slot for slot in begun if not self.is_resumed(reaction, slot)], "nothing begins"
 
     def is_looked_after(self, of: Entity[Any]) -> None:
         """A task in hand has an owner who is there, or whose word is on its way."""
         owner = f"worker/{of.record.owner}"
-        worker_slot = self.record("board", f"seat:{of.record.owner}")
+        worker_slot = self.record("board", f"worker_slot:{of.record.owner}")
         assert owner in self.aggregates, "whoever has a task is somebody"
         assert str(worker_slot.state) == "Working", "who has a task has not gone"
         assert worker_slot.task == of.record.id

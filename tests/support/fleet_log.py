@@ -46,7 +46,7 @@ class FleetLog:
 
     def claimed(self, name: str, agent: str = "ann") -> "FleetLog":
         """Let an agent want work, which must get it this task, and begin."""
-        self.happens("board", f"seat:{agent}", worker_slot.WorkWanted())
+        self.happens("board", f"worker_slot:{agent}", worker_slot.WorkWanted())
         return self.happens("board", f"task:{name}", task.Started(self.task(name).epoch))
 
     def failed(self, name: str, reason: str = "tests fail") -> "FleetLog":

@@ -15,7 +15,7 @@ def opened(limits: session.Limits | None = None) -> Hand:
     return Hand(
         NAME,
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits or session.Limits()),

@@ -221,7 +221,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
-    "has `yield Tell('board', f'seat:{worker.key}', seat.RestartDone()": _ORDER,
+    "has `yield Tell('board', f'worker_slot:{worker.key}', seat.RestartDone()": _ORDER,
     "keep_watch on session: comes after work_begins": _ORDER,
     "bury on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (
@@ -251,7 +251,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "nobody is paused in these fleets, and who is held may give back what is not begun;"
         " the tests of the rules find it"
     ),
-    "begin_anew: `yield Tell('board', f'seat:{worker.key}', seat.RestartDone())` is asked for twice": (
+    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', seat.RestartDone())` is asked for twice": (
         "the board hears it again before anything else, when no permit is held any more; the tests of the rules find it"
     ),
     "_overlapping: `(path, *folders(path))` begins with the other one": "in another order, which is none",

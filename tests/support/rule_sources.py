@@ -77,7 +77,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
     ): featured_fleets.RESTARTED,
     Source(
         *(stall_detector, worker),
-        name="pulse",
+        name="stall_detector",
         changed=(stall_detector,),
         names="WATCHED keep_watch give_up".split(),
     ): featured_fleets.WATCHED,
@@ -115,7 +115,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
     ): featured_fleets.SERVING,
     Source(
         *(service_slot, board),
-        name="duty",
+        name="service_slot",
         changed=(service_slot, board),
         names="duties is_kept send_home close_down".split(),
     ): featured_fleets.SERVING,

@@ -79,7 +79,7 @@ SMALL: Final[Mapping[str, Small]] = {
         ),
         {
             "task": (approval.ApprovalGranted, approval.ApprovalRefused, fleet_task.RetryGranted),
-            "intent": (desired_state.StopWanted,),
+            "desired_state": (desired_state.StopWanted,),
         },
         commands=2,
     ),
@@ -96,7 +96,7 @@ SMALL: Final[Mapping[str, Small]] = {
         ),
         {
             "plan": (plan_approval.PlanApproved, plan_approval.PlanDeclined),
-            "doors": (intake.LastTaskIn,),
+            "intake": (intake.LastTaskIn,),
             "task": (task.Declined,),
         },
         commands=3,
@@ -115,7 +115,7 @@ SMALL: Final[Mapping[str, Small]] = {
     ),
     "two agents, one task": Small(
         _plan(2, 1, TaskPlan("T0", "do it", max_retries=0)),
-        {"intent": (desired_state.StopWanted,), "task": (task.Cancelled,)},
+        {"desired_state": (desired_state.StopWanted,), "task": (task.Cancelled,)},
         commands=1,
     ),
     "two agents, of whom one may take a task": Small(
@@ -127,12 +127,12 @@ SMALL: Final[Mapping[str, Small]] = {
                 TaskPlan("T1", "do that", max_retries=0),
             ),
         ),
-        {"intent": (desired_state.StopWanted,)},
+        {"desired_state": (desired_state.StopWanted,)},
         commands=1,
     ),
     "one agent, a part of a part": Small(
         _plan(1, 1, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
-        {"task": (task.Cancelled, task.Unblocked), "intent": (desired_state.StopWanted,)},
+        {"task": (task.Cancelled, task.Unblocked), "desired_state": (desired_state.StopWanted,)},
         commands=2,
         jobs=(
             _part(task.State.WAITING_FOR_SUBTASKS, "T0", parts=1),
@@ -142,7 +142,7 @@ SMALL: Final[Mapping[str, Small]] = {
     ),
     "one agent, one task after another": Small(
         _plan(1, 2, _ONE, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
-        {"intent": (desired_state.StopWanted,), "task": _TASK},
+        {"desired_state": (desired_state.StopWanted,), "task": _TASK},
         commands=2,
     ),
     "two agents, one task after two others": Small(
@@ -172,7 +172,7 @@ SMALL: Final[Mapping[str, Small]] = {
         jobs=(fleet_task_of(_WHOLE, 1, _IN_PARTS),),
     ),
     "one agent, one task": Small(
-        _plan(1, 2, _ONE), {"intent": _WISHES, "mailbox": (mailbox.OperatorMessageArrived,), "task": _TASK}
+        _plan(1, 2, _ONE), {"desired_state": _WISHES, "mailbox": (mailbox.OperatorMessageArrived,), "task": _TASK}
     ),
 }
 """By what they are: small fleets, each with what people may say; the one that takes longest is the last."""

@@ -244,7 +244,7 @@ def waits_for_more(of: Aggregate) -> Left | bool:
     if of.kind != board.NAME:
         return not (of.views["diary"].sent_home if of.kind == worker.KIND else of.views["dismissed"])
     is_left = work_of(of).unsettled > 0 and not of.views["minutes"].reopened
-    all_budgets = ((ref.partition("purse:agent/")[2], each.record) for ref, each in of.entities.items())
+    all_budgets = ((ref.partition("budget:agent/")[2], each.record) for ref, each in of.entities.items())
     spent = frozenset(f"{worker.KIND}/{name}" for name, each in all_budgets if name and budget.is_spent_for_good(each))
     return Left(intake.are_open(of) or is_left, spent, work_of(of).present > 0)
 
@@ -285,7 +285,7 @@ def urgency_interrupts(of: Aggregate) -> bool:
 
 def stops_when_asked(of: Aggregate) -> bool:
     """Tell whether the agent was asked to stop only because somebody wants that."""
-    return not of.views["diary"].stopped or of.record("intent").state is desired_state.State.STOP
+    return not of.views["diary"].stopped or of.record("desired_state").state is desired_state.State.STOP
 
 
 def is_made_before_it_is_used(step: Transition) -> bool:
@@ -325,7 +325,9 @@ def told(of: Aggregate) -> Told | None:
         return Told(within_ms, frozenset({(name, epoch)} if name else ()), granted)
     if of.kind != board.NAME:
         return None
-    preemption_requests = [each.record.within_ms for ref, each in of.entities.items() if ref.startswith("room:")]
+    preemption_requests = [
+        each.record.within_ms for ref, each in of.entities.items() if ref.startswith("preemption_request:")
+    ]
     ledger: Ledger = of.views["ledger"]
     return Told(preemption_requests[0] if preemption_requests else 0, frozenset(ledger.made_room), ledger.granted)
 

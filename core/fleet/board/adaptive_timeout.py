@@ -54,7 +54,7 @@ def pace_of(board: Aggregate) -> PastSessions:
 
 def limit_ms(board: Aggregate, record: FleetTask) -> int:
     """Return for how long a session of a task may take in its owner's hands; 0 if that does not depend on others."""
-    owner = board.entities.get(f"seat:{record.owner}")
+    owner = board.entities.get(f"worker_slot:{record.owner}")
     is_adaptive = owner is not None and owner.record.adaptive
     return pace_of(board).limit_ms(record.role, len(record.files)) if is_adaptive else 0
 

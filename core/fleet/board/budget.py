@@ -416,7 +416,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine: Machine[Any] = Machine(
-    "purse",
+    "budget",
     Budget(),
     about="what may be spent by a fleet, by an agent, or on a task: set aside before it is spent",
     rows=(

@@ -10,7 +10,7 @@ from lifefold.core.kernel import Aggregate, Event, Machine, Property, Record, Tr
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
 
-REF: Final = "doors"
+REF: Final = "intake"
 
 
 class State(AnyLifecycleState):
@@ -51,7 +51,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine = Machine(
-    "doors",
+    "intake",
     Intake(),
     about="whether more tasks may come to a fleet that is kept alive",
     rows=(row(State.OPEN, LastTaskIn, State.CLOSED),),

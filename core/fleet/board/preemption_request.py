@@ -105,7 +105,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine = Machine(
-    "room",
+    "preemption_request",
     PreemptionRequest(),
     about="whether a worker was asked to make room, by letting its task go, and for which",
     rows=(

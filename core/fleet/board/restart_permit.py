@@ -117,7 +117,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine = Machine(
-    "permit",
+    "restart_permit",
     RestartPermit(),
     about="a permit for one restart: free, held by a worker, or spent until its window is over",
     rows=(

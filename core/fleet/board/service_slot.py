@@ -26,7 +26,7 @@ from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
 from lifefold.effects import Tell
 
-REF: Final = "duty"
+REF: Final = "service_slot"
 
 
 class State(AnyLifecycleState):
@@ -70,14 +70,14 @@ def service_slots(board: Aggregate) -> Iterator[tuple[str, Entity[ServiceSlot]]]
 def is_kept(board: Aggregate) -> bool:
     """Tell whether there are services on duty, and never was anybody else: such a fleet lives on without workers."""
     serves = any(each.state is State.ON for _, each in service_slots(board))
-    return serves and not any(ref.startswith("seat:") for ref in board.entities)
+    return serves and not any(ref.startswith("worker_slot:") for ref in board.entities)
 
 
 def send_home(board: Aggregate, why: str) -> Iterator[Tell]:
     """Have every service that is on duty drain."""
     for name, each in service_slots(board):
         if each.state is State.ON:
-            yield Tell(f"service/{name}", "intent", desired_state.DrainWanted(why))
+            yield Tell(f"service/{name}", "desired_state", desired_state.DrainWanted(why))
 
 
 def knows_why(step: Transition) -> bool:

@@ -287,7 +287,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine = Machine(
-    "seat",
+    "worker_slot",
     WorkerSlot(),
     about="the board's view of a worker: away, waiting for work, working, gone",
     rows=(

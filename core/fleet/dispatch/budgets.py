@@ -19,18 +19,18 @@ from lifefold.core.kernel import Aggregate, Dispatch, Entity, Property, Transiti
 from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 
-FLEET: Final = "purse:fleet"
+FLEET: Final = "budget:fleet"
 """The purse of the whole fleet."""
 
 
 def of_agent(name: str) -> str:
     """Return the reference of an agent's purse."""
-    return f"purse:agent/{name}"
+    return f"budget:agent/{name}"
 
 
 def of_task(name: str) -> str:
     """Return the reference of a task's purse. The parts of a task, and theirs, have the purse of the whole."""
-    return f"purse:task/{whole_of(name)}"
+    return f"budget:task/{whole_of(name)}"
 
 
 def admits(board: Aggregate, agent: str, name: str) -> bool:
@@ -92,7 +92,7 @@ def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone
     ):
         return
-    agent, name = transition.entity.removeprefix("seat:"), transition.before.record.task
+    agent, name = transition.entity.removeprefix("worker_slot:"), transition.before.record.task
     for ref in _concerned(agent, name) if name else ():
         entity = board.entities.get(ref)
         if entity is not None and agent in entity.record.holders:
@@ -154,7 +154,7 @@ def reason_of(spent: Entity[budget.Budget]) -> str:
 
 def raising(spent: Entity[budget.Budget]) -> str:
     """Return the command that lets the next claim have its share: for people, and to be typed."""
-    whose, _, name = spent.ref.removeprefix("purse:").partition("/")
+    whose, _, name = spent.ref.removeprefix("budget:").partition("/")
     of = f" --{whose} {name}" if name else ""
     line = next(each for each in spent.record.lines if not each.suffices)
     option, write = _OPTIONS[line.resource]
@@ -201,9 +201,9 @@ def workers_have_their_share(board: Aggregate) -> bool:
 
 def shares_have_a_worker(board: Aggregate) -> bool:
     """Whoever holds a share sits at a task."""
-    all_budgets = (entity for ref, entity in board.entities.items() if ref.startswith("purse:"))
+    all_budgets = (entity for ref, entity in board.entities.items() if ref.startswith("budget:"))
     return all(
-        board.entities[f"seat:{holder}"].state is worker_slot.State.WORKING
+        board.entities[f"worker_slot:{holder}"].state is worker_slot.State.WORKING
         for each in all_budgets
         for holder in each.record.holders
     )
@@ -217,7 +217,9 @@ def nothing_is_open_without_money(board: Aggregate) -> bool:
 
 def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
     """What lacks money lacks that of a purse which it needs."""
-    blocked = (each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("purse:"))
+    blocked = (
+        each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("budget:")
+    )
     return all(each.lacks in {FLEET, of_task(each.id)} for each in blocked)
 
 

@@ -47,7 +47,7 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
         if is_unwanted(board, name):
             continue
         for waiting in work.waiting:
-            worker = waiting.removeprefix("seat:")
+            worker = waiting.removeprefix("worker_slot:")
             is_paid = record.state is not task.State.OPEN or budgets.admits(board, worker, name)
             if is_paid and board.record(waiting).may_take(*asked):
                 return name, worker
@@ -56,7 +56,7 @@ def next_pair(board: Aggregate) -> tuple[str, str] | None:
 
 def _claim(board: Aggregate, owner: str) -> task.Claimed:
     """Return the claim of a worker, which says how far it is trusted where that counts (E34)."""
-    sat: worker_slot.WorkerSlot = board.record(f"seat:{owner}")
+    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{owner}")
     return task.Claimed(owner) if sat.trust is None else fleet_task.Entrusted(owner, sat.level)
 
 
@@ -82,7 +82,7 @@ def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | T
     """A task that was claimed, or handed over, is given to its new owner."""
     if isinstance(transition.event, task.Claimed):
         record: FleetTask = transition.after.record
-        yield Dispatch(f"seat:{record.owner}", worker_slot.Seated(record.id))
+        yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
         brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
         yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
@@ -115,7 +115,7 @@ def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
         return
     before: FleetTask = transition.before.record
     worker = f"worker/{before.owner}"
-    owner = board.entities.get(f"seat:{before.owner}")
+    owner = board.entities.get(f"worker_slot:{before.owner}")
     if owner is not None and owner.state is worker_slot.State.WORKING and transition.actor != worker:
         reason, within_ms = transition.after.record.reason, _within_ms(board, before)
         recalled = assignment.Recalled(before.id, before.epoch, reason, within_ms, _ends_by(board, transition))
@@ -143,7 +143,7 @@ def _within_ms(board: Aggregate, record: FleetTask) -> int:
 
     0 is as long as it may in any case.
     """
-    found = board.entities.get(f"room:{record.owner}")
+    found = board.entities.get(f"preemption_request:{record.owner}")
     makes_room = found is not None and found.state is preemption_request.State.ASKED and found.record.of == record.id
     return found.record.within_ms if found is not None and makes_room else 0
 
@@ -169,7 +169,7 @@ def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         return
     ref = f"task:{transition.before.record.task}"
     record: FleetTask = board.record(ref)
-    if record.owner != transition.entity.removeprefix("seat:"):
+    if record.owner != transition.entity.removeprefix("worker_slot:"):
         return
     reason = f"{record.owner} is gone"
     if record.state is task.State.IN_PROGRESS:

@@ -30,10 +30,10 @@ def around(of: Aggregate, transitions: Iterable[Transition]) -> Iterator[str]:
     for each in transitions:
         yield each.entity
         records = [entity.record for entity in (each.before, each.after) if entity is not None]
-        if each.machine == "seat":
+        if each.machine == "worker_slot":
             yield from (f"task:{record.task}" for record in records if record.task)
         elif each.machine == "task":
-            yield from (f"seat:{record.owner}" for record in records if record.owner)
+            yield from (f"worker_slot:{record.owner}" for record in records if record.owner)
             yield from _dependencies(of, records[-1])
 
 
@@ -53,7 +53,7 @@ def part(of: Aggregate, refs: Iterable[str]) -> Aggregate:
     there: dict[str, Entity[Any]] = {ref: entities[ref] for ref in dict.fromkeys(refs) if ref in entities}
     owners = [each.record.owner for ref, each in there.items() if ref.startswith("task:")]
     for each in owners:
-        worker_slot = f"seat:{each}"
+        worker_slot = f"worker_slot:{each}"
         if each and worker_slot not in there and worker_slot in entities:
             there[worker_slot] = entities[worker_slot]
     return replace(of, entities=pmap(there))

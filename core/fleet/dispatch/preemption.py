@@ -47,7 +47,7 @@ from lifefold.effects import MergeWork, ParkWork, PrepareWorktree, VerifyWork
 
 def request_of(worker: str) -> str:
     """Return the reference of a worker's room."""
-    return f"room:{worker}"
+    return f"preemption_request:{worker}"
 
 
 def preemption_requests(workers: tuple[str, ...], within_ms: int) -> dict[str, preemption_request.PreemptionRequest]:
@@ -93,7 +93,7 @@ def use_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is gone makes no room."""
     if transition.entered is worker_slot.State.GONE:
-        yield from _used(board, transition.entity.removeprefix("seat:"))
+        yield from _used(board, transition.entity.removeprefix("worker_slot:"))
 
 
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:
@@ -108,7 +108,7 @@ def _given_up(board: Aggregate) -> Dispatch | None:
 
 
 def _waits(board: Aggregate, worker: str) -> bool:
-    return board.record(f"seat:{worker}").state is worker_slot.State.WAITING
+    return board.record(f"worker_slot:{worker}").state is worker_slot.State.WAITING
 
 
 # Who is asked
@@ -168,7 +168,7 @@ def _asked(board: Aggregate, place: Place, asked: Requirement) -> Dispatch | Non
 
 def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -> bool:
     """Tell whether somebody who is at work might take this task instead."""
-    sat: worker_slot.WorkerSlot = board.record(f"seat:{worker}")
+    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{worker}")
     is_there = sat.state is worker_slot.State.WORKING and not sat.leaves
     return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
@@ -197,7 +197,7 @@ def has_let_go(board: Aggregate) -> bool:
     """Who was asked works at nothing until it is given something new, and sits where it had the task that went."""
     asked = _asked_rooms(board)
     at_work = {each.owner for each in tasks_of(board) if each.state in CLAIMED}
-    worker_slots = {name: board.entities.get(f"seat:{name}") for name in asked}
+    worker_slots = {name: board.entities.get(f"worker_slot:{name}") for name in asked}
     return not at_work & asked.keys() and all(
         sat is None or sat.record.task in {"", asked[name].of} or _is_brought_home(board, sat.record.task)
         for name, sat in worker_slots.items()
@@ -222,7 +222,7 @@ def nobody_waits_in_his_room(board: Aggregate) -> bool:
 
 def is_there(board: Aggregate) -> bool:
     """Whoever makes room is there: of one who is gone nobody waits for it."""
-    worker_slots = (board.entities.get(f"seat:{name}") for name in _asked_rooms(board))
+    worker_slots = (board.entities.get(f"worker_slot:{name}") for name in _asked_rooms(board))
     return all(sat is None or sat.state in worker_slot.PRESENT for sat in worker_slots)
 
 
@@ -230,7 +230,7 @@ def view_agrees(board: Aggregate) -> bool:
     """What is looked up of rooms, and of who is to work at what, is found again without the view."""
     work, preemption_requests = (
         work_of(board),
-        {ref: each for ref, each in board.entities.items() if ref.startswith("room:")},
+        {ref: each for ref, each in board.entities.items() if ref.startswith("preemption_request:")},
     )
     asked = {
         ref: each.record.task
@@ -283,12 +283,17 @@ class BoardView(msgspec.Struct, frozen=True):
 def board_view(of: Aggregate) -> BoardView | bool:
     """Return of a board whether somebody sits idle; of a worker, whether it was asked to hold."""
     if of.kind != "board":
-        return of.record("intent").state in desired_state.RESTS
+        return of.record("desired_state").state in desired_state.RESTS
     worker_slots = [
-        each for ref, each in of.entities.items() if ref.startswith("seat:") and each.state is worker_slot.State.WORKING
+        each
+        for ref, each in of.entities.items()
+        if ref.startswith("worker_slot:") and each.state is worker_slot.State.WORKING
     ]
     return BoardView(
-        any(of.record(f"task:{each.record.task}").owner != each.ref.removeprefix("seat:") for each in worker_slots)
+        any(
+            of.record(f"task:{each.record.task}").owner != each.ref.removeprefix("worker_slot:")
+            for each in worker_slots
+        )
     )
 
 

@@ -50,7 +50,7 @@ def restart_permits(of: str, intensity: Intensity) -> dict[str, restart_permit.R
 
 
 def _ref(of: str, number: int) -> str:
-    return f"permit:{of}.{number}"
+    return f"restart_permit:{of}.{number}"
 
 
 def permits_of(board: Aggregate, of: str) -> list[Entity[restart_permit.RestartPermit]]:
@@ -71,7 +71,7 @@ def comes_back(worker: Aggregate) -> bool:
 def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An agent that stops by its errors falls, and may be begun anew; any other one stays down."""
     if transition.entered is session.State.STOPPED and comes_back(worker):
-        wanted = not desired_state.is_to_end(worker.record("intent"))
+        wanted = not desired_state.is_to_end(worker.record("desired_state"))
         by_errors = wanted and isinstance(
             transition.event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled
         )
@@ -93,7 +93,7 @@ def ask(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     asks = found is not None and found.state is supervisor.State.ASKING
     idle = worker.record("assignment").state is assignment.State.IDLE
     if asks and idle and transition.entered in {supervisor.State.ASKING, assignment.State.IDLE}:
-        yield Tell("board", f"seat:{worker.key}", worker_slot.RestartWanted())
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartWanted())
 
 
 @rule(on=supervisor.machine)
@@ -101,7 +101,7 @@ def begin_anew(worker: Aggregate, transition: Transition) -> Iterator[Dispatch |
     """Who has rested is begun anew, and the board hears of it."""
     if isinstance(transition.event, supervisor.RestartDue):
         yield Dispatch("session", session_profiles.Restarted())
-        yield Tell("board", f"seat:{worker.key}", worker_slot.RestartDone())
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
 
 
 # The board's rules
@@ -112,7 +112,7 @@ def grant(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]
     """Who asks is given a permit of its own and one of all, or told why not."""
     if not isinstance(transition.event, worker_slot.RestartWanted):
         return
-    name = transition.entity.removeprefix("seat:")
+    name = transition.entity.removeprefix("worker_slot:")
     found = [permits_of(board, each) for each in (name, OF_ALL)]
     free = [[each for each in every if each.state is restart_permit.State.FREE] for every in found]
     to = f"worker/{name}"
@@ -137,7 +137,7 @@ def _often(who: str, every: list[Entity[restart_permit.RestartPermit]]) -> str:
 def spend(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who was begun anew has used its permits."""
     if isinstance(transition.event, worker_slot.RestartDone):
-        for each in _held(board, transition.entity.removeprefix("seat:")):
+        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
             yield Dispatch(each.ref, restart_permit.Used())
 
 
@@ -145,7 +145,7 @@ def spend(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def give_back(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who goes for good gives back what it has not used."""
     if transition.entered is worker_slot.State.GONE:
-        for each in _held(board, transition.entity.removeprefix("seat:")):
+        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
             yield Dispatch(each.ref, restart_permit.Returned())
 
 
@@ -166,7 +166,7 @@ def up_or_down(worker: Aggregate) -> bool:
 
 def stopped_stays_so(worker: Aggregate) -> bool:
     """An agent that was told to stop is not brought back."""
-    return worker.record("intent").state is not desired_state.State.STOP or not comes_back(worker)
+    return worker.record("desired_state").state is not desired_state.State.STOP or not comes_back(worker)
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
@@ -186,7 +186,7 @@ def holders(of: Aggregate) -> Held | bool:
     if of.kind == "worker":
         found = of.entities.get(supervisor.REF)
         return found is not None and found.state is supervisor.State.RESTING
-    held = (each.record.worker for ref, each in of.entities.items() if ref.startswith("permit:"))
+    held = (each.record.worker for ref, each in of.entities.items() if ref.startswith("restart_permit:"))
     return Held(tuple(sorted(name for name in held if name)))
 
 

@@ -83,7 +83,7 @@ _NOBODY: PVector[str] = pvector()
 
 def fold(work: TaskIndex, transition: Transition) -> TaskIndex:
     """Take a transition of a task or a seat into account."""
-    if transition.machine == "seat":
+    if transition.machine == "worker_slot":
         return _fold_seat(work, transition)
     if transition.machine == budget.machine.name:
         return _fold_purse(work, transition)
@@ -131,7 +131,7 @@ def _fold_purse(work: TaskIndex, transition: Transition) -> TaskIndex:
 
 
 def _fold_room(work: TaskIndex, transition: Transition) -> TaskIndex:
-    worker, now = transition.entity.removeprefix("room:"), transition.after
+    worker, now = transition.entity.removeprefix("preemption_request:"), transition.after
     asked = work.makes_room.discard(worker)
     if now.state is preemption_request.State.ASKED:
         asked = asked.set(worker, now.record.task)
@@ -153,7 +153,7 @@ def _fold_task(work: TaskIndex, transition: Transition) -> TaskIndex:
     was_settled = before is None or task.settled(before)
     work = replace(work, unsettled=work.unsettled + was_settled - task.settled(now))
     if now.owner and (before is None or before.owner != now.owner):
-        work = replace(work, waiting=_without(work.waiting, f"seat:{now.owner}"))
+        work = replace(work, waiting=_without(work.waiting, f"worker_slot:{now.owner}"))
     work = _distrust(_offer(work, now.id, offer(now)), now)
     if is_at_work(now) is not (now.id in work.at_work):
         work = _at_work(work, now.id, is_at_work(now))

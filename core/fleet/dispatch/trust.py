@@ -28,7 +28,7 @@ def earn(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def earned(board: Aggregate, transition: Transition) -> str:
     """Return the seat of whoever has a success by this; empty if nobody has."""
     name: str = transition.after.record.author
-    ref = f"seat:{name}"
+    ref = f"worker_slot:{name}"
     is_success = transition.entered is task.State.CLOSED and bool(name)
     return ref if is_success and board.entities[ref].state in worker_slot.PRESENT else ""
 
@@ -62,7 +62,7 @@ def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     if transition.before is None or now.level >= transition.before.record.level or not now.task:
         return
     record: FleetTask = board.record(f"task:{now.task}")
-    is_its = transition.entity == f"seat:{record.owner}" and record.state in IN_HAND
+    is_its = transition.entity == f"worker_slot:{record.owner}" and record.state in IN_HAND
     if is_its and not is_allowed(record, now):
         yield Dispatch(
             f"task:{record.id}", task.Released(record.epoch, f"{record.owner} is only {now.level.word} any more")

@@ -32,7 +32,7 @@ def may_begin(service: Aggregate) -> bool:
     """Tell whether something may be run now, if anything waits."""
     p: process.Process = service.record(PROCESS)
     up = p.state in {process.State.RUNNING, process.State.AWAITING} and p.suspended_for is None
-    return up and service.record("intent").state is desired_state.State.RUN and is_idle(service)
+    return up and service.record("desired_state").state is desired_state.State.RUN and is_idle(service)
 
 
 def reason_of(p: process.Process) -> str:

@@ -33,7 +33,7 @@ def hand_is_full(service: Aggregate) -> bool:
 def runs_what_waits(service: Aggregate) -> bool:
     """Nothing waits but behind what is being run, for a person, or for the process to be up and allowed to go on."""
     p: process.Process = service.record(PROCESS)
-    is_held = service.record("intent").state is not desired_state.State.RUN or p.suspended_for is not None
+    is_held = service.record("desired_state").state is not desired_state.State.RUN or p.suspended_for is not None
     waits = bool(service.record(inbox.REF).items) and service.record(invocation.REF).state is invocation.State.IDLE
     return not waits or is_held or p.state not in {process.State.RUNNING, process.State.AWAITING}
 
@@ -74,7 +74,7 @@ def gone_takes_nothing(service: Aggregate) -> bool:
 def wishes_are_obeyed(service: Aggregate) -> bool:
     """Who is to stop is down for good, who is to drain runs something, and who is paused is suspended, or will be."""
     p: process.Process = service.record(PROCESS)
-    match service.record("intent").state:
+    match service.record("desired_state").state:
         case desired_state.State.STOP:
             return is_down(service)
         case desired_state.State.DRAIN:
@@ -98,7 +98,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a service that is to stop is down, and one that is paused begins nothing", wishes_are_obeyed),
     leads_to(
         "every wish to stop or to drain ends with nothing left, if what is being run ends",
-        lambda s: desired_state.is_to_end(s.record("intent")),
+        lambda s: desired_state.is_to_end(s.record("desired_state")),
         settled,
         given=weakly(RunSession),
     ),

@@ -130,7 +130,7 @@ def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     ):
         yield Dispatch(PROCESS, process.ResumeRequested())
     elif transition.entered is desired_state.State.STOP:
-        reason = service.record("intent").reason
+        reason = service.record("desired_state").reason
         if not is_idle(service):
             yield Dispatch(invocation.REF, invocation.Cancelled(reason))
         yield Dispatch(PROCESS, process.StopRequested(reason))
@@ -138,13 +138,13 @@ def obey(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 def drained(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops as soon as nothing is being run, also while it is held."""
-    wanted: desired_state.DesiredState = service.record("intent")
+    wanted: desired_state.DesiredState = service.record("desired_state")
     if wanted.state is desired_state.State.STOP or not is_idle(service):
         return
     if wanted.state is desired_state.State.DRAIN:
-        yield Dispatch("intent", desired_state.Drained())
+        yield Dispatch("desired_state", desired_state.Drained())
     elif wanted.drains:
-        yield Dispatch("intent", desired_state.StopWanted(wanted.reason, None))
+        yield Dispatch("desired_state", desired_state.StopWanted(wanted.reason, None))
 
 
 aggregate = AggregateType(

@@ -60,10 +60,10 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     was: Any = transition.before.record
     if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
-            if ref.startswith("seat:") and board.entities[ref].state is not worker_slot.State.GONE:
+            if ref.startswith("worker_slot:") and board.entities[ref].state is not worker_slot.State.GONE:
                 yield Tell(
                     f"worker/{ref.removeprefix('worker_slot:')}",
-                    "intent",
+                    "desired_state",
                     desired_state.StopWanted("no work is left", None),
                 )
         yield from service_slot.send_home(board, "no work is left")

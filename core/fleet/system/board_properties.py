@@ -27,7 +27,7 @@ from lifefold.core.lifecycles.task import Stage
 def owners_sit_at_their_tasks(board: Aggregate) -> bool:
     """Who owns a task is there and sits at it, until it is home, and at no other one (E12, E21)."""
     owned = [each for each in tasks_of(board) if each.state in claims.KEPT and each.owner]
-    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in owned]
+    worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in owned]
     at_them = all(
         sat is not None and sat.state is worker_slot.State.WORKING and sat.record.task == each.id
         for each, sat in zip(owned, worker_slots, strict=True)
@@ -58,14 +58,14 @@ def rivals_take_turns(board: Aggregate) -> bool:
 def roles_are_kept(board: Aggregate) -> bool:
     """Who works at a task has the role that it asks for."""
     asking = [each for each in tasks_of(board) if each.role and is_at_work(each)]
-    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in asking]
+    worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in asking]
     return all(sat is None or sat.record.may_take(each.role) for each, sat in zip(asking, worker_slots, strict=True))
 
 
 def trust_is_kept(board: Aggregate) -> bool:
     """Who works at a task is trusted as far as it takes, and a person sees the work of who is not to merge (E34)."""
     gated = [each for each in tasks_of(board) if (each.level or each.merges) and each.state in trust.IN_HAND]
-    worker_slots = [board.entities.get(f"seat:{each.owner}") for each in gated]
+    worker_slots = [board.entities.get(f"worker_slot:{each.owner}") for each in gated]
     return all(sat is None or trust.is_allowed(each, sat.record) for each, sat in zip(gated, worker_slots, strict=True))
 
 
@@ -73,10 +73,12 @@ def successes_are_counted(board: Aggregate) -> bool:
     """Who is there has a success for every task of its that is closed, and no other (E34)."""
     closed = Counter(each.author for each in tasks_of(board) if each.author and each.state is task.State.CLOSED)
     there = [
-        each for ref, each in board.entities.items() if ref.startswith("seat:") and each.state in worker_slot.PRESENT
+        each
+        for ref, each in board.entities.items()
+        if ref.startswith("worker_slot:") and each.state in worker_slot.PRESENT
     ]
     return all(
-        each.record.trust is None or each.record.trust.successes == closed[each.ref.removeprefix("seat:")]
+        each.record.trust is None or each.record.trust.successes == closed[each.ref.removeprefix("worker_slot:")]
         for each in there
     )
 
@@ -119,7 +121,7 @@ def fails_by_its_worker(step: Transition) -> bool:
 def view_agrees(board: Aggregate) -> bool:
     """What the rules look up is what the tasks and seats are."""
     work, tasks = work_of(board), tasks_of(board)
-    worker_slots = [entity for ref, entity in board.entities.items() if ref.startswith("seat:")]
+    worker_slots = [entity for ref, entity in board.entities.items() if ref.startswith("worker_slot:")]
     return (
         _tasks_agree(work, tasks)
         and sorted(work.waiting) == sorted(each.ref for each in worker_slots if _waits(each))
@@ -140,7 +142,7 @@ def _waits(sat: Entity[worker_slot.WorkerSlot]) -> bool:
 
 def _dry(board: Aggregate) -> set[str]:
     """Return the tasks whose purse has no share left."""
-    all_budgets = ((ref.partition("purse:task/")[2], entity) for ref, entity in board.entities.items())
+    all_budgets = ((ref.partition("budget:task/")[2], entity) for ref, entity in board.entities.items())
     return {name for name, entity in all_budgets if name and entity.state not in budget.ADMITS}
 
 

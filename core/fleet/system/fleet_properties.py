@@ -64,7 +64,7 @@ class Course(msgspec.Struct, frozen=True):
 def course(of: Aggregate) -> Course:
     """Return what is looked at to see whether the fleet comes to its end."""
     if of.kind == worker.KIND:
-        return Course(shutdown.settled(of), is_held=of.record("intent").state in desired_state.RESTS)
+        return Course(shutdown.settled(of), is_held=of.record("desired_state").state in desired_state.RESTS)
     if of.kind == service.KIND:
         return Course(service.settled(of))
     closed = all(each.state is task.State.CLOSED for each in tasks_of(of))

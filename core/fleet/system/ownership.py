@@ -75,13 +75,15 @@ def in_hand(of: Aggregate) -> Hand | Office | None:
         is_merging = work.state is assignment.State.MERGING
         return Hand(claim, agent is session.State.STOPPED, was_begun, is_merging, _known(work.brief))
     tasks = tasks_of(of)
-    worker_slots = (entity for ref, entity in of.entities.items() if ref.startswith("seat:"))
+    worker_slots = (entity for ref, entity in of.entities.items() if ref.startswith("worker_slot:"))
     return Office(
         tuple((each.id, each.epoch) for each in tasks),
         frozenset(each.id for each in tasks if each.state is task.State.IN_PROGRESS),
         frozenset(each.id for each in tasks if each.state is task.State.CLOSED),
         tuple((each.id, each.owner) for each in tasks if each.state in claims.KEPT and each.owner),
-        frozenset(each.ref.removeprefix("seat:") for each in worker_slots if each.state is worker_slot.State.GONE),
+        frozenset(
+            each.ref.removeprefix("worker_slot:") for each in worker_slots if each.state is worker_slot.State.GONE
+        ),
         tuple((each.id, _known(each)) for each in tasks),
     )
 
@@ -188,7 +190,7 @@ def nearby(fleet: SystemState, name: str, transitions: Iterable[Transition]) -> 
     desk: Aggregate = fleet.aggregates[board.NAME]
     if name == board.NAME:
         refs = list(around(desk, transitions))
-        people = [f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("seat:")]
+        people = [f"{worker.KIND}/{ref.removeprefix('worker_slot:')}" for ref in refs if ref.startswith("worker_slot:")]
     elif name.startswith(f"{worker.KIND}/") and any(each.machine in _TELLING for each in transitions):
         refs, people = [], [name]
     else:
@@ -207,7 +209,7 @@ def _workers(fleet: SystemState, names: Iterable[str]) -> dict[str, Aggregate]:
 
 def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
     """Yield the references of a worker's seat, of the task that was given to it, and of the one in its hand."""
-    worker_slot = f"seat:{of.key}"
+    worker_slot = f"worker_slot:{of.key}"
     yield worker_slot
     tasks = (
         desk.entities[worker_slot].record.task if worker_slot in desk.entities else "",

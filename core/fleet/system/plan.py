@@ -160,7 +160,7 @@ class Plan(msgspec.Struct, frozen=True):
 def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
     """Yield the inputs that create the fleet, each with its aggregate: the board first, workers, services."""
     tasks = {f"task:{each.id}": fleet_task_of(each, ordinal, plan) for ordinal, each in enumerate(plan.tasks)}
-    worker_slots = {f"seat:{each.name}": worker_slot_of(each, plan) for each in plan.agents}
+    worker_slots = {f"worker_slot:{each.name}": worker_slot_of(each, plan) for each in plan.agents}
     proposed = {plan_approval.REF: plan_approval.Proposal()} if plan.approve_plan else {}
     watched = {intake.REF: intake.Intake()} if plan.watch else {}
     all_budgets = dict(_purses(plan))
@@ -178,7 +178,7 @@ def opening(plan: Plan, at_ms: int) -> Iterator[tuple[str, Envelope]]:
 def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
     """Return what a worker begins with, but for the meter of a fleet that limits anything."""
     records: dict[str, Record] = {
-        "intent": desired_state.DesiredState(),
+        "desired_state": desired_state.DesiredState(),
         "mailbox": mailbox.Mailbox(),
         "assignment": assignment.Assignment(verify_timeout_ms=agent.verify_timeout_ms, guarded=plan.guarded),
         "session": SupervisedSession(name=agent.name, limits=agent.limits, supervised=_is_supervised(plan, agent)),
@@ -192,7 +192,7 @@ def working(agent: AgentPlan, plan: Plan) -> dict[str, Record]:
 
 def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
     """Yield what a service begins with."""
-    yield "intent", desired_state.DesiredState()
+    yield "desired_state", desired_state.DesiredState()
     yield inbox.REF, inbox.Inbox(takes_messages=plan.takes_messages)
     yield invocation.REF, invocation.Invocation(name=plan.name, limits=plan.runs)
     for number, source in enumerate(plan.triggers, 1):

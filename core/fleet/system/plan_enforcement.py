@@ -121,7 +121,7 @@ def _bring_agents(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
 
 
 def _new_agent(board: Aggregate, now: AgentPlan, rules: Plan) -> Iterator[RuleAction]:
-    yield Create(f"seat:{now.name}", worker_slot_of(now, rules))
+    yield Create(f"worker_slot:{now.name}", worker_slot_of(now, rules))
     if rules.preemption is not None:
         preemption_requests = preemption.preemption_requests((now.name,), rules.preemption.within_ms)
         yield from (Create(ref, each) for ref, each in preemption_requests.items())
@@ -143,7 +143,7 @@ def _changed_agent(was: AgentPlan, now: AgentPlan) -> Iterator[RuleAction]:
     if was.verify_timeout_ms != now.verify_timeout_ms:
         yield Tell(to, "assignment", assignment.VerifyTimeoutChanged(now.verify_timeout_ms))
     if (was.roles, was.adaptive) != (now.roles, now.adaptive):
-        yield Dispatch(f"seat:{now.name}", worker_slot.Reassigned(now.roles, now.adaptive))
+        yield Dispatch(f"worker_slot:{now.name}", worker_slot.Reassigned(now.roles, now.adaptive))
 
 
 def _replan(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
@@ -225,12 +225,12 @@ def _dismiss(board: Aggregate, of: PlanChange) -> Iterator[RuleAction]:
     for each in of.changes:
         match each:
             case AgentChange(was, None) if was is not None:
-                if board.entities[f"seat:{was.name}"].state is not worker_slot.State.GONE:
-                    yield Dispatch(f"seat:{was.name}", worker_slot.Dismissed())
-                    yield Tell(f"{worker.KIND}/{was.name}", "intent", desired_state.DrainWanted(REMOVED))
+                if board.entities[f"worker_slot:{was.name}"].state is not worker_slot.State.GONE:
+                    yield Dispatch(f"worker_slot:{was.name}", worker_slot.Dismissed())
+                    yield Tell(f"{worker.KIND}/{was.name}", "desired_state", desired_state.DrainWanted(REMOVED))
             case ServiceChange(was, None) if was is not None:
                 if board.entities[f"{service_slot.REF}:{was.name}"].state is service_slot.State.ON:
-                    yield Tell(f"{service.KIND}/{was.name}", "intent", desired_state.DrainWanted(REMOVED))
+                    yield Tell(f"{service.KIND}/{was.name}", "desired_state", desired_state.DrainWanted(REMOVED))
             case _:
                 pass
 
@@ -303,7 +303,7 @@ def _is_there(board: Aggregate, found: TaskChange | AgentChange | ServiceChange)
     if not isinstance(found, AgentChange):
         ref = f"{'task' if isinstance(found, TaskChange) else service_slot.REF}:{found.name}"
         return found.now is None or ref in board.entities
-    sat = board.entities.get(f"seat:{found.name}")
+    sat = board.entities.get(f"worker_slot:{found.name}")
     left = sat is not None and (sat.record.leaves or sat.state is worker_slot.State.GONE)
     return sat is not None and (left if found.now is None else not sat.record.leaves)
 

@@ -179,7 +179,7 @@ def _differing(was: msgspec.Struct, now: msgspec.Struct) -> tuple[str, ...]:
 def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
     was, now, name = change.was, change.now, f"agents.{change.name}"
     if was is None and now is not None:
-        if f"seat:{change.name}" in board.entities:
+        if f"worker_slot:{change.name}" in board.entities:
             yield Obstacle(name, _WAS_THERE, ACCEPT)
         elif now.caps != Caps() and not _is_metered(board):
             yield Obstacle(f"{name}.budget", _UNMETERED, FRESH)
@@ -189,7 +189,7 @@ def _of_agent(board: Aggregate, change: AgentChange) -> Iterator[Obstacle]:
 
 
 def _of_kept_agent(board: Aggregate, name: str, was: AgentPlan, now: AgentPlan) -> Iterator[Obstacle]:
-    sat: worker_slot.WorkerSlot = board.record(f"seat:{was.name}")
+    sat: worker_slot.WorkerSlot = board.record(f"worker_slot:{was.name}")
     if was.trust is not now.trust:
         yield _of_trust(name, sat, was, now)
     for field, key in (("stall", "stall_timeout"), ("restart", "restart")):
@@ -215,7 +215,7 @@ def _of_trust(name: str, sat: worker_slot.WorkerSlot, was: AgentPlan, now: Agent
 
 def _of_service(board: Aggregate, change: ServiceChange) -> Iterator[Obstacle]:
     was, now, name = change.was, change.now, f"agents.{change.name}"
-    if was is None and f"duty:{change.name}" in board.entities:
+    if was is None and f"service_slot:{change.name}" in board.entities:
         yield Obstacle(name, _WAS_THERE, ACCEPT)
     elif was is not None and now is not None:
         keys = ", ".join(_SERVICE_KEYS[each] for each in _differing(was, now))

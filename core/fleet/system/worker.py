@@ -51,7 +51,7 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         )
         return
     waits = worker.record("session").state is session.State.BUILDING_PROMPT
-    wanted = worker.record("intent").state
+    wanted = worker.record("desired_state").state
     if not waits or wanted not in desired_state.WORKS or usage.is_counting(worker):
         return
     if work.state is assignment.State.IDLE and wanted is desired_state.State.RUN and not _ending(worker):
@@ -90,7 +90,7 @@ def leave_to_others(worker: Aggregate, _transition: Transition) -> Iterator[Disp
 
 def decline(worker: Aggregate) -> Iterator[Dispatch]:
     """Give back what is not begun, if people have paused the agent: somebody else may be free."""
-    paused = worker.record("intent").state is desired_state.State.PAUSE
+    paused = worker.record("desired_state").state is desired_state.State.PAUSE
     if paused and worker.record("assignment").state is assignment.State.PREPARING:
         yield Dispatch("assignment", assignment.Dropped(f"{worker.key} is paused"))
 
@@ -154,7 +154,7 @@ def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 def _stopped_by(worker: Aggregate, transition: Transition) -> str:
     """Say why a task is given back whose agent has stopped."""
     event = transition.event
-    why: str = event.msg if isinstance(event, session.FatalError) else worker.record("intent").reason
+    why: str = event.msg if isinstance(event, session.FatalError) else worker.record("desired_state").reason
     return f"its agent has stopped{f': {why}' if why else ''}"
 
 
@@ -191,7 +191,7 @@ def report(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
         case assignment.Dropped(reason=reason) if before is not assignment.State.WANTING:
             yield Tell("board", to, _given_back(brief, reason))
         case assignment.WorkRequested():
-            yield Tell("board", f"seat:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
+            yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkWanted(*usage.spent(worker)))
         case _:
             pass
 

@@ -14,7 +14,7 @@ from lifefold.effects import InspectWork, MergeWork, ParkWork, RunSession, Verif
 def wishes_are_obeyed(worker: Aggregate) -> bool:
     """An agent that is to stop has stopped, and the session of one that is to hold is being interrupted."""
     agent_now = worker.entities["session"]
-    match worker.record("intent").state:
+    match worker.record("desired_state").state:
         case desired_state.State.STOP:
             return agent_now.state is session.State.STOPPED
         case desired_state.State.PAUSE | desired_state.State.HOLD:
@@ -59,7 +59,7 @@ def goes_on_when_home(worker: Aggregate) -> bool:
 
 def paused_leaves_it_to_others(worker: Aggregate) -> bool:
     """An agent that people have paused has nothing in hand that it has not begun."""
-    paused = worker.record("intent").state is desired_state.State.PAUSE
+    paused = worker.record("desired_state").state is desired_state.State.PAUSE
     return not paused or worker.record("assignment").state is not assignment.State.PREPARING
 
 
@@ -93,8 +93,8 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("a session is watched exactly while it runs, if it is to be", stall_detector.watches_who_runs),
     leads_to(
         "every wish to stop, or to drain, ends with nothing left, or with a hold, if what is begun ends",
-        lambda w: w.record("intent").state in {desired_state.State.STOP, desired_state.State.DRAIN},
-        lambda w: settled(w) or w.record("intent").state is desired_state.State.HOLD,
+        lambda w: w.record("desired_state").state in {desired_state.State.STOP, desired_state.State.DRAIN},
+        lambda w: settled(w) or w.record("desired_state").state is desired_state.State.HOLD,
         given=(*weakly(RunSession, InspectWork, VerifyWork, ParkWork, MergeWork), *strongly(SUCCESS)),
     ),
     leads_to(

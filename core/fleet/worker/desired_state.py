@@ -262,7 +262,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine = Machine(
-    "intent",
+    "desired_state",
     DesiredState(),
     about="what was asked of a worker: run, pause, hold, drain, stop",
     rows=(

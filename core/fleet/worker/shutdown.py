@@ -30,10 +30,10 @@ from lifefold.effects import Tell
 
 def drained(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops when nothing that it has begun is in its hands any more."""
-    drains = worker.record("intent").state is desired_state.State.DRAIN
+    drains = worker.record("desired_state").state is desired_state.State.DRAIN
     came = transition.entered is desired_state.State.DRAIN or transition.machine == assignment.machine.name
     if drains and came and transition.entered is not None and not has_begun(worker):
-        yield Dispatch("intent", desired_state.Drained())
+        yield Dispatch("desired_state", desired_state.Drained())
 
 
 def has_begun(worker: Aggregate) -> bool:
@@ -54,21 +54,21 @@ def step_back(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | 
         transition.event, usage_meter.SessionEnded
     )
     if came and usage_meter.REF in worker.entities and _rests(worker):
-        yield Tell("board", f"seat:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
 
 def _rests(worker: Aggregate) -> bool:
     idle = worker.record("assignment").state is assignment.State.IDLE and not usage.is_counting(worker)
-    return idle and worker.record("intent").state in desired_state.RESTS and not is_gone(worker)
+    return idle and worker.record("desired_state").state in desired_state.RESTS and not is_gone(worker)
 
 
 def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
     """The board hears that the worker is gone, as soon as it has stopped for good and has nothing in hand any more."""
     idle = worker.record("assignment").state is assignment.State.IDLE
     if is_gone(worker) and idle and transition.entered in {*_ENDS, assignment.State.IDLE}:
-        reason = worker.record("intent").reason or _quarantined(worker) or "its session has stopped"
-        yield Tell("board", f"seat:{worker.key}", worker_slot.WorkerGone(reason, *usage.spent(worker)))
+        reason = worker.record("desired_state").reason or _quarantined(worker) or "its session has stopped"
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkerGone(reason, *usage.spent(worker)))
 
 
 _ENDS: Final = frozenset({session.State.STOPPED, *supervisor.OVER})
@@ -119,7 +119,7 @@ def quarantined_has_nothing(worker: Aggregate) -> bool:
 
 def drains_what_it_has(worker: Aggregate) -> bool:
     """Who drains has something in hand that it has begun."""
-    return worker.record("intent").state is not desired_state.State.DRAIN or has_begun(worker)
+    return worker.record("desired_state").state is not desired_state.State.DRAIN or has_begun(worker)
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
@@ -140,7 +140,7 @@ def shares(of: Aggregate) -> Shares:
     """Return what is looked at to see that nobody keeps a share for nothing."""
     if of.kind != "board":
         return Shares(rests=usage_meter.REF in of.entities and _rests(of))
-    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith("purse:"))
+    all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith("budget:"))
     return Shares(frozenset(name for each in all_budgets for name in each.holders))
 
 

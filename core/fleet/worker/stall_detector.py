@@ -52,7 +52,7 @@ from lifefold.core.policy.ends import TIMED_OUT, Diagnosis
 from lifefold.core.policy.reasons import AbortReason
 from lifefold.effects import InterruptSession, WarnOfSilence, WatchOutput
 
-REF: Final = "pulse"
+REF: Final = "stall_detector"
 
 
 class State(AnyLifecycleState):

@@ -26,7 +26,7 @@ from lifefold.core.lifecycles.property_forms import exits_on, is_transient, keep
 from lifefold.core.policy.recovery import Retry
 from lifefold.effects import LogFatal
 
-REF: Final = "supervision"
+REF: Final = "supervisor"
 
 
 class State(AnyLifecycleState):

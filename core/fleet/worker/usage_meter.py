@@ -26,7 +26,7 @@ from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 from lifefold.core.lifecycles.property_forms import exits_on, leads_where
 from lifefold.core.lifecycles.session import Usage
 
-REF: Final = "meter"
+REF: Final = "usage_meter"
 
 
 class State(AnyLifecycleState):
@@ -138,7 +138,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 )
 
 machine: Machine[Any] = Machine(
-    "meter",
+    "usage_meter",
     UsageMeter(),
     about="what an agent's sessions have cost since the board was told",
     rows=(

@@ -159,7 +159,7 @@ def _must_fit(of: Aggregate, plan: TaskPlan, earlier: tuple[str, ...]) -> None:
     if taken:
         raise BadInput(f"--id: there is a task {taken[0]} already; accepted: another id")
     must_be_there("task", plan.depends_on, names)
-    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("seat:")]
+    worker_slots = [entity.record for ref, entity in of.entities.items() if ref.startswith("worker_slot:")]
     if not worker_slots:
         raise BadInput("this fleet has services only, and none of them takes tasks")
     if plan.trust and all(each.trust is None for each in worker_slots):

@@ -84,7 +84,7 @@ def _raise(arguments: Namespace, more: Amounts) -> int:
         operator_commands.must_be_text("the reason", arguments.reason)
     ref = budgets.of_agent(arguments.agent) if arguments.agent else budgets.FLEET
     ref = budgets.of_task(arguments.task) if arguments.task else ref
-    name = ref.removeprefix("purse:")
+    name = ref.removeprefix("budget:")
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         why = _why_not(aggregates[board.NAME], ref, more)
@@ -98,7 +98,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
     """Say why a purse cannot be raised; nothing if it can."""
     entity = of.entities.get(ref)
     if entity is None:
-        known = _names([each for each in of.entities if each.startswith("purse:")])
+        known = _names([each for each in of.entities if each.startswith("budget:")])
         if not known:
             return "nothing is limited in this fleet"
         return f"{_unlimited(of, ref)}; accepted: {known}"
@@ -112,10 +112,10 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
 
 def _unlimited(of: Aggregate, ref: str) -> str:
     """Say why there is no such purse: nobody has that name, or who has it may spend what the others leave."""
-    whose, _, name = ref.removeprefix("purse:").partition("/")
+    whose, _, name = ref.removeprefix("budget:").partition("/")
     is_there = not name or f"{'worker_slot' if whose == 'agent' else whose}:{name}" in of.entities
     return "it has no budget" if is_there else f"there is no {whose} {name!r}"
 
 
 def _names(refs: Sequence[str]) -> str:
-    return ", ".join(sorted(ref.removeprefix("purse:") for ref in refs))
+    return ", ".join(sorted(ref.removeprefix("budget:") for ref in refs))

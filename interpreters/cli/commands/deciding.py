@@ -248,7 +248,7 @@ def _how_somebody_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
         return _BEGIN_ANEW
     if each.lacks.startswith(fleet_task.LEVEL):
         worker_slots = {
-            ref.removeprefix("seat:"): found.record for ref, found in of.entities.items() if ref in _seats(of)
+            ref.removeprefix("worker_slot:"): found.record for ref, found in of.entities.items() if ref in _seats(of)
         }
         able = [name for name, sat in worker_slots.items() if sat.may_take(each.role)]
         if able:
@@ -260,7 +260,7 @@ def _how_somebody_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
 
 def _seats(of: Aggregate) -> set[str]:
     """Return the seats of those who stay."""
-    worker_slots = ((ref, each) for ref, each in of.entities.items() if ref.startswith("seat:"))
+    worker_slots = ((ref, each) for ref, each in of.entities.items() if ref.startswith("worker_slot:"))
     return {ref for ref, each in worker_slots if each.state in worker_slot.PRESENT and not each.record.leaves}
 
 

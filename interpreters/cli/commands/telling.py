@@ -35,12 +35,14 @@ def stop(arguments: Namespace) -> int:
     """Stop agents for good: with grace, when they are through with what they have in hand, or at once."""
     if arguments.drain:
         event: Event = desired_state.DrainWanted("drained by the operator")
-        return _tell(arguments.db, arguments.agents, _to_all("intent", event, "finishes what it has, and stops"), _ends)
+        return _tell(
+            arguments.db, arguments.agents, _to_all("desired_state", event, "finishes what it has, and stops"), _ends
+        )
     if arguments.kill:
         event = desired_state.KillWanted("killed by the operator")
-        return _tell(arguments.db, arguments.agents, _to_all("intent", event, "killed"), _killed)
+        return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, "killed"), _killed)
     event = desired_state.StopWanted("stopped by the operator")
-    return _tell(arguments.db, arguments.agents, _to_all("intent", event, _STOPS), _stopped)
+    return _tell(arguments.db, arguments.agents, _to_all("desired_state", event, _STOPS), _stopped)
 
 
 def pause(arguments: Namespace) -> int:
@@ -48,13 +50,15 @@ def pause(arguments: Namespace) -> int:
     if arguments.reason:
         operator_commands.must_be_text("the reason", arguments.reason)
     event = desired_state.PauseWanted(arguments.reason)
-    return _tell(arguments.db, arguments.agents, _to_all("intent", event, "paused, until lifefold resume"), _paused)
+    return _tell(
+        arguments.db, arguments.agents, _to_all("desired_state", event, "paused, until lifefold resume"), _paused
+    )
 
 
 def resume(arguments: Namespace) -> int:
     """Let agents that were paused go on."""
     return _tell(
-        arguments.db, arguments.agents, _to_all("intent", desired_state.ResumeWanted(), "goes on"), _not_paused
+        arguments.db, arguments.agents, _to_all("desired_state", desired_state.ResumeWanted(), "goes on"), _not_paused
     )
 
 
@@ -77,7 +81,7 @@ def _does_not_take(text: str, of: Aggregate) -> str:
     waits: inbox.Inbox = of.record(inbox.REF)
     if waits.state is inbox.State.CLOSED:
         return f"{REFUSED}it is down, for good"
-    if desired_state.is_to_end(of.record("intent")):
+    if desired_state.is_to_end(of.record("desired_state")):
         return _DRAINS
     if not waits.takes_messages:
         return f"{REFUSED}{inbox.NO_MESSAGES}"
@@ -98,15 +102,15 @@ _ALREADY: Final = "has stopped already, and for good"
 
 
 def _stopped(of: Aggregate) -> str:
-    return _ALREADY if of.record("intent").state is desired_state.State.STOP or _is_settled(of) else ""
+    return _ALREADY if of.record("desired_state").state is desired_state.State.STOP or _is_settled(of) else ""
 
 
 def _ends(of: Aggregate) -> str:
-    return "is draining already" if of.record("intent").drains else _stopped(of)
+    return "is draining already" if of.record("desired_state").drains else _stopped(of)
 
 
 def _killed(of: Aggregate) -> str:
-    killed = "was killed already, and for good" if of.record("intent").at_once else ""
+    killed = "was killed already, and for good" if of.record("desired_state").at_once else ""
     return killed or (_ALREADY if _is_settled(of) else "")
 
 
@@ -114,7 +118,7 @@ _DRAINS: Final = f"{REFUSED}it is draining, and stops then; lifefold stop, or st
 
 
 def _paused(of: Aggregate) -> str:
-    wanted: desired_state.DesiredState = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("desired_state")
     if wanted.state is desired_state.State.STOP or _is_gone(of):
         return _STOPPED
     if wanted.drains:
@@ -125,7 +129,7 @@ def _paused(of: Aggregate) -> str:
 
 
 def _not_paused(of: Aggregate) -> str:
-    state = of.record("intent").state
+    state = of.record("desired_state").state
     if state is desired_state.State.STOP or _is_gone(of):
         return _STOPPED
     return "" if state is desired_state.State.PAUSE else "is not paused"

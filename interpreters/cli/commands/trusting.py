@@ -27,14 +27,18 @@ def trust(arguments: Namespace) -> int:
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of, name = aggregates[board.NAME], arguments.agent
-        worker_slots = {ref.removeprefix("seat:"): of.record(ref) for ref in of.entities if ref.startswith("seat:")}
+        worker_slots = {
+            ref.removeprefix("worker_slot:"): of.record(ref) for ref in of.entities if ref.startswith("worker_slot:")
+        }
         must_be_there("agent", [name], sorted(worker_slots))
         sat: worker_slot.WorkerSlot = worker_slots[name]
         why = _obstacle(of, sat, move)
         if sat.trust is None or why:
             yield Refused(name, f"{REFUSED}{why}")
         else:
-            yield Said(name, board.NAME, f"seat:{name}", kind(arguments.reason), _outcome(sat.trust, move(sat.trust)))
+            yield Said(
+                name, board.NAME, f"worker_slot:{name}", kind(arguments.reason), _outcome(sat.trust, move(sat.trust))
+            )
 
     return operator_commands.say(arguments.db, judge, "status")
 

@@ -145,10 +145,10 @@ def refill_ms(scene: FleetView, spent: Entity[budget.Budget]) -> int | None:
 
 def whereabouts(scene: FleetView, agent: str) -> str:
     """Say what an agent is at."""
-    sits, wanted = scene.worker_slots[agent], scene.intent(agent)
+    sits, wanted = scene.worker_slots[agent], scene.desired_state(agent)
     if sits.state is worker_slot.State.GONE:
         errors = scene.session(agent).consecutive_errors if wanted.state is not desired_state.State.STOP else 0
-        quarantined = scene.supervision(agent).state is supervisor.State.QUARANTINED
+        quarantined = scene.supervisor(agent).state is supervisor.State.QUARANTINED
         reason = f"{count(errors, 'error')} in a row" if errors and not quarantined else sits.reason
         return f"{agent} has stopped{in_brackets(reason)}"
     if wanted.state in _RESTS:
@@ -199,7 +199,7 @@ def _age(scene: FleetView) -> str:
 def _at(scene: FleetView) -> str:
     """Say what its owner is at just now, if it does not simply work."""
     owner = scene.job.owner
-    wanted = scene.intent(owner)
+    wanted = scene.desired_state(owner)
     if wanted.state in desired_state.RESTS:
         return f"; {owner} {_RESTS[wanted.state]}{in_brackets(wanted.reason)}"
     if scene.assignment(owner).state is assignment.State.PREPARING:

@@ -66,12 +66,12 @@ class FleetView(msgspec.Struct, frozen=True):
         record: Session = self._of(agent, "session", Session())
         return record
 
-    def intent(self, agent: str) -> desired_state.DesiredState:
+    def desired_state(self, agent: str) -> desired_state.DesiredState:
         """Return what was asked of an agent."""
-        record: desired_state.DesiredState = self._of(agent, "intent", desired_state.DesiredState())
+        record: desired_state.DesiredState = self._of(agent, "desired_state", desired_state.DesiredState())
         return record
 
-    def supervision(self, agent: str) -> supervisor.Supervisor:
+    def supervisor(self, agent: str) -> supervisor.Supervisor:
         """Return whether an agent that stops by its errors comes back."""
         record: supervisor.Supervisor = self._of(agent, supervisor.REF, supervisor.Supervisor())
         return record
@@ -87,5 +87,9 @@ def look(aggregates: Mapping[str, Aggregate], name: str, now_ms: int) -> FleetVi
     """Return the scene of a task, which the board must have."""
     of = aggregates[board.NAME]
     tasks = sorted(tasks_of(of), key=lambda each: (each.priority, each.ordinal, each.id))
-    worker_slots = {ref.removeprefix("seat:"): of.record(ref) for ref in sorted(of.entities) if ref.startswith("seat:")}
+    worker_slots = {
+        ref.removeprefix("worker_slot:"): of.record(ref)
+        for ref in sorted(of.entities)
+        if ref.startswith("worker_slot:")
+    }
     return FleetView(aggregates, name, now_ms, {each.id: each for each in tasks}, worker_slots)

@@ -41,7 +41,7 @@ def _where(of: Aggregate, now_ms: int) -> Iterator[str]:
     elif p.state in {State.STOPPED, State.FAILED}:
         yield f"is down and comes back{in_brackets(p.failure or p.stop_reason)}"
     elif p.state is State.SUSPENDED:
-        reason = of.record("intent").reason if p.suspended_for is SuspendReason.MANUAL else ""
+        reason = of.record("desired_state").reason if p.suspended_for is SuspendReason.MANUAL else ""
         yield f"is suspended for {duration(since_ms)} ({p.suspended_for}){in_brackets(reason)}"
     elif p.state is State.AWAITING:
         yield f"waits for what triggers it, for {duration(since_ms)}"
@@ -63,7 +63,7 @@ def _waits(of: Aggregate) -> str:
 
 def _onward(of: Aggregate, now_ms: int) -> str:
     p: Process = of.record(service.PROCESS)
-    wanted: desired_state.DesiredState = of.record("intent")
+    wanted: desired_state.DesiredState = of.record("desired_state")
     if service.is_down(of):
         return "Nothing: it is not begun again within this log."
     if wanted.state is desired_state.State.PAUSE:

@@ -150,7 +150,7 @@ def _entrusted(event: fleet_task.Entrusted, transition: Transition) -> str:
 
 
 def _back(event: fleet_task.DependencyBack, _transition: Transition) -> str:
-    budget = event.by.removeprefix("purse:")
+    budget = event.by.removeprefix("budget:")
     if budget != event.by:
         whose = "the fleet" if budget == "fleet" else budget.replace("/", " ")
         return f"unblocked: the budget of {whose} suffices again"

@@ -55,7 +55,7 @@ def ways(scene: FleetView) -> tuple[Way, ...]:
 
 def _nothing(scene: FleetView, left: Sequence[str]) -> str:
     """Say that these tasks are not done any more, and how they could be."""
-    down = [name for name in scene.worker_slots if scene.supervision(name).state is supervisor.State.QUARANTINED]
+    down = [name for name in scene.worker_slots if scene.supervisor(name).state is supervisor.State.QUARANTINED]
     why = in_brackets("; ".join(f"{name} is {scene.worker_slots[name].reason}" for name in down))
     home = f"all agents have stopped for good{why}" if scene.work.unsettled else "everybody has gone home"
     them = "it" if len(left) == 1 else "them"
@@ -102,7 +102,7 @@ def _left(scene: FleetView) -> list[str]:
 def _when_somebody_may(scene: FleetView) -> str:
     """Say what it takes if nobody who may take a task begins with anything: a word to them, or more money."""
     left = _left(scene)
-    paused = [name for name in left if scene.intent(name).state is desired_state.State.PAUSE]
+    paused = [name for name in left if scene.desired_state(name).state is desired_state.State.PAUSE]
     spent = {name: found for name in left if (found := empty_purse(scene, name)) is not None and name not in paused}
     if not left or len(paused) + len(spent) < len(left):
         return ""
@@ -125,7 +125,7 @@ def _when_there_is_more(scene: FleetView, lacking: Entity[budget.Budget]) -> str
 
 def _in_hand(scene: FleetView) -> str:
     owner = scene.job.owner
-    wanted = scene.intent(owner).state
+    wanted = scene.desired_state(owner).state
     if scene.session(owner).state is SessionState.STOPPED:
         return f"{scene.name} is given back when a runner is at work: {owner} has stopped"
     if wanted is desired_state.State.STOP:
@@ -236,7 +236,7 @@ def _accept_branch(scene: FleetView) -> Iterator[Way]:
 
 def _let_go_on(scene: FleetView) -> Iterator[Way]:
     for name in _left(scene) if not scene.job.owner else ():
-        if scene.intent(name).state is desired_state.State.PAUSE:
+        if scene.desired_state(name).state is desired_state.State.PAUSE:
             yield Way("resume", name, "it goes on with its work, or takes new")
     for lacking in (empty_purse(scene), *(empty_purse(scene, name) for name in _left(scene))):
         if lacking is not None:
@@ -263,9 +263,12 @@ _WORDS: Final[Mapping[Resource, str]] = {
 
 def _talk(scene: FleetView) -> Iterator[Way]:
     owner = scene.job.owner
-    if scene.intent(owner).state is desired_state.State.STOP or scene.session(owner).state is SessionState.STOPPED:
+    if (
+        scene.desired_state(owner).state is desired_state.State.STOP
+        or scene.session(owner).state is SessionState.STOPPED
+    ):
         return
-    if scene.intent(owner).state is desired_state.State.PAUSE:
+    if scene.desired_state(owner).state is desired_state.State.PAUSE:
         yield Way("resume", owner, f"it goes on with {scene.name}")
     yield Way("send", owner, "say something to it: it is interrupted, and its next prompt has the text")
     yield Way("stop", owner, f"it stops for good, and {scene.name} is given back to be taken by another one")

@@ -37,9 +37,9 @@ NEAR: dict[str, Record] = {
         max_retries=1, limit=1, asks=True, most_subtasks=2, merges=access.AccessLevel.TRUSTED, fate=fleet_task.Fate()
     ),
     "assignment": assignment.Assignment(guarded=True),
-    "seat": worker_slot.WorkerSlot(trust=access.Trust()),
+    "worker_slot": worker_slot.WorkerSlot(trust=access.Trust()),
     "inbox": inbox.Inbox(takes_messages=True),
-    "pulse": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
+    "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(nudge_ms=90_000)),
     "process": RESTARTING,
     "process-promptise-1.5": RESTARTING,
     **{

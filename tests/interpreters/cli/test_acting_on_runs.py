@@ -91,7 +91,7 @@ def test_who_is_paused_stays_so_for_the_next_runner_until_people_say_otherwise(g
         run.rest()
     assert run.process.returncode == Verdict.LEFT
     agent = ground.json("status")["agents"][0]
-    assert (agent["intent"], agent["reason"], agent["consecutive_errors"]) == ("Pause", "lunch", 0)
+    assert (agent["desired_state"], agent["reason"], agent["consecutive_errors"]) == ("Pause", "lunch", 0)
     with ground.running() as run:
         run.until("continuing:")
         assert ground.call("resume").stdout == "agent: goes on\n"

@@ -138,7 +138,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
 def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """When it is added, and when it is retried: only another log has such agents again."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
-    of.happens("board", "seat:bob", worker_slot.WorkerGone("enough"))
+    of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
     reason = "it is BLOCKED, because it asks for the role cook, and nobody is left who has it"
     assert reason in tell(log, capsys, *words)
@@ -242,13 +242,13 @@ def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     of = folded(log)
     record: fleet_task.FleetTask = of.record("board", "task:T3")
     assert (record.most_subtasks, record.subtasks_ms, record.orphaned) == (4, 7_200_000, task.OnDeath.REQUEUE)
-    money: budget.Budget = of.record("board", "purse:task/T3")
+    money: budget.Budget = of.record("board", "budget:task/T3")
     assert [(line.resource, line.share, line.account.cap) for line in money.lines] == [
         (Resource.MONEY, 1_000_000, 2_500_000),
         (Resource.TOKENS, 50, 100),
     ]
     assert (money.period_ms, money.charges_the_silent) == (60_000, True)
-    assert [told.entity for told in said(log)] == ["purse:task/T3", "task:T3"]
+    assert [told.entity for told in said(log)] == ["budget:task/T3", "task:T3"]
     assert "task T3" in tell(log, capsys, "budget")
 
 

@@ -18,7 +18,7 @@ def a_task(state: State, name: str = "", *, retries: int = 0) -> TaskStatus:
 
 def an_agent(name: str, **fields: Any) -> AgentStatus:
     counts = dict.fromkeys(("session_seq", "attempt", "consecutive_errors", "total_errors", "letters", "processes"), 0)
-    texts = {"name": name, "intent": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
+    texts = {"name": name, "desired_state": "Run", "state": "Running", "task": "", "doing": "", "reason": ""}
     given: dict[str, Any] = {**texts, "since_ms": 0, "timer": None, **counts, **fields}
     return AgentStatus(**given)
 
@@ -54,11 +54,11 @@ def test_tasks_that_are_alike_stay_in_the_order_of_the_plan() -> None:
 
 def test_agents_that_need_an_operator_come_first() -> None:
     """Stopped by errors or quarantined, silent, paused, at work; at last those that have stopped as they were asked."""
-    fallen = [an_agent("a", state="Stopped"), an_agent("b", supervision="Quarantined"), an_agent("c", state="failed")]
+    fallen = [an_agent("a", state="Stopped"), an_agent("b", supervisor="Quarantined"), an_agent("c", state="failed")]
     others = [
         an_agent("d", silent_since_ms=5),
-        an_agent("e", intent="Pause"),
+        an_agent("e", desired_state="Pause"),
         an_agent("f"),
-        an_agent("g", state="Stopped", intent="Stop", reason="no work is left"),
+        an_agent("g", state="Stopped", desired_state="Stop", reason="no work is left"),
     ]
     assert agents_first([*reversed(others), *fallen]) == [*fallen, *others]

@@ -23,7 +23,7 @@ def spent(tmp_path: Path) -> Path:
     """Return the log of a fleet whose only session has been spent: T1 is closed, T2 is blocked."""
     log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=AGENTS, budget=BUDGET).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
-    log.happens("board", "seat:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
+    log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     return log.path
 
 
@@ -73,7 +73,7 @@ def test_a_person_lets_more_be_spent_and_what_was_blocked_goes_on(
     """At any time, with no runner at work; with who and why in the log."""
     log = FleetLog(tmp_path / "fleet.db", *TASKS, agents=AGENTS, budget=BUDGET).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
-    log.happens("board", "seat:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
+    log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     assert "! T2: the fleet's budget is spent: 1 of 1 session: lifefold budget --add-sessions 1" in tell(
         log.path, capsys, "status"
     )
@@ -124,5 +124,5 @@ def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.Captu
     again = replace(BUDGET, period_ms=3_600_000)
     log = FleetLog(tmp_path / "again.db", TASKS[0], TaskPlan("T3", "x"), agents=AGENTS, budget=again).claimed("T1")
     log.happens("board", "task:T1", task.Completed(1), task.Verified(1, "c0ffee"))
-    log.happens("board", "seat:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
+    log.happens("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     assert "the fleet's budget is spent, and filled anew in" in tell(log.path, capsys, "why", "T3")

@@ -157,7 +157,17 @@ def test_the_json_of_status_tasks_and_log_has_the_documented_keys(ground: Ground
     assert (status["waiting"], status["cost_usd"], status["is_over"]) == ([], None, True)
     assert (status["fleet"], status["runner"], status["tasks"]) == ("ground", "not running", {"CLOSED": 1})
     agent = status["agents"][0]
-    assert {"name", "intent", "state", "since_ms", "task", "session_seq", "attempt", "timer", "process"} <= agent.keys()
+    assert {
+        "name",
+        "desired_state",
+        "state",
+        "since_ms",
+        "task",
+        "session_seq",
+        "attempt",
+        "timer",
+        "process",
+    } <= agent.keys()
     assert agent["process"]["alive"] is False
     task = ground.json("tasks")[0]
     assert {"id", "state", "owner", "claims", "retries", "depends_on", "reason", "commit"} <= task.keys()

@@ -100,7 +100,7 @@ def test_where_nobody_is_left_no_task_is_said_to_wait_for_anything(log: Path, te
     of = log_of_finished_work(log)
     assert "refused now" in tell("tasks")
     of.happens("worker/ann", "session", session.FatalError("no worktree"))
-    of.happens("board", "seat:ann", worker_slot.WorkerGone("its session has stopped"))
+    of.happens("board", "worker_slot:ann", worker_slot.WorkerGone("its session has stopped"))
     assert "refused now" not in tell("tasks")
     assert "T1" not in tell("approve", 2).partition("nothing has changed")[0]
 
@@ -261,7 +261,7 @@ def test_when_everybody_has_gone_home_nothing_is_declared_that_nobody_will_do(lo
     assert "all tasks were settled, and everybody has gone home" in printed
     assert "lifefold run FLEET.toml --again" in printed
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
-    gone.happens("board", "seat:bob", worker_slot.WorkerGone("enough"))
+    gone.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     assert main(["approve", "--db", str(gone.path)]) == 2
     assert main(["approve", "T1", "--db", str(gone.path)]) == 2
     assert said(gone.path) == []

@@ -42,7 +42,7 @@ def test_of_a_task_there_is_what_happens_to_it_and_to_whoever_has_it(
     assert of_first == [
         ("task", "T1", "Created"),
         ("task", "T1", "Claimed"),
-        ("seat", "ann", "Seated"),
+        ("worker_slot", "ann", "Seated"),
         ("task", "T1", "Started"),
         ("task", "T1", "Failed"),
     ]
@@ -52,7 +52,7 @@ def test_of_a_task_there_is_what_happens_to_it_and_to_whoever_has_it(
     ]
     of_ann = entries(log, capsys, "--agent", "ann")
     assert {each[:2] for each in of_ann} == {
-        ("seat", "ann"), ("task", "T1"), ("intent", "ann"), ("mailbox", "ann"), ("assignment", "ann"),
+        ("worker_slot", "ann"), ("task", "T1"), ("desired_state", "ann"), ("mailbox", "ann"), ("assignment", "ann"),
         ("session", "ann"),
     }  # fmt: skip
     assert ("task", "T1", "Created") not in of_ann
@@ -95,12 +95,14 @@ def test_what_the_board_keeps_of_somebody_concerns_him_and_nobody_else(
         words: {each[0] for each in entries(log, capsys, *words)}
         for words in (("--task", "fleet"), ("--task", "ann"), ("--agent", "ann"), ("--agent", "fleet"))
     }
-    assert of["--task", "fleet"] == {"task", "purse"}
+    assert of["--task", "fleet"] == {"task", "budget"}
     assert of["--task", "ann"] == {"task"}
-    assert {"purse", "permit", "seat", "session"} <= of["--agent", "ann"]
-    assert "purse" not in of["--agent", "fleet"]
-    assert {("duty", "web"), ("process", "web")} <= {each[:2] for each in entries(log, capsys, "--agent", "web")}
-    assert len([each for each in entries(log, capsys, "--agent", "ann") if each[0] == "purse"]) == 1
+    assert {"budget", "restart_permit", "worker_slot", "session"} <= of["--agent", "ann"]
+    assert "budget" not in of["--agent", "fleet"]
+    assert {("service_slot", "web"), ("process", "web")} <= {
+        each[:2] for each in entries(log, capsys, "--agent", "web")
+    }
+    assert len([each for each in entries(log, capsys, "--agent", "ann") if each[0] == "budget"]) == 1
 
 
 @pytest.mark.parametrize(

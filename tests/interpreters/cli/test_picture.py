@@ -273,7 +273,7 @@ def test_what_waits_for_a_person_stands_on_top(
         said = desired_state.PauseWanted(
             f"for the reason that {name} has, which is long enough to fill a line of its own"
         )
-        runner.engine.offer(name, Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo"))
+        runner.engine.offer(name, Envelope("desired_state", said, runner.engine.clock.now_ms(), "operator:mo"))
 
     def act(draw: Draw, _runner: Runner) -> None:
         drawn = draw(width, height)
@@ -371,7 +371,7 @@ def test_how_things_stand_is_computed_when_something_has_happened(
         assert len(asked) == known
         said = desired_state.PauseWanted("lunch")
         runner.engine.ledger.decide(
-            "worker/agent", Envelope("intent", said, runner.engine.clock.now_ms(), "operator:mo")
+            "worker/agent", Envelope("desired_state", said, runner.engine.clock.now_ms(), "operator:mo")
         )
         assert any("paused" in line for line in draw(120, 40))
         assert len(asked) > known

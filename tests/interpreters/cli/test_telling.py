@@ -39,7 +39,7 @@ def tell(log: Path, capsys: pytest.CaptureFixture[str], *words: str, code: int =
 
 def wanted(log: Path, agent: str) -> desired_state.DesiredState:
     """Return what is wanted of an agent."""
-    record: desired_state.DesiredState = folded(log).record(f"worker/{agent}", "intent")
+    record: desired_state.DesiredState = folded(log).record(f"worker/{agent}", "desired_state")
     return record
 
 
@@ -84,9 +84,9 @@ def test_who_has_stopped_by_errors_is_told_nothing_more(
     """It is refused as with those whom a person has stopped; the others are told all the same."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann", session.Limits(max_consecutive_errors=1)), BOB)).fallen("ann")
     words = [*command.split(), "ann", *(["hello"] if command == "send" else [])]
-    before = folded(log).record("worker/ann", "intent")
+    before = folded(log).record("worker/ann", "desired_state")
     assert "for good" in tell(of.path, capsys, *words, code=2)
-    assert folded(log).record("worker/ann", "intent") == before
+    assert folded(log).record("worker/ann", "desired_state") == before
     if command == "stop":
         both = tell(of.path, capsys, "stop").splitlines()
         assert both == ["ann: has stopped already, and for good", f"bob: {STOPS}; the next run acts on it"]
@@ -150,7 +150,7 @@ def test_who_was_not_quick_enough_hears_it_in_plain_words(log: Path, capsys: pyt
     FleetLog(log, T1, TaskPlan("T2", "x"))
     with SqliteStore.peek(log) as store:
         for name, event in (
-            ("intent", desired_state.StopWanted("enough")),
+            ("desired_state", desired_state.StopWanted("enough")),
             ("mailbox", mailbox.OperatorMessageArrived("hello")),
         ):
             anyio.run(store.post, "worker/ann", encode(Envelope(name, event, 0, "operator:eve")))
@@ -182,7 +182,7 @@ def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsy
 def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
     of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.OperatorMessageArrived("look"))
-    of.happens("worker/ann", "intent", desired_state.StopWanted("enough"))
+    of.happens("worker/ann", "desired_state", desired_state.StopWanted("enough"))
     assert "1 letter undelivered" in tell(log, capsys, "status")
 
 
@@ -190,7 +190,7 @@ def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.Capture
     """It is full by the length of what waits, also if that is one message only; a short one has room."""
     long = "x" * (inbox.MESSAGES_BYTES - 10)
     service = ServicePlan("web", takes_messages=True)
-    of = FleetLog(log, T1, services=(service,)).happens("service/web", "intent", desired_state.HoldWanted())
+    of = FleetLog(log, T1, services=(service,)).happens("service/web", "desired_state", desired_state.HoldWanted())
     of.happens("service/web", "inbox", inbox.MessageArrived(long))
     assert tell(log, capsys, "send", "web", "y" * 11, code=2).startswith(f"web: refused: {inbox.FULL}\n")
     assert tell(log, capsys, "send", "web", "y" * 10).startswith("web: accepted; it is run once, in its turn")
@@ -224,7 +224,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
             for each in outcome.transitions if isinstance(outcome, Reaction) else ():
                 if each.entered is session.State.INITIALIZING:
                     at_ms = runner.engine.clock.now_ms()
-                    runner.engine.offer("worker/agent", Envelope("intent", desired_state.PauseWanted(), at_ms))
+                    runner.engine.offer("worker/agent", Envelope("desired_state", desired_state.PauseWanted(), at_ms))
                 elif each.entered is session.State.BUILDING_PROMPT:
                     runner.engine.spawn(leave)
 
@@ -232,7 +232,7 @@ def test_a_runner_whose_agents_are_all_paused_leaves_at_once(tmp_path: Path) -> 
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.PAUSE, 0)
 
@@ -245,7 +245,7 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         runner = await Runner.open(load(ground.fleet), ground.log)
 
         def say(event: desired_state.PauseWanted | desired_state.ResumeWanted) -> None:
-            runner.engine.offer("worker/agent", Envelope("intent", event, runner.engine.clock.now_ms()))
+            runner.engine.offer("worker/agent", Envelope("desired_state", event, runner.engine.clock.now_ms()))
 
         def resume_when_it_leaves(_name: str, outcome: Reaction | Refusal) -> None:
             for each in outcome.transitions if isinstance(outcome, Reaction) else ():
@@ -259,7 +259,7 @@ def test_who_is_resumed_while_the_runner_leaves_is_held_again(tmp_path: Path) ->
         with anyio.fail_after(HANG_S):
             verdict = await runner.run()
         runner.close()
-        return verdict, runner.aggregates["worker/agent"].record("intent").state, runner.refused.total()
+        return verdict, runner.aggregates["worker/agent"].record("desired_state").state, runner.refused.total()
 
     assert anyio.run(run) == (Verdict.LEFT, desired_state.State.HOLD, 0)
     assert ground.sessions("hang-1") == 0

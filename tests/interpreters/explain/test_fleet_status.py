@@ -41,7 +41,7 @@ def bob(driver: Driver) -> status.AgentStatus:
 def test_a_working_agent_shows_its_task_and_its_process() -> None:
     """Who, what was asked, what it does, since when."""
     shown = bob(stopped_when("Running"))
-    assert (shown.name, shown.intent, shown.state, shown.task, shown.doing) == (
+    assert (shown.name, shown.desired_state, shown.state, shown.task, shown.doing) == (
         "bob",
         "Run",
         "Running",
@@ -57,7 +57,7 @@ def test_an_agent_without_work_shows_no_task() -> None:
     driver = stopped_when("BuildingPrompt")
     assert (bob(driver).doing, bob(driver).task, bob(driver).processes) == ("Wanting", "", 0)
     done = bob(driver.run())
-    assert (done.state, done.doing, done.task, done.intent, done.reason) == (
+    assert (done.state, done.doing, done.task, done.desired_state, done.reason) == (
         "Stopped",
         "Idle",
         "",
@@ -118,14 +118,16 @@ def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_
     """Until it is opened again; one that is tried no more has nothing to wait for."""
     first = fleet_task.FleetTask(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
     second = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
-    board = Hand("board", {"task:T1": first, "task:T2": second, "seat:ann": worker_slot.WorkerSlot(roles=("cook",))})
-    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
+    board = Hand(
+        "board", {"task:T1": first, "task:T2": second, "worker_slot:ann": worker_slot.WorkerSlot(roles=("cook",))}
+    )
+    board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(1, "no"))
     shown = statuses(board)["T1"]
     assert (shown.role, shown.files, shown.parent, shown.lacks) == ("cook", ("a", "b"), "", "")
     assert shown.timer == status.Timer("Rested", board.now_ms + 30_000)
     board.give("task:T1", fleet_task.RetryGranted())
     assert statuses(board)["T1"].timer is None
-    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(2, "no"))
+    board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Failed(2, "no"))
     assert (statuses(board)["T1"].timer, statuses(board)["T2"].lacks) == (None, "T1")
 
 
@@ -155,11 +157,11 @@ def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_
         {
             "task:T1": whole,
             "task:T2": asking,
-            "seat:ann": worker_slot.WorkerSlot(),
-            "seat:bob": worker_slot.WorkerSlot(),
+            "worker_slot:ann": worker_slot.WorkerSlot(),
+            "worker_slot:bob": worker_slot.WorkerSlot(),
         },
     )
-    board.give("seat:ann", worker_slot.WorkWanted()).give("seat:bob", worker_slot.WorkWanted())
+    board.give("worker_slot:ann", worker_slot.WorkWanted()).give("worker_slot:bob", worker_slot.WorkWanted())
     board.give("task:T2", task.Completed(1)).give("task:T2", fleet_task.Parked(1))
     board.give("task:T1", fleet_task.Split(1, (fleet_task.Subtask("a part"),)))
     shown = statuses(board)
@@ -189,14 +191,15 @@ def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
             "task:T2": planned("T2", 1),
             "task:T1": planned("T1"),
             "plan": plan_approval.Proposal(),
-            "seat:ann": worker_slot.WorkerSlot(),
+            "worker_slot:ann": worker_slot.WorkerSlot(),
         },
     )
     assert waits(board) == [("plan", ("T1", "T2"), "approve")]
     board.give("task:T1", task.Approved())
     assert waits(board) == [("plan", ("T2",), "approve")]
     one_by_one = Hand(
-        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()}
+        "board",
+        {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "worker_slot:ann": worker_slot.WorkerSlot()},
     )
     one_by_one.give("task:T1", task.Approved())
     assert waits(one_by_one) == []
@@ -208,7 +211,7 @@ def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
     """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
     names = [f"T{number}" for number in range(8, 0, -1)]
     undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}
-    board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()})
+    board = Hand("board", undecided | {"plan": plan_approval.Proposal(), "worker_slot:ann": worker_slot.WorkerSlot()})
     assert [each.id for each in status.tasks({"board": board.aggregate})] == sorted(names)
     board.give("plan", plan_approval.PlanApproved())
     opened = [each.entity for each in board.reaction.transitions if each.machine == "task"]
@@ -218,8 +221,8 @@ def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
 def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
     """With the moment at which silence becomes a refusal; agreed to, it waits no more."""
     asking = fleet_task.FleetTask(state=task.State.OPEN, id="T1", asks=True, approval_ms=9)
-    board = Hand("board", {"task:T1": asking, "seat:ann": worker_slot.WorkerSlot()})
-    board.give("seat:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
+    board = Hand("board", {"task:T1": asking, "worker_slot:ann": worker_slot.WorkerSlot()})
+    board.give("worker_slot:ann", worker_slot.WorkWanted()).give("task:T1", task.Completed(1)).give(
         "task:T1", fleet_task.Parked(1)
     )
     (found,) = status.waiting({"board": board.aggregate})
@@ -231,9 +234,9 @@ def test_finished_work_waits_for_a_word_until_its_time_is_up() -> None:
 def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
     """And one that is held for a runner, or works, does not."""
     driver = stopped_when("Running")
-    driver.post("worker/bob", "intent", desired_state.PauseWanted("lunch"))
-    driver.post("worker/ann", "intent", desired_state.HoldWanted())
-    driver.run(until=lambda now: now.record("worker/bob", "intent").state == "Pause")
+    driver.post("worker/bob", "desired_state", desired_state.PauseWanted("lunch"))
+    driver.post("worker/ann", "desired_state", desired_state.HoldWanted())
+    driver.run(until=lambda now: now.record("worker/bob", "desired_state").state == "Pause")
     (found,) = status.waiting(driver.aggregates)
     assert (found.about, found.names, found.command, found.reason, found.until_ms) == (
         "agent",
@@ -247,13 +250,14 @@ def test_a_paused_agent_waits_for_a_word_with_the_reason_why_it_is() -> None:
 def test_nobody_is_asked_to_resume_who_is_gone() -> None:
     """A worker whose place cannot be made, and a service whose run fails once too often, while they are paused."""
     board = Hand(
-        "board", {"task:T1": fleet_task.FleetTask(state=task.State.OPEN, id="T1"), "seat:ann": worker_slot.WorkerSlot()}
+        "board",
+        {"task:T1": fleet_task.FleetTask(state=task.State.OPEN, id="T1"), "worker_slot:ann": worker_slot.WorkerSlot()},
     )
     records = dict(opening(PLAN, 0))["worker/bob"].event
     assert isinstance(records, Opened)
     worker, web = Hand("worker/bob", dict(records.records)), send(serving(max_consecutive_failures=1), "one")
     for each in (worker, web):
-        each.give("intent", desired_state.PauseWanted("lunch"))
+        each.give("desired_state", desired_state.PauseWanted("lunch"))
 
     def asked() -> list[tuple[str, ...]]:
         every = {"board": board.aggregate, "worker/bob": worker.aggregate, "service/web": web.aggregate}
@@ -269,20 +273,21 @@ def test_nobody_is_asked_to_resume_who_is_gone() -> None:
 def test_a_fleet_that_is_kept_alive_says_that_it_waits_for_tasks() -> None:
     """As soon as all are settled, and until its doors are closed."""
     first = fleet_task.FleetTask(state=task.State.OPEN, id="T1")
-    board = Hand("board", {"task:T1": first, "doors": intake.Intake(), "seat:ann": worker_slot.WorkerSlot()})
+    board = Hand("board", {"task:T1": first, "intake": intake.Intake(), "worker_slot:ann": worker_slot.WorkerSlot()})
     assert waits(board) == []
     board.give("task:T1", task.Cancelled())
     assert waits(board) == [("tasks", (), "task add")]
-    board.give("doors", intake.LastTaskIn())
+    board.give("intake", intake.LastTaskIn())
     assert waits(board) == []
 
 
 def test_nobody_is_waited_for_where_nobody_is_left() -> None:
     """No word would change anything; nor before there is a board."""
     board = Hand(
-        "board", {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "seat:ann": worker_slot.WorkerSlot()}
+        "board",
+        {"task:T1": planned("T1"), "plan": plan_approval.Proposal(), "worker_slot:ann": worker_slot.WorkerSlot()},
     )
-    board.give("seat:ann", worker_slot.WorkerGone())
+    board.give("worker_slot:ann", worker_slot.WorkerGone())
     assert waits(board) == []
     assert status.waiting({}) == ()
 
@@ -292,8 +297,11 @@ def test_an_agent_that_has_spent_its_own_budget_waits_for_more() -> None:
     own = budgets.of_agent("ann")
     line = budget.Line(Resource.SESSIONS, 1, Account(cap=1, spent=1))
     spent = budget.Budget(budget.State.SPENT, lines=(line,))
-    worker_slots: dict[str, Record] = {"seat:ann": worker_slot.WorkerSlot(), "seat:bob": worker_slot.WorkerSlot()}
+    worker_slots: dict[str, Record] = {
+        "worker_slot:ann": worker_slot.WorkerSlot(),
+        "worker_slot:bob": worker_slot.WorkerSlot(),
+    }
     board = Hand("board", {"task:T1": fleet_task.FleetTask(state=task.State.OPEN, id="T1"), own: spent, **worker_slots})
     assert waits(board) == [("budget", ("ann",), "budget --agent ann --add-sessions 1")]
-    board.give("seat:ann", worker_slot.WorkerGone())
+    board.give("worker_slot:ann", worker_slot.WorkerGone())
     assert waits(board) == []

@@ -55,7 +55,7 @@ def worker(name: str, **records: Record) -> Aggregate:
     """Return a worker with these records."""
     standard: dict[str, Record] = {
         "session": Session(Agent.RUNNING),
-        "intent": desired_state.DesiredState(),
+        "desired_state": desired_state.DesiredState(),
         "assignment": assignment.Assignment(assignment.State.WORKING),
     }
     entities = {ref: Entity(ref, record) for ref, record in (standard | records).items()}
@@ -70,7 +70,7 @@ def scene(
 ) -> why.FleetView:
     """Return the first of these tasks, looked at after a while; ann is at another one."""
     sat = {
-        f"seat:{name}": each
+        f"worker_slot:{name}": each
         for name, each in (worker_slots if worker_slots is not None else {"ann": ANN_IS_AT_T0}).items()
     }
     opened = Opened({f"task:{each.id}": each for each in tasks} | sat | dict(all_budgets or {}))
@@ -161,7 +161,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         scene(
             make(),
             worker_slots={"bob": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")},
-            workers=(worker("bob", intent=desired_state.DesiredState(desired_state.State.STOP)),),
+            workers=(worker("bob", desired_state=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
         "T1 is OPEN and ready: nobody is left to take it: bob has stopped (no work is left).",
     ),
@@ -195,8 +195,8 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
             make(),
             worker_slots={name: worker_slot.WorkerSlot() for name in ("ann", "bob", "cid", "dan")},
             workers=(
-                worker("ann", intent=PAUSED),
-                worker("bob", intent=desired_state.DesiredState(desired_state.State.HOLD)),
+                worker("ann", desired_state=PAUSED),
+                worker("bob", desired_state=desired_state.DesiredState(desired_state.State.HOLD)),
                 worker("cid", session=Session(Agent.COOLING_DOWN)),
                 worker("dan"),
             ),
@@ -222,7 +222,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2.",
     ),
     "worked at by one that rests": (
-        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", intent=PAUSED),)),
+        scene(make(State.IN_PROGRESS, **OWNED), workers=(worker("ann", desired_state=PAUSED),)),
         "T1 is IN_PROGRESS: ann began with it 3 min ago, under claim 2; ann is paused (lunch).",
     ),
     "worked at by one that pauses": (
@@ -500,7 +500,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         scene(
             make(),
             worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
-            workers=(worker("bob", intent=PAUSED),),
+            workers=(worker("bob", desired_state=PAUSED),),
         ),
         "T1 is given to the next agent that is free and may take it.",
         [("resume", "bob"), ("cancel", "T1")],
@@ -509,7 +509,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         scene(
             make(),
             worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
-            workers=(worker("ann", intent=PAUSED), worker("bob", intent=PAUSED)),
+            workers=(worker("ann", desired_state=PAUSED), worker("bob", desired_state=PAUSED)),
         ),
         "T1 goes on when a person resumes ann or bob.",
         [("resume", "ann"), ("resume", "bob"), ("cancel", "T1")],
@@ -531,7 +531,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         scene(
             make(),
             worker_slots={"ann": worker_slot.WorkerSlot(), "bob": worker_slot.WorkerSlot()},
-            workers=(worker("ann", intent=PAUSED),),
+            workers=(worker("ann", desired_state=PAUSED),),
             all_budgets={budgets.of_agent("bob"): budget.Budget(budget.State.SPENT, period_ms=NOW_MS + 60_000)},
         ),
         (
@@ -552,7 +552,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         scene(
             make(State.DONE, stage=Stage.MERGE),
             worker_slots={"ann": worker_slot.WorkerSlot()},
-            workers=(worker("ann", intent=PAUSED),),
+            workers=(worker("ann", desired_state=PAUSED),),
         ),
         "T1 goes on when a person resumes ann.",
         [("resume", "ann")],
@@ -577,7 +577,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
                 worker(
                     "ann",
                     session=Session(Agent.BUILDING_PROMPT),
-                    intent=desired_state.DesiredState(desired_state.State.HOLD),
+                    desired_state=desired_state.DesiredState(desired_state.State.HOLD),
                 ),
             ),
         ),
@@ -589,7 +589,9 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
             make(State.IN_PROGRESS, **OWNED),
             workers=(
                 worker(
-                    "ann", session=Session(Agent.STOPPED), intent=desired_state.DesiredState(desired_state.State.STOP)
+                    "ann",
+                    session=Session(Agent.STOPPED),
+                    desired_state=desired_state.DesiredState(desired_state.State.STOP),
                 ),
             ),
         ),
@@ -599,7 +601,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "worked at by an agent that is to stop": (
         scene(
             make(State.IN_PROGRESS, **OWNED),
-            workers=(worker("ann", intent=desired_state.DesiredState(desired_state.State.STOP)),),
+            workers=(worker("ann", desired_state=desired_state.DesiredState(desired_state.State.STOP)),),
         ),
         "T1 is given back when the session of ann has ended: ann is to stop.",
         [("cancel", "T1")],
@@ -641,7 +643,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
     "worked at": (
         scene(
             make(State.IN_PROGRESS, **OWNED),
-            workers=(worker("ann", intent=PAUSED, session=Session(limits=Limits(session_timeout_ms=60_000))),),
+            workers=(worker("ann", desired_state=PAUSED, session=Session(limits=Limits(session_timeout_ms=60_000))),),
         ),
         "T1 goes on when a person resumes ann.",
         [("resume", "ann"), ("send", "ann"), ("stop", "ann"), ("cancel", "T1")],

@@ -21,7 +21,7 @@ COMES_BACK: Final[dict[str, Any]] = {"restart_policy": "on_failure", "max_consec
 
 def told(of: Hand, event: Any) -> Hand:
     """Let a person wish something of it."""
-    return of.give("intent", event)
+    return of.give("desired_state", event)
 
 
 def fails(of: Hand) -> Hand:

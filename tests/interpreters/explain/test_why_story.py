@@ -100,10 +100,10 @@ OF_TASK: dict[str, tuple[Event, str]] = {
     "parts": (fleet_task.Split(1, (fleet_task.Subtask(), fleet_task.Subtask())), "split into 2 parts"),
     "a part": (fleet_task.Split(1, (fleet_task.Subtask(),)), "split into 1 part"),
     "a budget that is there": (
-        fleet_task.DependencyBack("purse:fleet"),
+        fleet_task.DependencyBack("budget:fleet"),
         "unblocked: the budget of the fleet suffices again",
     ),
-    "one of somebody": (fleet_task.DependencyBack("purse:agent/a"), "unblocked: the budget of agent a suffices again"),
+    "one of somebody": (fleet_task.DependencyBack("budget:agent/a"), "unblocked: the budget of agent a suffices again"),
     "a cause that is gone": (fleet_task.DependencyBack("T3"), "unblocked: T3 may be done after all"),
     "a task that is planned again": (fleet_task.DependencyBack(fleet_task.PLAN), "unblocked: it is in the plan again"),
     "a role that is there": (fleet_task.DependencyBack("role:tester"), "unblocked: an agent has the role tester"),
@@ -190,14 +190,14 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         "operator: wrote to its agent, urgently: look",
     ),
     "letter": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
-    "paused": (desired_state.PauseWanted("lunch"), "intent", "operator: paused its agent: lunch"),
-    "resumed": (desired_state.ResumeWanted(), "intent", "operator: let its agent go on"),
+    "paused": (desired_state.PauseWanted("lunch"), "desired_state", "operator: paused its agent: lunch"),
+    "resumed": (desired_state.ResumeWanted(), "desired_state", "operator: let its agent go on"),
     "drained": (
         desired_state.DrainWanted("enough"),
-        "intent",
+        "desired_state",
         "operator: had its agent finish what it has, and stop: enough",
     ),
-    "killed": (desired_state.KillWanted("at once"), "intent", "operator: killed its agent: at once"),
+    "killed": (desired_state.KillWanted("at once"), "desired_state", "operator: killed its agent: at once"),
 }
 
 

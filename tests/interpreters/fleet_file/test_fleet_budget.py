@@ -75,7 +75,7 @@ def test_there_is_a_purse_for_whatever_is_limited_and_no_other(tmp_path: Path) -
     """And none at all in a fleet without budgets."""
     fleet = read(tmp_path, fleet="budget = { session_usd = 1 }", task="budget = { usd = 3 }")
     assert {ref: [line.share for line in each.lines] for ref, each in all_budgets(fleet).items()} == {
-        "purse:task/T1": [1_000_000]
+        "budget:task/T1": [1_000_000]
     }
     assert all_budgets(read(tmp_path)) == {}
 

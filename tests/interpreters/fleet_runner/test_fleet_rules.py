@@ -49,7 +49,7 @@ def test_a_stop_during_the_verification_loses_no_work(ground: Ground) -> None:
     ground.prepare().fleet.write_text(ground.fleet.read_text() + SLOW_PROOF)
 
     def arrange(runner: Runner) -> None:
-        stop = partial(say, runner, "worker/agent", "intent", desired_state.StopWanted("enough"))
+        stop = partial(say, runner, "worker/agent", "desired_state", desired_state.StopWanted("enough"))
         when(runner, "assignment", assignment.State.VERIFYING, lambda _step: stop())
 
     assert anyio.run(run, ground, arrange) is Verdict.ALL_CLOSED

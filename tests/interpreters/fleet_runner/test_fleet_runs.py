@@ -73,7 +73,7 @@ def test_one_interrupt_leaves_no_process_and_a_log_that_the_next_run_continues(g
         assert run.process.returncode == Verdict.LEFT
     assert ground.processes() == []
     agent = ground.json("status")["agents"][0]
-    assert (agent["intent"], agent["state"], agent["total_errors"]) == ("Hold", "BuildingPrompt", 0)
+    assert (agent["desired_state"], agent["state"], agent["total_errors"]) == ("Hold", "BuildingPrompt", 0)
     ground.call("send", "agent", "go on")
     ground.run()
     assert len(ground.merges()) == 2
@@ -250,7 +250,7 @@ def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
         run.signal(signal.SIGHUP)
         assert run.process.wait(HANG_S) == Verdict.LEFT
     assert ground.processes() == []
-    assert ground.json("status")["agents"][0]["intent"] == "Hold"
+    assert ground.json("status")["agents"][0]["desired_state"] == "Hold"
 
 
 def test_a_letter_left_in_the_log_interrupts_nothing_that_has_ended_meanwhile(ground: Ground) -> None:

@@ -113,8 +113,8 @@ def test_work_whose_agent_has_stopped_is_merged_by_another(ground: Ground, backe
         def stop(step: Transition) -> None:
             assert step.before is not None
             owner = step.before.record.owner
-            when(runner, f"seat:{owner}", worker_slot.State.GONE, lambda _: grant(runner, "ask-1"))
-            say(runner, f"worker/{owner}", "intent", desired_state.StopWanted("enough"))
+            when(runner, f"worker_slot:{owner}", worker_slot.State.GONE, lambda _: grant(runner, "ask-1"))
+            say(runner, f"worker/{owner}", "desired_state", desired_state.StopWanted("enough"))
 
         when(runner, "task:ask-1", task.State.PENDING_APPROVAL, stop)
 
@@ -245,7 +245,7 @@ def test_nothing_is_begun_before_the_plan_is_approved(ground: Ground, backend: s
             seen.extend(each.state for ref, each in runner.aggregates["board"].entities.items() if "task:" in ref)
             say(runner, "board", "plan", plan_approval.PlanApproved())
 
-        when(runner, "seat:agent", worker_slot.State.WAITING, approve)
+        when(runner, "worker_slot:agent", worker_slot.State.WAITING, approve)
 
     assert anyio.run(run, ground, arrange, backend=backend) is Verdict.ALL_CLOSED
     assert seen == [task.State.PLANNED] * 2
@@ -263,7 +263,7 @@ def test_a_plan_that_is_declined_is_not_begun(ground: Ground, backend: str) -> N
 
     def arrange(runner: Runner) -> None:
         decline = partial(say, runner, "board", "plan", plan_approval.PlanDeclined("not so"))
-        when(runner, "seat:agent", worker_slot.State.WAITING, lambda _: decline())
+        when(runner, "worker_slot:agent", worker_slot.State.WAITING, lambda _: decline())
 
     assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
     assert {each["state"] for each in tasks(ground).values()} == {"CANCELLED"}
@@ -334,8 +334,8 @@ def test_tasks_whose_role_nobody_has_any_more_are_blocked_and_the_others_are_don
     with_reviewer(ground)
 
     def arrange(runner: Runner) -> None:
-        stop = partial(say, runner, "worker/rev", "intent", desired_state.StopWanted("enough"))
-        when(runner, "seat:rev", worker_slot.State.WAITING, lambda _: stop())
+        stop = partial(say, runner, "worker/rev", "desired_state", desired_state.StopWanted("enough"))
+        when(runner, "worker_slot:rev", worker_slot.State.WAITING, lambda _: stop())
 
     assert anyio.run(run, ground, arrange, backend=backend) is Verdict.SOME_FAILED
     left = tasks(ground)

@@ -28,11 +28,14 @@ def test_an_agent_that_is_paused_while_it_waits_for_work_is_given_none_that_othe
         runner = await Runner.open(load(ground.fleet), ground.log)
         pause = desired_state.PauseWanted("lunch")
         when(
-            runner, "seat:agent-1", worker_slot.State.WAITING, lambda _: say(runner, "worker/agent-1", "intent", pause)
+            runner,
+            "worker_slot:agent-1",
+            worker_slot.State.WAITING,
+            lambda _: say(runner, "worker/agent-1", "desired_state", pause),
         )
         when(
             runner,
-            "intent",
+            "desired_state",
             desired_state.State.PAUSE,
             lambda _: say(runner, board.NAME, "plan", plan_approval.PlanApproved()),
         )

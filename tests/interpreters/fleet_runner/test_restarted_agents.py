@@ -33,7 +33,7 @@ def test_an_agent_that_stops_by_its_errors_is_begun_anew_and_its_work_comes_home
     assert len(of.merges()) == 1
     assert of.call("log").stdout.count("RestartDue") == 2
     (agent,) = of.json("status")["agents"]
-    assert (agent["name"], agent["supervision"]) == ("agent", "Dismissed")
+    assert (agent["name"], agent["supervisor"]) == ("agent", "Dismissed")
     assert of.processes() == []
 
 
@@ -44,7 +44,7 @@ def test_who_would_be_restarted_too_often_is_quarantined_and_everybody_is_told_w
     reason = "it was restarted once within 1 h; it fell by"
     assert f"quarantined: {reason}" in said
     (agent,) = of.json("status")["agents"]
-    assert agent["supervision"] == "Quarantined"
+    assert agent["supervisor"] == "Quarantined"
     assert agent["reason"].startswith(reason)
     assert "no api key" in agent["reason"]
     assert "Quarantined" in of.call("status").stdout

@@ -23,10 +23,11 @@ class Told(ActivityContext):
 
     def __init__(self, state: State, *, refuses: int = 0) -> None:
         within = Aggregate(
-            "worker/ann", entities=pmap({"pulse": Entity("pulse", StallDetector(state, Limits(*STEPS)))})
+            "worker/ann",
+            entities=pmap({"stall_detector": Entity("stall_detector", StallDetector(state, Limits(*STEPS)))}),
         )
         super().__init__(
-            Begin("WatchOutput", WatchOutput(STEPS)), EffectContext(within, "pulse", 1, 0), cleanup_only=False
+            Begin("WatchOutput", WatchOutput(STEPS)), EffectContext(within, "stall_detector", 1, 0), cleanup_only=False
         )
         self.said: list[tuple[int, Event]] = []
         self._refuses = refuses

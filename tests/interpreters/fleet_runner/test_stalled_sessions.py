@@ -120,7 +120,7 @@ def test_the_status_says_for_how_long_a_session_is_silent(tmp_path: Path) -> Non
         run.until("no sign of progress")
         assert re.search(r"Running, silent for \d+s", of.call("status", "--db", str(of.log)).stdout)
         (agent,) = of.json("status", "--db", str(of.log))["agents"]
-        assert agent["pulse"] == "Warned"
+        assert agent["stall_detector"] == "Warned"
         assert agent["silent_since_ms"] > 0
         assert agent["process"]["silent_ms"] >= 1_000
         of.kill_all()

@@ -13,7 +13,7 @@ def test_who_drains_brings_home_what_it_has_in_hand_and_begins_nothing_new(tmp_p
         with of.at_gate("plain-1"):
             assert "agent: finishes what it has, and stops" in of.call("stop", "--drain").stdout
             (agent,) = of.json("status")["agents"]
-            assert (agent["intent"], agent["state"]) == ("Drain", "Running")
+            assert (agent["desired_state"], agent["state"]) == ("Drain", "Running")
             assert "draining: drained by the operator" in of.call("status").stdout
             assert "agent: is draining already" in of.call("stop", "--drain", "agent", code=2).stdout
         run.rest()
@@ -47,7 +47,7 @@ def test_a_kill_gives_no_grace_to_a_session_that_does_not_listen(tmp_path: Path)
     assert run.process.returncode == 1
     assert of.processes() == []
     (agent,) = of.json("status")["agents"]
-    assert (agent["intent"], agent["state"], agent["processes"]) == ("Stop", "Stopped", 0)
+    assert (agent["desired_state"], agent["state"], agent["processes"]) == ("Stop", "Stopped", 0)
 
 
 def test_who_is_killed_when_its_runner_is_dead_is_killed_by_the_next_one(tmp_path: Path) -> None:

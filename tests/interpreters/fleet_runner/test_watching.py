@@ -50,7 +50,7 @@ def _work(entity: str, state: State, runner: Runner) -> None:
 
 
 WHEN_IT_IS_THERE = partial(_work, "session", session.State.BUILDING_PROMPT)
-WHEN_IT_GOES_ON = partial(_work, "intent", desired_state.State.RUN)
+WHEN_IT_GOES_ON = partial(_work, "desired_state", desired_state.State.RUN)
 
 
 def test_a_fleet_without_a_task_waits_for_some_and_ends_when_told(ground: Ground) -> None:
@@ -65,7 +65,7 @@ def test_a_fleet_that_waits_is_left_and_waits_again(ground: Ground) -> None:
     """Whoever leaves it leaves it waiting, and the next run of it waits too, whether it is told to or not."""
 
     def leave(runner: Runner) -> None:
-        when(runner, "seat:agent", worker_slot.State.WAITING, lambda _: runner.leave())
+        when(runner, "worker_slot:agent", worker_slot.State.WAITING, lambda _: runner.leave())
 
     assert anyio.run(partial(_watch, ground, leave)) is Verdict.LEFT
     assert anyio.run(partial(_watch, ground, WHEN_IT_GOES_ON)) is Verdict.ALL_CLOSED

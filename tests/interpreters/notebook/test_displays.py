@@ -105,7 +105,7 @@ def shell() -> SimpleNamespace:
 def test_every_type_is_shown_as_text_and_as_more(shell: Any, history: History, report: Report) -> None:
     """A front end that has no pictures shows the text, which never names an address in memory."""
     load_ipython_extension(shell)
-    worker_slot = machines()["seat"]
+    worker_slot = machines()["worker_slot"]
     trace = report.broken()[0].trace
     assert trace is not None
     tried = trial(target(LEFT_ON), range(30), stop_at=1)
@@ -148,7 +148,7 @@ def test_a_report_shows_the_way_as_a_picture(shell: Any, report: Report) -> None
     assert data["text/html"].count("<svg") == len(report.broken()) == 2
 
 
-@pytest.mark.parametrize("name", ["seat", "task", "intent"])
+@pytest.mark.parametrize("name", ["worker_slot", "task", "desired_state"])
 def test_a_state_space_is_what_the_checker_has_looked_at(name: str) -> None:
     """The same states, and a picture with a dot for each."""
     machine = machines()[name]

@@ -266,7 +266,7 @@ def _false(state: State) -> tuple[Property[Any], ...]:
     return never, leads_to(f"{state} is the last", is_there, lambda _found: False)
 
 
-SHIPPED = ("session", "process-by-hand", "status", "task", "task-approval", "turn", "seat")
+SHIPPED = ("session", "process-by-hand", "status", "task", "task-approval", "turn", "worker_slot")
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -99,6 +99,6 @@ def test_a_notebook_shows_all_of_it(checked: Callable[[], Report]) -> None:
     tags = Tags()
     tags.feed(shown["text/html"])
     assert tags.open == []
-    assert all(verdict.words(of="seat") in tags.text for verdict in report.verdicts)
+    assert all(verdict.words(of="worker_slot") in tags.text for verdict in report.verdicts)
     assert report.conclusion() in tags.text
     assert ("somebody says" in tags.text) is not report.ok

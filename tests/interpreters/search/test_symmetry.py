@@ -287,8 +287,8 @@ class Letter(NamedTuple):
 def test_names_are_exchanged_wherever_they_stand_as_words() -> None:
     """In keys and texts and whatever has parts; not within longer names, and not in what only looks like one."""
     swap = Renaming({"ann": "ben", "ben": "ann"})
-    held = pmap({"seat:ann": pvector(["ben", "anna"]), "seat:ben": pset(["ann-1", "ann"])})
-    assert swap(held) == pmap({"seat:ben": pvector(["ann", "anna"]), "seat:ann": pset(["ann-1", "ben"])})
+    held = pmap({"worker_slot:ann": pvector(["ben", "anna"]), "worker_slot:ben": pset(["ann-1", "ann"])})
+    assert swap(held) == pmap({"worker_slot:ben": pvector(["ann", "anna"]), "worker_slot:ann": pset(["ann-1", "ben"])})
     assert swap((Letter("worker/ann", Open.OPEN), 3, frozenset({"ben is gone"}))) == (
         Letter("worker/ben", Open.OPEN),
         3,

@@ -93,7 +93,7 @@ UNGATED: Final = Bounds(commands=0, compared=0)
 
 def state_of_intent(of: Aggregate) -> str:
     """Look at nothing but what was asked of a worker."""
-    return str(of.record("intent").state) if of.kind == worker.KIND else ""
+    return str(of.record("desired_state").state) if of.kind == worker.KIND else ""
 
 
 def is_stopped(subject: Projection) -> bool:

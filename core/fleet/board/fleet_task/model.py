@@ -31,7 +31,7 @@ ROLE: Final = "role:"
 LEVEL: Final = "level:"
 """The same, if it is anybody who is trusted so far (E34)."""
 
-PURSE: Final = "purse:"
+PURSE: Final = "budget:"
 """The same, if it is money."""
 
 PLAN: Final = "plan:"

@@ -26,7 +26,7 @@ ANN: Final = worker_slot.WorkerSlot(roles=("reviewer",), adaptive=True)
 def board(*names: str, **fields: Any) -> Hand:
     """Return a board of tasks that are retried, and of an agent whose sessions may take as long as others took."""
     tasks = (make(name, max_retries=9, **fields) for name in names)
-    return opened(*tasks, worker_slots=(), **{"seat:ann": ANN})
+    return opened(*tasks, worker_slots=(), **{"worker_slot:ann": ANN})
 
 
 def done(of: Hand, name: str, minutes: int) -> Hand:
@@ -52,7 +52,7 @@ def test_what_others_took_lengthens_it_by_half_as_much_again_up_to_two_hours(min
 def test_only_sessions_of_the_same_role_say_anything() -> None:
     """A review is no implementation."""
     tasks = make("T1", role="reviewer"), make("T2"), make("T3", role="reviewer")
-    of = opened(*tasks, worker_slots=(), **{"seat:ann": ANN})
+    of = opened(*tasks, worker_slots=(), **{"worker_slot:ann": ANN})
     done(ask(of), "T1", 40)
     assert brief(ask(of)).timeout_ms == PLAIN_MS
     done(of, "T2", 1)
@@ -121,7 +121,7 @@ def running(timeout_ms: int) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits),
@@ -167,7 +167,7 @@ def test_a_plan_says_whose_time_depends_on_others() -> None:
     plan = Plan("p", (AgentPlan("ann", adaptive=True), AgentPlan("ben")), (TaskPlan("T1", "do it"),))
     (_, begun), *_ = opening(plan, 0)
     assert isinstance(begun.event, Opened)
-    worker_slots = [begun.event.records[f"seat:{name}"] for name in ("ann", "ben")]
+    worker_slots = [begun.event.records[f"worker_slot:{name}"] for name in ("ann", "ben")]
     assert [each.adaptive for each in worker_slots if isinstance(each, worker_slot.WorkerSlot)] == [True, False]
 
 

@@ -35,7 +35,7 @@ def test_a_task_is_handed_over_with_its_brief_and_its_seat() -> None:
     """The owner gets a new epoch, the prompt, the proof, and why the last attempt failed."""
     of = ask(opened(make("T1")))
     assert of.record("task:T1").owner == "ann"
-    assert of.record("seat:ann") == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
+    assert of.record("worker_slot:ann") == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1")
     assert of.told() == [("worker/ann", "assignment", assignment.Assigned(task.Brief("T1", 1, "do T1", (), "", 1)))]
 
 
@@ -45,7 +45,7 @@ def test_exactly_one_worker_gets_a_task() -> None:
         ask(opened(make("T1"), make("T2", "T1"), make("T3", "T1", ordinal=1), worker_slots=("ann", "bob", "cid"))),
         "bob",
     )
-    assert (of.state("seat:ann"), of.state("seat:bob")) == ("Working", "Waiting")
+    assert (of.state("worker_slot:ann"), of.state("worker_slot:bob")) == ("Working", "Waiting")
     ask(of, "cid")
     close(of, "T1")
     assert sorted(assigned(of)) == [("worker/bob", "T2"), ("worker/cid", "T3")]
@@ -156,7 +156,7 @@ def test_a_task_that_was_unblocked_is_given_out_when_it_is_ready() -> None:
     of = ask(opened(make("T1"), make("T2")))
     of.give("task:T1", task.Blocked("no key"))
     ask(of, "bob")
-    assert of.state("seat:bob") == "Working"
+    assert of.state("worker_slot:bob") == "Working"
     close(of, "T2")
     ask(of)
     of.give("task:T1", task.Unblocked())
@@ -247,7 +247,7 @@ def test_a_claim_of_somebody_who_is_not_there_is_recalled_from_nobody() -> None:
     of = opened(make("T1"))
     of.offer(Envelope("task:T1", task.Claimed("a person"), 0))
     assert recalled(of.give("task:T1", task.Cancelled("no"))) == []
-    gone = ask(opened(make("T1"))).hear("worker/ann", "seat:ann", worker_slot.WorkerGone())
+    gone = ask(opened(make("T1"))).hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
     assert recalled(gone) == []
 
 
@@ -277,17 +277,17 @@ def test_the_task_of_a_worker_that_is_gone_is_released() -> None:
         if started:
             of.hear("worker/ann", "task:T1", task.Started(1))
         ask(of, "bob")
-        of.hear("worker/ann", "seat:ann", worker_slot.WorkerGone("killed"))
+        of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("killed"))
         assert happened(of, "T1") == [*(["Orphaned"] if started else []), "Released", "Claimed"]
         assert assigned(of) == [("worker/bob", "T1")]
         assert of.record("task:T1").epoch == 2
-        assert of.record("seat:ann") == worker_slot.WorkerSlot(worker_slot.State.GONE, "", "killed")
+        assert of.record("worker_slot:ann") == worker_slot.WorkerSlot(worker_slot.State.GONE, "", "killed")
 
 
 def test_work_that_a_gone_worker_had_done_but_not_brought_home_is_rejected() -> None:
     """It counts as a failure: nobody will merge it."""
     of = ask(opened(make("T1", max_retries=1)))
-    of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "seat:ann", worker_slot.WorkerGone())
+    of.hear("worker/ann", "task:T1", task.Completed(1)).hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
     record = of.record("task:T1")
     assert (record.state, record.reason, record.failure) == (task.State.FAILED, "ann is gone", "ann is gone")
     rest(of, "T1")
@@ -300,11 +300,11 @@ def test_a_worker_that_goes_leaves_alone_what_is_not_its_own() -> None:
     of.hear("worker/ann", "task:T1", task.Released(1, "stopped"))
     ask(of, "bob")
     assert of.record("task:T1").owner == "bob"
-    of.hear("worker/ann", "seat:ann", worker_slot.WorkerGone())
+    of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
     assert (of.record("task:T1").owner, of.state("task:T1")) == ("bob", "CLAIMED")
-    of.give("task:T1", task.Cancelled("no")).hear("worker/bob", "seat:bob", worker_slot.WorkerGone())
+    of.give("task:T1", task.Cancelled("no")).hear("worker/bob", "worker_slot:bob", worker_slot.WorkerGone())
     assert of.state("task:T1") == "CANCELLED"
-    of.hear("worker/cid", "seat:cid", worker_slot.WorkerGone())
+    of.hear("worker/cid", "worker_slot:cid", worker_slot.WorkerGone())
     assert board.finished(of.aggregate)
 
 
@@ -317,7 +317,7 @@ def test_a_task_that_waits_for_its_subtasks_waits_whoever_is_gone() -> None:
 def test_a_worker_that_closed_its_last_task_and_goes_changes_nothing_more() -> None:
     """Closed work stays closed."""
     of = close(ask(opened(make("T1"), make("T2", "T1"))), "T1")
-    of.hear("worker/ann", "seat:ann", worker_slot.WorkerGone())
+    of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone())
     assert of.state("task:T1") == "CLOSED"
 
 
@@ -326,13 +326,17 @@ def test_a_worker_that_closed_its_last_task_and_goes_changes_nothing_more() -> N
 
 def home(of: Hand) -> list[str]:
     """Return who was sent home by the last reaction."""
-    return [to for to, entity, event in of.told() if entity == "intent" and isinstance(event, desired_state.StopWanted)]
+    return [
+        to
+        for to, entity, event in of.told()
+        if entity == "desired_state" and isinstance(event, desired_state.StopWanted)
+    ]
 
 
 def test_when_every_task_is_settled_everybody_who_is_there_is_sent_home() -> None:
     """In the order of their names, whatever they do; who is gone already is left alone."""
     of = ask(opened(make("T1"), make("T2", ordinal=1), worker_slots=("dan", "ann", "bob", "cid")))
-    of.hear("worker/cid", "seat:cid", worker_slot.WorkerGone())
+    of.hear("worker/cid", "worker_slot:cid", worker_slot.WorkerGone())
     close(of, "T1")
     assert (home(of), board.finished(of.aggregate)) == ([], False)
     ask(of)
@@ -369,7 +373,9 @@ def test_a_retry_keeps_everybody() -> None:
 def test_a_fleet_of_nobody_is_finished() -> None:
     """Nobody is left to do anything, however much there is."""
     of = opened(make("T1"))
-    of.hear("worker/ann", "seat:ann", worker_slot.WorkerGone()).hear("worker/bob", "seat:bob", worker_slot.WorkerGone())
+    of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone()).hear(
+        "worker/bob", "worker_slot:bob", worker_slot.WorkerGone()
+    )
     assert board.finished(of.aggregate)
     assert of.state("task:T1") == "OPEN"
     assert of.effects(Tell) == []

@@ -211,7 +211,7 @@ def test_a_task_that_is_approved_alone_is_begun_alone() -> None:
 
 def test_a_fleet_that_waits_for_more_tasks_is_not_over_when_it_has_none() -> None:
     """Until somebody says that no more will come; then everybody goes home at once."""
-    assert intake.REF == "doors"
+    assert intake.REF == "intake"
     of = close(ask(opened(make("T1"), intake=intake.Intake())), "T1")
     assert (of.told(), board.finished(of.aggregate)) == ([], False)
     of.give(intake.REF, intake.LastTaskIn("that is all"))

@@ -40,7 +40,7 @@ def money(cap: int, share: int, **fields: Any) -> budget.Budget:
 
 def ask(of: Hand, name: str = "ann", *, silent: bool = False, **spent: int) -> Hand:
     """Let a worker ask for work, and say what it has spent."""
-    return of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted(Amounts(**spent), silent))
+    return of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkWanted(Amounts(**spent), silent))
 
 
 def account(of: Hand, ref: str = FLEET) -> tuple[int, int, int]:
@@ -58,7 +58,7 @@ def test_a_share_is_set_aside_from_every_purse_that_a_claim_concerns() -> None:
         FLEET: (0, 1, 0),
         own: (0, 1, 0),
         other: (0, 0, 0),
-        "purse:task/T1": (0, 1, 0),
+        "budget:task/T1": (0, 1, 0),
     }
 
 
@@ -150,10 +150,10 @@ def test_the_parts_of_a_task_have_the_purse_of_the_whole() -> None:
     )
     split(of, "T1")
     ask(ask(of, sessions=1), "bob")
-    assert (states(of, "T1+1", "T1+2"), of.state("purse:task/T1")) == (["CLAIMED", "OPEN"], "Held")
+    assert (states(of, "T1+1", "T1+2"), of.state("budget:task/T1")) == (["CLAIMED", "OPEN"], "Held")
     ask(close(of, "T1+1"), sessions=1)
     assert states(of, "T1", "T1+1", "T1+2") == ["BLOCKED", "CLOSED", "BLOCKED"]
-    of.give("purse:task/T1", budget.Raise(Amounts(sessions=5)))
+    of.give("budget:task/T1", budget.Raise(Amounts(sessions=5)))
     assert states(of, "T1", "T1+1", "T1+2") == ["WAITING_FOR_SUBTASKS", "CLOSED", "CLAIMED"]
 
 
@@ -210,7 +210,7 @@ def test_a_period_begins_with_the_first_share_and_ends_with_all_as_it_was() -> N
 
 
 def _renewed(machine: Machine[Any]) -> Machine[Any]:
-    return machine.starting(sessions(2, period_ms=3_600_000), "purse")
+    return machine.starting(sessions(2, period_ms=3_600_000), "budget")
 
 
 UNTOUCHED = row(budget.State.RENEWED, budget.Reopened, budget.State.OPEN, when=budget.is_untouched)
@@ -235,7 +235,7 @@ MISTAKES: Mutants = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_how_a_period_begins_breaks_a_property(name: str) -> None:
     """It begins with the first share that is taken from a full purse, and with nothing else."""
-    is_found(MISTAKES[name], named("purse").bounds)
+    is_found(MISTAKES[name], named("budget").bounds)
 
 
 def test_a_share_that_is_set_aside_when_the_period_ends_belongs_to_the_next() -> None:
@@ -271,7 +271,7 @@ def test_a_plan_that_limits_what_a_claim_is_given_none_of_is_refused() -> None:
     """Such a limit would hold nobody back: nothing would be set aside for it."""
     agents = (AgentPlan("ann", caps=Caps(sessions=1)),)
     plan = Plan("any", agents, (), budget=Budget(Caps(tokens=50), Amounts(tokens=20)))
-    with pytest.raises(ValueError, match=r"^purse:agent/ann: limits sessions, of which the share of a claim"):
+    with pytest.raises(ValueError, match=r"^budget:agent/ann: limits sessions, of which the share of a claim"):
         list(opening(plan, 0))
 
 

@@ -179,8 +179,8 @@ def test_a_task_that_is_taken_from_one_goes_to_another_in_the_same_step() -> Non
 def test_somebody_who_asks_twice_is_given_one_task() -> None:
     """He waits already."""
     of = ask(opened(make("T1", "T0")))
-    assert of.dismiss("worker/ann", "seat:ann", worker_slot.WorkWanted()).kind == "illegal"
-    assert work_of(of.aggregate).waiting == ("seat:ann",)
+    assert of.dismiss("worker/ann", "worker_slot:ann", worker_slot.WorkWanted()).kind == "illegal"
+    assert work_of(of.aggregate).waiting == ("worker_slot:ann",)
 
 
 def test_a_brief_says_what_is_left_of_a_task_and_nothing_of_others() -> None:

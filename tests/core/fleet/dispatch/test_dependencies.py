@@ -299,4 +299,6 @@ def test_a_seat_that_is_gone_is_left_alone_by_its_roles() -> None:
     of = opened(make("T1", role="tester"), worker_slots={"ann": ("tester",), "bob": ("tester", "writer")})
     assert states(go(of, "ann"), "T1") == ["OPEN"]
     assert assigned(ask(of, "bob")) == [("worker/bob", "T1")]
-    assert of.record("seat:bob") == worker_slot.WorkerSlot(worker_slot.State.WORKING, "T1", roles=("tester", "writer"))
+    assert of.record("worker_slot:bob") == worker_slot.WorkerSlot(
+        worker_slot.State.WORKING, "T1", roles=("tester", "writer")
+    )

@@ -124,7 +124,7 @@ def test_the_lowest_makes_room_and_of_these_the_one_that_was_claimed_last(
 def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one_is_asked() -> None:
     """Its room is of no use to anybody: nobody waits for it."""
     trusted = AccessLevel.TRUSTED
-    sat = {f"seat:{name}": worker_slot.WorkerSlot(trust=Trust(trusted)) for name in ("ann", "bob")}
+    sat = {f"worker_slot:{name}": worker_slot.WorkerSlot(trust=Trust(trusted)) for name in ("ann", "bob")}
     lower = (make("L1", priority=3, level=trusted), make("L2", priority=4, level=trusted))
     of = ask(
         opened(*lower, worker_slots={}, **sat, **preemption.preemption_requests(("ann", "bob"), DEADLINE_MS)),
@@ -133,7 +133,7 @@ def test_who_may_not_take_any_more_what_it_was_asked_for_is_free_and_another_one
     )
     add(of, "X", 1, level=trusted)
     assert asked(of) == {"bob": "X"}
-    of.give("seat:bob", worker_slot.Demoted())
+    of.give("worker_slot:bob", worker_slot.Demoted())
     assert asked(of) == {"bob": "X"}
     assert asked(ask(of, "bob")) == {"ann": "X"}
     assert assigned(ask(of, "ann")) == [("worker/ann", "X")]
@@ -247,7 +247,7 @@ def test_only_who_has_its_role_makes_room() -> None:
 def test_only_who_is_trusted_so_far_makes_room() -> None:
     """The same of trust (E34)."""
     levels = {"ann": AccessLevel.TRUSTED, "bob": AccessLevel.UNTRUSTED}
-    worker_slots = {f"seat:{name}": worker_slot.WorkerSlot(trust=Trust(level)) for name, level in levels.items()}
+    worker_slots = {f"worker_slot:{name}": worker_slot.WorkerSlot(trust=Trust(level)) for name, level in levels.items()}
     preemption_requests = preemption.preemption_requests(tuple(levels), 0)
     of = opened(make("L1", priority=8), make("L2", priority=8), worker_slots=(), **worker_slots, **preemption_requests)
     ask(of, *levels)
@@ -356,11 +356,11 @@ def test_a_plan_says_whether_tasks_make_room_and_without_it_nothing_is_there() -
     (desk, *_) = (envelope.event for _, envelope in opening(Plan("p", agents, tasks, preemption=Preemption(7)), 0))
     assert isinstance(desk, Opened)
     assert {
-        ref: each for ref, each in desk.records.items() if ref.startswith("room:")
+        ref: each for ref, each in desk.records.items() if ref.startswith("preemption_request:")
     } == preemption.preemption_requests(("ann", "bob"), 7)
     (desk, *_) = (envelope.event for _, envelope in opening(Plan("p", agents, tasks), 0))
     assert isinstance(desk, Opened)
-    assert not [ref for ref in desk.records if ref.startswith("room:")]
+    assert not [ref for ref in desk.records if ref.startswith("preemption_request:")]
 
 
 def test_status_says_for_what_an_agent_makes_room_until_it_is_free() -> None:
@@ -379,7 +379,7 @@ def test_a_room_that_cannot_be_passed_on_breaks_a_property() -> None:
     """Without one of its other rows it would be no machine at all."""
     rows = [each for each in preemption_request.machine.rows if each.event is not preemption_request.RequestPassedOn]
     lost = Machine(
-        "room",
+        "preemption_request",
         preemption_request.PreemptionRequest(),
         rows=rows,
         properties=preemption_request.PROPERTIES,
@@ -404,9 +404,9 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
     """What is only to be verified, or merged, is nothing that has to make room."""
     of = add(add(busy(2, worker_slots=("ann",)), "X", 1), "L2", 3, stage=stage)
     assert preemption.has_let_go(of.aggregate)
-    sits = of.entity("seat:ann")
+    sits = of.entity("worker_slot:ann")
     elsewhere = replace(sits, record=replace(sits.record, task="L2"))
-    of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("seat:ann", elsewhere))
+    of.aggregate = replace(of.aggregate, entities=of.aggregate.entities.set("worker_slot:ann", elsewhere))
     assert preemption.has_let_go(of.aggregate) is is_so
 
 

@@ -32,11 +32,11 @@ def supervised() -> Hand:
     return Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=LIMITS, supervised=True),
-            "supervision": supervisor.Supervisor(name="ann", pause=PAUSE),
+            "supervisor": supervisor.Supervisor(name="ann", pause=PAUSE),
         },
     ).report("session", "PrepareWorktree", session.WorktreeReady())
 
@@ -55,18 +55,20 @@ def fallen(message: str = "exit status 1") -> Hand:
 
 def resting(recent: int = 1) -> Hand:
     """Return one that may be begun anew, and rests."""
-    return fallen().hear("board", "supervision", supervisor.Granted(recent))
+    return fallen().hear("board", "supervisor", supervisor.Granted(recent))
 
 
 def told(of: Hand) -> list[Any]:
     """Return what the last reaction tells the board of the seat."""
-    return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity.startswith("seat:")]
+    return [
+        each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity.startswith("worker_slot:")
+    ]
 
 
 def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
     """It is not gone, and reads its letters when it is back."""
     of = fallen()
-    assert (of.state("session"), of.state("supervision"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
+    assert (of.state("session"), of.state("supervisor"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
     assert told(of) == [worker_slot.RestartWanted()]
     of.give("mailbox", mailbox.OperatorMessageArrived("look"))
     assert not shutdown.settled(of.aggregate)
@@ -76,9 +78,9 @@ def test_it_is_begun_anew_when_it_has_rested_without_errors_and_with_its_numbers
     """Same name, same worktree, the next attempt (D15)."""
     of = resting()
     before = of.record("session")
-    of.elapse("supervision", "RestartDue")
+    of.elapse("supervisor", "RestartDue")
     after = of.record("session")
-    assert (of.state("session"), of.state("supervision")) == ("Initializing", "Up")
+    assert (of.state("session"), of.state("supervisor")) == ("Initializing", "Up")
     assert (after.consecutive_errors, after.total_errors, after.suspensions) == (0, 0, 0)
     assert (after.name, after.attempt, after.session_seq) == (before.name, before.attempt, before.session_seq)
     assert told(of) == [worker_slot.RestartDone()]
@@ -89,14 +91,14 @@ def test_it_is_begun_anew_when_it_has_rested_without_errors_and_with_its_numbers
 @pytest.mark.parametrize(("recent", "rest_ms"), [(1, 10), (2, 20), (3, 40), (20, 1_000)])
 def test_it_rests_longer_the_oftener_it_was_begun_anew(recent: int, rest_ms: int) -> None:
     """A capped pause of seconds would be a storm (gastown#649, buzz#5327)."""
-    assert resting(recent).part("supervision", "RestartDue").deadline_ms == rest_ms
+    assert resting(recent).part("supervisor", "RestartDue").deadline_ms == rest_ms
 
 
 def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
     """It has nothing in hand, nobody reads its letters, and people are told why."""
-    of = fallen("no api key").hear("board", "supervision", supervisor.Refused("it was restarted 3 times within 1 h"))
-    reason = of.record("supervision").reason
-    assert of.state("supervision") == "Quarantined"
+    of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
+    reason = of.record("supervisor").reason
+    assert of.state("supervisor") == "Quarantined"
     assert "it was restarted 3 times within 1 h; it fell by" in reason
     assert "no api key" in reason
     assert of.effects(LogFatal) == [LogFatal(f"quarantined: {reason}")]
@@ -104,33 +106,33 @@ def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
     assert of.state("mailbox") == "Closed"
     assert shutdown.settled(of.aggregate)
     seen = projection.agent_status(of.aggregate)
-    assert (seen.supervision, seen.reason) == ("Quarantined", reason)
+    assert (seen.supervisor, seen.reason) == ("Quarantined", reason)
 
 
 @pytest.mark.parametrize("down", [fallen, resting])
 def test_an_agent_that_is_told_to_stop_while_it_is_down_is_not_brought_back(down: Any) -> None:
     """What the board says later, in whatever order, fits no row (gascity#76, PAINS 34)."""
-    of: Hand = down().give("intent", desired_state.StopWanted("enough"))
-    assert (of.state("session"), of.state("supervision")) == ("Stopped", "Dismissed")
+    of: Hand = down().give("desired_state", desired_state.StopWanted("enough"))
+    assert (of.state("session"), of.state("supervisor")) == ("Stopped", "Dismissed")
     assert told(of) == [worker_slot.WorkerGone("enough")]
-    assert not of.aggregate.entities["supervision"].running
-    of.dismiss("board", "supervision", supervisor.Granted(1))
+    assert not of.aggregate.entities["supervisor"].running
+    of.dismiss("board", "supervisor", supervisor.Granted(1))
     assert of.state("session") == "Stopped"
 
 
 @pytest.mark.parametrize("of", [lambda: running(supervised()), supervised])
 def test_neither_an_intended_stop_nor_a_fatal_error_is_a_fall(of: Any) -> None:
     """The one was wanted, the other says that no retry will mend it."""
-    stopped: Hand = of().give("intent", desired_state.StopWanted("enough"))
-    assert stopped.state("supervision") == "Dismissed"
+    stopped: Hand = of().give("desired_state", desired_state.StopWanted("enough"))
+    assert stopped.state("supervisor") == "Dismissed"
 
 
 def test_a_fatal_error_is_no_fall() -> None:
     """No retry will mend it, and no restart: the agent is gone at once."""
     of = resting()
-    of.elapse("supervision", "RestartDue")
+    of.elapse("supervisor", "RestartDue")
     of.report("session", "PrepareWorktree", session.FatalError("no space left"))
-    assert of.state("supervision") == "Dismissed"
+    assert of.state("supervisor") == "Dismissed"
     assert told(of) == [worker_slot.WorkerGone("its session has stopped")]
 
 
@@ -139,7 +141,7 @@ def test_a_place_that_cannot_be_made_too_often_is_a_fall() -> None:
     of = supervised()
     of.hear("board", "assignment", assignment.Assigned(task.Brief("T1", 1)))
     of.report("assignment", "CheckOutWork", assignment.CheckoutFailed("locked"))
-    assert of.state("supervision") == "Asking"
+    assert of.state("supervisor") == "Asking"
 
 
 def desk(own: int, of_all: int, window_ms: int = HOUR_MS) -> Hand:
@@ -151,13 +153,13 @@ def desk(own: int, of_all: int, window_ms: int = HOUR_MS) -> Hand:
     }
     of = board(make("T1"), make("T2"), worker_slots=("ann", "bob"), **every)
     for name in ("ann", "bob"):
-        of.hear(f"worker/{name}", f"seat:{name}", worker_slot.WorkWanted())
+        of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.WorkWanted())
     return of
 
 
 def asks(of: Hand, name: str) -> Any:
     """Let a worker ask to be begun anew; return the answer."""
-    of.hear(f"worker/{name}", f"seat:{name}", worker_slot.RestartWanted())
+    of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.RestartWanted())
     (answer,) = (each.event for each in of.effects(Tell) if isinstance(each, Tell))
     return answer
 
@@ -166,7 +168,7 @@ def restart(of: Hand, name: str) -> Any:
     """Let a worker ask, and be begun anew if it may."""
     answer = asks(of, name)
     if isinstance(answer, supervisor.Granted):
-        of.hear(f"worker/{name}", f"seat:{name}", worker_slot.RestartDone())
+        of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.RestartDone())
     return answer
 
 
@@ -193,18 +195,18 @@ def test_only_time_makes_room_for_another_restart() -> None:
     of = desk(1, 1, window_ms=50)
     of.now_ms = 100
     assert restart(of, "ann") == supervisor.Granted(1)
-    assert of.part("permit:ann.1", "Renewed").deadline_ms == 150
-    of.elapse("permit:ann.1", "Renewed")
-    of.elapse("permit:*.1", "Renewed")
+    assert of.part("restart_permit:ann.1", "Renewed").deadline_ms == 150
+    of.elapse("restart_permit:ann.1", "Renewed")
+    of.elapse("restart_permit:*.1", "Renewed")
     assert restart(of, "ann") == supervisor.Granted(1)
-    assert of.record("permit:ann.1").used == 2
+    assert of.record("restart_permit:ann.1").used == 2
 
 
 def test_a_permit_is_nobody_elses_between_the_answer_and_the_restart() -> None:
     """However long the worker rests, and however late its messages are."""
     of = desk(1, 1)
     assert asks(of, "ann") == supervisor.Granted(1)
-    assert of.record("permit:*.1").worker == "ann"
+    assert of.record("restart_permit:*.1").worker == "ann"
     assert isinstance(asks(of, "bob"), supervisor.Refused)
 
 
@@ -212,15 +214,15 @@ def test_who_goes_gives_back_the_permits_that_it_has_not_used() -> None:
     """So that another one may use those of all."""
     of = desk(1, 1)
     asks(of, "ann")
-    of.hear("worker/ann", "seat:ann", worker_slot.WorkerGone("enough"))
-    assert {of.state("permit:ann.1"), of.state("permit:*.1")} == {"Free"}
+    of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("enough"))
+    assert {of.state("restart_permit:ann.1"), of.state("restart_permit:*.1")} == {"Free"}
     assert restart(of, "bob") == supervisor.Granted(1)
 
 
 def test_a_fleet_without_permits_restarts_nobody() -> None:
     """An agent that asks all the same is told so."""
     of = board(make("T1"))
-    of.hear("worker/ann", "seat:ann", worker_slot.WorkWanted())
+    of.hear("worker/ann", "worker_slot:ann", worker_slot.WorkWanted())
     assert asks(of, "ann") == supervisor.Refused("it is not restarted")
 
 
@@ -230,20 +232,20 @@ def test_a_plan_says_who_is_restarted_and_without_it_nothing_is_there() -> None:
     plan = Plan("p", agents, (TaskPlan("T1", "do it"),), restarts=Intensity(1, 9))
     desk_of, ann, bob = (envelope.event for _, envelope in opening(plan, 0))
     assert isinstance(desk_of, Opened)
-    assert {ref: each.window_ms for ref, each in desk_of.records.items() if ref.startswith("permit:")} == {
-        "permit:ann.1": 7,
-        "permit:ann.2": 7,
-        "permit:*.1": 9,
+    assert {ref: each.window_ms for ref, each in desk_of.records.items() if ref.startswith("restart_permit:")} == {
+        "restart_permit:ann.1": 7,
+        "restart_permit:ann.2": 7,
+        "restart_permit:*.1": 9,
     }
     assert isinstance(ann, Opened)
-    assert ann.records["supervision"] == supervisor.Supervisor(name="ann", pause=PAUSE)
+    assert ann.records["supervisor"] == supervisor.Supervisor(name="ann", pause=PAUSE)
     assert ann.records["session"].supervised
     assert isinstance(bob, Opened)
-    assert "supervision" not in bob.records
+    assert "supervisor" not in bob.records
     assert not bob.records["session"].supervised
     for _, envelope in opening(Plan("p", agents, ()), 0):
         assert isinstance(envelope.event, Opened)
-        assert not [ref for ref in envelope.event.records if ref.startswith(("permit", "supervision"))]
+        assert not [ref for ref in envelope.event.records if ref.startswith(("restart_permit", "supervisor"))]
 
 
 @pytest.mark.parametrize(

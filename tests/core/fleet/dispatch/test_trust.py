@@ -53,13 +53,15 @@ UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
 def board_of(*tasks: fleet_task.FleetTask, **trust: Trust) -> Hand:
     """Return a board of tasks and of agents with their records."""
     return opened(
-        *tasks, worker_slots={}, **{f"seat:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()}
+        *tasks,
+        worker_slots={},
+        **{f"worker_slot:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()},
     )
 
 
 def level(of: Hand, name: str) -> AccessLevel:
     """Return how far an agent is trusted."""
-    found: AccessLevel = of.record(f"seat:{name}").level
+    found: AccessLevel = of.record(f"worker_slot:{name}").level
     return found
 
 
@@ -80,10 +82,10 @@ def test_a_task_goes_to_the_one_who_has_waited_longest_of_those_who_are_trusted_
 def test_where_nothing_is_gated_trust_does_not_count() -> None:
     """A claim is the document's, nobody earns anything, and what a person says of trust is refused."""
     of = close(ask(opened(make("T1", level=ELEVATED))), "T1")
-    assert (of.record("seat:ann").trust, of.record("task:T1").author) == (None, "")
+    assert (of.record("worker_slot:ann").trust, of.record("task:T1").author) == (None, "")
     for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Violated()):
-        of.refuse("seat:ann", event)
-        assert type(event).examples_for(of.record("seat:ann")) == ()
+        of.refuse("worker_slot:ann", event)
+        assert type(event).examples_for(of.record("worker_slot:ann")) == ()
 
 
 def test_a_task_takes_what_its_gate_or_itself_says_whichever_is_more() -> None:
@@ -133,7 +135,10 @@ def test_a_success_is_of_whoever_has_done_it_and_not_of_whoever_merges_it() -> N
     """So that one whose work is always seen can earn to be trusted."""
     of = park(ask(board_of(make("T1", merges=TRUSTED), ann=Trust(), bob=Trust(TRUSTED))), "T1")
     close(ask(of.give("task:T1", approval.ApprovalGranted()), "bob"), "T1")
-    assert (of.record("seat:ann").trust, of.record("seat:bob").trust) == (Trust(PROBATIONARY, 1), Trust(TRUSTED))
+    assert (of.record("worker_slot:ann").trust, of.record("worker_slot:bob").trust) == (
+        Trust(PROBATIONARY, 1),
+        Trust(TRUSTED),
+    )
 
 
 def test_what_is_gone_on_from_is_seen_as_long_as_it_had_to_be() -> None:
@@ -172,7 +177,7 @@ def test_a_fleet_whose_last_tasks_nobody_may_take_ends() -> None:
     """It does not wait for a person who is not there: everybody is sent home."""
     of = close(ask(board_of(make("T1"), make("T2", level=ELEVATED), ann=Trust())), "T1")
     assert states(of, "T2") == ["BLOCKED"]
-    assert [to for to, entity, _ in of.told() if entity == "intent"] == ["worker/ann"]
+    assert [to for to, entity, _ in of.told() if entity == "desired_state"] == ["worker/ann"]
     assert board.finished(of.aggregate)
 
 
@@ -182,9 +187,9 @@ def test_a_person_who_promotes_an_agent_lets_go_on_what_nobody_might_take() -> N
         make("T0", merges=ELEVATED), make("T1", level=PROBATIONARY), make("T2", level=TRUSTED), ann=Trust(), bob=Trust()
     )
     ask(of, "bob", "ann")
-    assert assigned(of.give("seat:ann", worker_slot.Promoted("good"))) == [("worker/ann", "T1")]
+    assert assigned(of.give("worker_slot:ann", worker_slot.Promoted("good"))) == [("worker/ann", "T1")]
     assert states(of, "T2") == ["BLOCKED"]
-    of.give("seat:ann", worker_slot.Promoted())
+    of.give("worker_slot:ann", worker_slot.Promoted())
     assert states(of, "T2") == ["OPEN"]
     go(of, "ann")
     assert states(of, "T1", "T2") == ["BLOCKED", "BLOCKED"]
@@ -194,10 +199,10 @@ def test_a_role_that_nobody_has_is_said_before_the_trust_that_nobody_has() -> No
     """A role does not come back."""
     both = make("T2", level=TRUSTED, role="cook")
     of = opened(
-        make("T1"), both, worker_slots={}, **{"seat:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust())}
+        make("T1"), both, worker_slots={}, **{"worker_slot:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust())}
     )
     assert of.record("task:T2").lacks == "level:trusted"
-    of = opened(make("T1"), both, worker_slots={}, **{"seat:ann": worker_slot.WorkerSlot(trust=Trust(ELEVATED))})
+    of = opened(make("T1"), both, worker_slots={}, **{"worker_slot:ann": worker_slot.WorkerSlot(trust=Trust(ELEVATED))})
     assert of.record("task:T2").lacks == "role:cook"
 
 
@@ -214,7 +219,7 @@ def test_whoever_is_demoted_loses_a_task_that_it_would_not_be_given_any_more(
     """It is told so; another one, who may, is given it. Nor is it asked what its dead session has left of it."""
     of = ask(board_of(make("T1", level=TRUSTED), ann=Trust(TRUSTED), bob=Trust(TRUSTED)), "ann")
     say(of, "T1", *said)
-    ask(of, "bob").give("seat:ann", event)
+    ask(of, "bob").give("worker_slot:ann", event)
     assert [to for to, _ in recalled(of)] == ["worker/ann"]
     assert of.record("task:T1").owner == "bob"
 
@@ -229,7 +234,7 @@ def test_whoever_is_demoted_keeps_what_it_may_still_be_at() -> None:
         of = ask(board_of(first, ann=Trust(TRUSTED)))
         if fields:
             say(of, "T1", task.Completed)
-        of.give("seat:ann", worker_slot.Demoted())
+        of.give("worker_slot:ann", worker_slot.Demoted())
         assert of.record("task:T1").owner == "ann"
 
 
@@ -246,20 +251,20 @@ def test_a_level_moves_by_the_formula_and_by_nothing_else(first: AccessLevel, sa
     """Whatever is said of an agent, in whatever order: the record is what ``policy.access`` makes of it (E34, E35)."""
     of, trust = board_of(make("T1"), ann=Trust(first)), Trust(first)
     for kind in said:
-        of.give("seat:ann", kind())
+        of.give("worker_slot:ann", kind())
         trust = SAID[kind](trust)
-        assert of.record("seat:ann").trust == trust
+        assert of.record("worker_slot:ann").trust == trust
     ask(of)
-    assert of.record("seat:ann").trust == trust
+    assert of.record("worker_slot:ann").trust == trust
 
 
 def test_a_failure_is_neutral_and_who_is_gone_earns_nothing() -> None:
     """What was done by him is closed all the same."""
     of = fail(ask(board_of(make("T1"), make("T2", always_asks=True, ordinal=1), ann=Trust(), bob=Trust())), "T1")
-    assert of.record("seat:ann").trust == Trust()
+    assert of.record("worker_slot:ann").trust == Trust()
     go(park(ask(of), "T2"), "ann")
     close(ask(of.give("task:T2", approval.ApprovalGranted()), "bob"), "T2")
-    assert (of.state("task:T2"), of.record("seat:bob").trust) == ("CLOSED", Trust())
+    assert (of.state("task:T2"), of.record("worker_slot:bob").trust) == ("CLOSED", Trust())
 
 
 # What is promised
@@ -270,7 +275,7 @@ LIMITS: Final = Limits(max_consecutive_errors=1, max_total_errors=1)
 def small(people: tuple[type[Event], ...], rules: list[Rule], **gates: AccessLevel) -> set[str]:
     """Return the promises that a small fleet does not keep in which people say only this."""
     of = system.aggregates["board"]
-    said: dict[str, tuple[type[Event], ...]] = dict.fromkeys(of.machines, ()) | {"seat": people}
+    said: dict[str, tuple[type[Event], ...]] = dict.fromkeys(of.machines, ()) | {"worker_slot": people}
     desk = AggregateType(
         of.kind, machines=of.machines.values(), rules=rules, views=of.views, commands=said, properties=of.properties
     )
@@ -331,5 +336,5 @@ def test_what_is_looked_up_of_trust_is_what_the_seats_and_tasks_are() -> None:
     assert dict(work_of(of.aggregate).distrusted) == {"T2": ("", TRUSTED)}
     ask(of, "bob")
     for event in (worker_slot.Promoted(), worker_slot.Demoted(), worker_slot.Promoted(), worker_slot.Violated()):
-        of.give("seat:bob", event)
+        of.give("worker_slot:bob", event)
         assert board_properties.view_agrees(of.aggregate)

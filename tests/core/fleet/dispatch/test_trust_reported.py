@@ -14,7 +14,9 @@ UNTRUSTED, PROBATIONARY, TRUSTED, ELEVATED = AccessLevel
 def trusted_board(*tasks: fleet_task.FleetTask, **trust: Trust) -> Hand:
     """Return a board of tasks and of agents with their records."""
     return opened(
-        *tasks, worker_slots={}, **{f"seat:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()}
+        *tasks,
+        worker_slots={},
+        **{f"worker_slot:{name}": worker_slot.WorkerSlot(trust=each) for name, each in trust.items()},
     )
 
 
@@ -26,9 +28,9 @@ def explained(of: Hand, name: str) -> why.Explanation:
 def test_a_task_that_nobody_is_trusted_to_take_says_so_and_whom_a_person_may_promote() -> None:
     """Those who have its role and are there."""
     worker_slots = {
-        "seat:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
-        "seat:bob": worker_slot.WorkerSlot(trust=Trust()),
-        "seat:cid": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
+        "worker_slot:ann": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
+        "worker_slot:bob": worker_slot.WorkerSlot(trust=Trust()),
+        "worker_slot:cid": worker_slot.WorkerSlot(roles=("cook",), trust=Trust()),
     }
     of = go(opened(make("T1"), make("T2", level=TRUSTED, role="cook"), worker_slots={}, **worker_slots), "cid")
     said = explained(of, "T2")
@@ -52,7 +54,9 @@ def test_work_that_is_seen_for_want_of_trust_says_whose_it_is() -> None:
     of = ask(park(ask(trusted_board(gated, asked, ann=Trust(PROBATIONARY))), "T1"))
     assert "for it is ann's, and that takes trusted" in explained(of, "T1").sentence
     assert "ann's" not in explained(park(of, "T2"), "T2").sentence
-    born = Hand("board", {"task:T3": make("T3", merges=TRUSTED), "seat:ann": worker_slot.WorkerSlot(trust=Trust())})
+    born = Hand(
+        "board", {"task:T3": make("T3", merges=TRUSTED), "worker_slot:ann": worker_slot.WorkerSlot(trust=Trust())}
+    )
     (claimed,) = [step for step in ask(born).reaction.transitions if isinstance(step.event, fleet_task.Entrusted)]
     (line,) = why.tell(why.Story("T3"), "board", claimed).lines
     assert line.words() == "given, and to be seen by a person because it is only untrusted, to ann"

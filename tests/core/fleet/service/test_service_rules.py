@@ -33,7 +33,7 @@ def running(of: Hand) -> str:
 
 def gone(of: Hand) -> list[service_slot.ServiceGone]:
     """Return what the board was told."""
-    return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity == "duty:web"]
+    return [each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity == "service_slot:web"]
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -128,7 +128,7 @@ def test_a_trigger_that_comes_while_it_waits_is_run_once_and_one_that_comes_whil
 def test_a_message_for_which_there_is_no_room_is_refused() -> None:
     """And so is any where no messages are taken."""
     full = Hand("service/web", {**_records(), "inbox": inbox.Inbox(takes_messages=True)})
-    full.give("intent", desired_state.HoldWanted())
+    full.give("desired_state", desired_state.HoldWanted())
     for number in range(inbox.MESSAGES_LIMIT):
         send(full, str(number))
     full.refuse("inbox", inbox.MessageArrived("one more"))
@@ -161,11 +161,11 @@ def test_what_was_due_while_nobody_waited_is_due_once_and_the_beat_is_kept() -> 
 def test_a_service_that_is_paused_lets_its_run_end_and_begins_nothing() -> None:
     """What comes meanwhile waits, and is run in its order afterwards."""
     of = send(serving(), "one", "two")
-    of.give("intent", desired_state.PauseWanted("look"))
+    of.give("desired_state", desired_state.PauseWanted("look"))
     assert of.effects(End) == []
     ends(fire(of))
     assert (running(of), of.state("process")) == ("", "suspended")
-    of.give("intent", desired_state.ResumeWanted())
+    of.give("desired_state", desired_state.ResumeWanted())
     assert running(of) == "two"
     ends(of)
     assert running(of) == "every 1m"
@@ -175,21 +175,21 @@ def test_a_pause_of_who_is_down_for_a_while_binds_when_he_is_up() -> None:
     """Nothing is run by who comes back."""
     of = send(serving(restart_policy="on_failure", max_consecutive_failures=1), "one", "two")
     ends(of, session.Error("no"))
-    of.give("intent", desired_state.PauseWanted())
+    of.give("desired_state", desired_state.PauseWanted())
     of.elapse("process", "BackoffElapsed")
     assert (running(of), of.record("process").suspended_for) == ("", "manual")
-    of.give("intent", desired_state.ResumeWanted())
+    of.give("desired_state", desired_state.ResumeWanted())
     assert running(of) == "two"
 
 
 def test_a_service_that_is_held_begins_nothing_and_goes_on_afterwards() -> None:
     """Its run ends by itself: no message is run twice because a runner goes."""
     of = send(serving(), "one", "two")
-    of.give("intent", desired_state.HoldWanted())
+    of.give("desired_state", desired_state.HoldWanted())
     assert not service.quiet(of.aggregate)
     ends(of)
     assert (running(of), service.quiet(of.aggregate)) == ("", True)
-    of.give("intent", desired_state.RunWanted())
+    of.give("desired_state", desired_state.RunWanted())
     assert running(of) == "two"
 
 
@@ -198,8 +198,8 @@ def test_a_service_that_drains_lets_its_run_end_and_is_gone(*, held: bool) -> No
     """What waits is given back to people."""
     of = send(serving(), "one", "two")
     if held:
-        of.give("intent", desired_state.HoldWanted())
-    of.give("intent", desired_state.DrainWanted("enough"))
+        of.give("desired_state", desired_state.HoldWanted())
+    of.give("desired_state", desired_state.DrainWanted("enough"))
     assert running(of) == "one"
     ends(of)
     assert gone(of) == [service_slot.ServiceGone("enough")]
@@ -212,7 +212,7 @@ def test_a_service_that_drains_lets_its_run_end_and_is_gone(*, held: bool) -> No
 def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:
     """It is gone at once, and nothing of it is left when the ends are confirmed."""
     of = send(serving(), "one", "two")
-    of.give("intent", desired_state.StopWanted("enough"))
+    of.give("desired_state", desired_state.StopWanted("enough"))
     assert {each.slot for each in of.effects(End) if isinstance(each, End)} == {"RunSession", "AwaitTrigger"}
     assert (running(of), of.state("process"), gone(of)) == ("", "stopped", [service_slot.ServiceGone("enough")])
     assert not service.settled(of.aggregate)
@@ -223,7 +223,7 @@ def test_a_service_that_is_stopped_has_its_run_ended_and_is_gone() -> None:
 def test_messages_that_are_given_back_are_all_told_and_those_with_the_same_text_are_counted() -> None:
     """People are told once of each text, and how many there were."""
     of = send(serving(), "one", "two", "three", "two", "two")
-    of.give("intent", desired_state.StopWanted("enough"))
+    of.give("desired_state", desired_state.StopWanted("enough"))
     given_back = [each for each in of.effects(LogFatal) if isinstance(each, LogFatal) and "not run" in each.message]
     assert given_back == [
         LogFatal("message 'two' (3 times) was not run: enough"),
@@ -326,7 +326,7 @@ def test_a_run_has_the_grace_of_its_service_and_nothing_is_owed_to_one_that_rest
 
 def test_a_run_that_ends_when_its_service_is_down_counts_no_more() -> None:
     """The service is down already, for another reason; its run is done with all the same."""
-    down = serving().give("intent", desired_state.StopWanted("enough")).aggregate
+    down = serving().give("desired_state", desired_state.StopWanted("enough")).aggregate
     before, after = (
         Entity("invocation", invocation.Invocation(state))
         for state in (invocation.State.RUNNING, invocation.State.IDLE)

@@ -29,7 +29,7 @@ def one_letter(box: Mailbox) -> bool:
     return len(box.messages) <= 1
 
 
-STOP: Final = {"intent": (desired_state.StopWanted,)}
+STOP: Final = {"desired_state": (desired_state.StopWanted,)}
 FEW: Final = Bounds(within={"mailbox": one_letter}, commands=5, compared=COMPARED)
 
 
@@ -73,7 +73,7 @@ def test_a_fleet_of_one_agent_and_one_task_has_all_its_properties() -> None:
 def test_what_is_closed_was_merged() -> None:
     """Whatever people do: under the very claim that has closed it. A worker that remembers what it merged says so."""
     people = {
-        "intent": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted),
+        "desired_state": (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted),
         "mailbox": (OperatorMessageArrived,),
         "task": (task.Cancelled, task.Unblocked),
     }
@@ -185,7 +185,7 @@ def mistaken(of_board: list[Rule] | None, of_worker: list[Rule] | None) -> Repor
     fleet = System(
         "fleet",
         told(BOARD, of_board, task=(task.Cancelled,)),
-        told(WORKER, of_worker, intent=(desired_state.StopWanted,)),
+        told(WORKER, of_worker, desired_state=(desired_state.StopWanted,)),
         properties=fleet_properties.PROPERTIES,
     )
     left = {each.name for each in (*(of_board or BOARD.rules), *(of_worker or WORKER.rules))}

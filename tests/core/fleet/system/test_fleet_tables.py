@@ -14,7 +14,7 @@ from lifefold.core.policy.access import Trust
 from lifefold.effects import Begin, CheckOutWork, Effect, End, MergeWork, ParkWork, VerifyWork, WatchBranch
 
 TABLES: dict[str, tuple[Machine[Any], str]] = {
-    "seat": (
+    "worker_slot": (
         worker_slot.machine.starting(worker_slot.WorkerSlot(trust=Trust())),
         """
         Away    WorkWanted -> Waiting
@@ -49,7 +49,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Working Dismissed -> Working
         """,
     ),
-    "intent": (
+    "desired_state": (
         desired_state.machine,
         """
         Run   PauseWanted  -> Pause
@@ -151,7 +151,7 @@ TABLES: dict[str, tuple[Machine[Any], str]] = {
         Accepted ChangeRefused  -> Refused
         """,
     ),
-    "doors": (
+    "intake": (
         intake.machine,
         """
         Open LastTaskIn -> Closed
@@ -177,11 +177,11 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(name: str) -> None:
 
 
 FINAL: dict[str, set[str]] = {
-    "seat": {"Gone"},
-    "intent": {"Stop"},
+    "worker_slot": {"Gone"},
+    "desired_state": {"Stop"},
     "mailbox": {"Closed"},
     "plan": {"Approved", "Declined"},
-    "doors": {"Closed"},
+    "intake": {"Closed"},
 }
 
 

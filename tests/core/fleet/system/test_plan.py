@@ -34,8 +34,8 @@ def test_the_board_gets_all_tasks_open_and_a_seat_for_every_agent() -> None:
                 "task:T2": fleet_task.FleetTask(
                     task.State.OPEN, "T2", "do that", (), ("T1",), 2, 1, 3, retry=PLAN.retry
                 ),
-                "seat:ann": worker_slot.WorkerSlot(),
-                "seat:bob": worker_slot.WorkerSlot(),
+                "worker_slot:ann": worker_slot.WorkerSlot(),
+                "worker_slot:bob": worker_slot.WorkerSlot(),
             }
         ),
         0,
@@ -49,7 +49,7 @@ def test_a_worker_gets_its_four_parts_with_its_agents_limits() -> None:
     _, (_, ann), (_, bob) = opening(PLAN, 0)
     assert ann.event == Opened(
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(verify_timeout_ms=5),
             "session": session_profiles.SupervisedSession(name="ann", limits=LIMITS),

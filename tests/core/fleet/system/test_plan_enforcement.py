@@ -173,7 +173,7 @@ def test_no_word_puts_a_removed_task_to_work(word: Event) -> None:
 def test_a_removed_task_is_not_done_because_the_same_change_lets_more_be_spent() -> None:
     """Nobody is given anything before all of the change is in force; then the others are."""
     old = plan(t("T1"), t("T2"), t("T3"), budget=Budget(Caps(sessions=1)), agents=(ANN, BOB))
-    of = close(ask(begun(old)), "T1").hear("worker/ann", "seat:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
+    of = close(ask(begun(old)), "T1").hear("worker/ann", "worker_slot:ann", worker_slot.WorkWanted(Amounts(sessions=1)))
     assert states(of, "T2", "T3") == ["BLOCKED", "BLOCKED"]
     new = replace(old, tasks=(old.tasks[0], old.tasks[2]), budget=Budget(Caps(sessions=9)))
     accept(of, old, new)
@@ -189,7 +189,7 @@ def test_new_tasks_for_old_ones_end_no_fleet_in_between() -> None:
     assert told(of, "worker/ann") == []
     done = replace(old, tasks=(t("T1"), t("T2")))
     left = accept(close(ask(begun(done)), "T1"), done, old)
-    assert told(left, "worker/ann") == [("intent", GO_HOME)]
+    assert told(left, "worker/ann") == [("desired_state", GO_HOME)]
 
 
 def test_a_removed_task_of_a_plan_that_nobody_has_approved_is_not_done() -> None:
@@ -350,7 +350,7 @@ def test_an_agent_that_is_removed_drains() -> None:
     """It finishes what it has in hand; one that is gone already is told nothing."""
     old = plan(t("T1"), agents=(ANN, BOB))
     of = accept(begun(old), old, plan(t("T1")))
-    assert told(of, "worker/bob") == [("intent", DRAIN)]
+    assert told(of, "worker/bob") == [("desired_state", DRAIN)]
     gone = accept(go(begun(old), "bob"), old, plan(t("T1")))
     assert told(gone, "worker/bob") == []
 
@@ -366,7 +366,7 @@ def test_an_agent_that_is_removed_is_given_nothing_by_the_same_change_and_later(
     assert assigned(ask(of, "ann")) == [("worker/ann", "T2")]
     late = plan(t("T0", files=("a",)), t("T1", files=("a",)), agents=(ANN, BOB))
     idle = ask(ask(begun(late), "ann"), "bob")
-    assert idle.state("seat:bob") == "Waiting"
+    assert idle.state("worker_slot:bob") == "Waiting"
     accept(idle, late, replace(late, agents=(ANN,), tasks=(*late.tasks, t("T2"))))
     assert (states(idle, "T2"), assigned(idle)) == (["OPEN"], [])
 
@@ -377,7 +377,7 @@ def test_a_fleet_does_not_wait_for_what_an_agent_that_leaves_has_earned() -> Non
     of = ask(begun(old))
     accept(of, old, replace(old, agents=(BOB,)))
     close(of, "T1")
-    assert (states(of, "T2"), told(of, "worker/bob")) == (["BLOCKED"], [("intent", GO_HOME)])
+    assert (states(of, "T2"), told(of, "worker/bob")) == (["BLOCKED"], [("desired_state", GO_HOME)])
 
 
 def test_what_only_a_removed_agent_could_do_is_blocked_at_once() -> None:
@@ -396,7 +396,7 @@ def test_agents_hear_of_their_new_limits_and_roles() -> None:
     of = accept(begun(old), old, replace(old, agents=agents))
     said = [("session", LimitsChanged(limits)), ("assignment", assignment.VerifyTimeoutChanged(9))]
     assert (told(of, "worker/ann"), told(of, "worker/bob")) == (said, [])
-    assert (of.record("seat:ann").roles, of.record("seat:ann").adaptive) == ((), True)
+    assert (of.record("worker_slot:ann").roles, of.record("worker_slot:ann").adaptive) == ((), True)
     assert states(of, "T2") == ["BLOCKED"], "nobody has its role any more"
 
 
@@ -407,8 +407,8 @@ def test_services_come_and_go() -> None:
     of = accept(begun(old), old, new)
     assert told(of, "service/web") == [("", dict(opening(new, 0))["service/web"].event)]
     accept(of, new, old)
-    assert told(of, "service/web") == [("intent", DRAIN)]
-    gone = begun(new).hear("service/web", "duty:web", service_slot.ServiceGone("down"))
+    assert told(of, "service/web") == [("desired_state", DRAIN)]
+    gone = begun(new).hear("service/web", "service_slot:web", service_slot.ServiceGone("down"))
     assert told(accept(gone, new, old), "service/web") == []
 
 
@@ -420,13 +420,13 @@ def test_budgets_have_their_new_caps_at_once() -> None:
     few, many = Budget(Caps(sessions=1)), Budget(Caps(sessions=3))
     old, new = plan(t("T1"), t("T2"), budget=few), plan(t("T1"), t("T2"), budget=many)
     of = accept(ask(begun(old)), old, new)
-    (line,) = of.record("purse:fleet").lines
+    (line,) = of.record("budget:fleet").lines
     assert (line.account.cap, line.account.reserved) == (3, 1)
     accept(of, new, old)
-    assert of.state("purse:fleet") == "Held"
+    assert of.state("budget:fleet") == "Held"
     fresh = begun(new)
     accept(fresh, new, old)
-    assert fresh.state("purse:fleet") == "Full"
+    assert fresh.state("budget:fleet") == "Full"
 
 
 def test_new_tasks_and_agents_have_their_own_budgets() -> None:
@@ -439,15 +439,15 @@ def test_new_tasks_and_agents_have_their_own_budgets() -> None:
         t("T1", caps=more), t("T2", caps=own), agents=(replace(ANN, caps=more), replace(BOB, caps=own)), budget=limited
     )
     of = accept(begun(old), old, new)
-    caps = {ref: of.record(ref).lines[0].account.cap for ref in of.aggregate.entities if ref.startswith("purse:")}
+    caps = {ref: of.record(ref).lines[0].account.cap for ref in of.aggregate.entities if ref.startswith("budget:")}
     assert caps == {
-        "purse:fleet": 9, "purse:agent/ann": 3, "purse:agent/bob": 2, "purse:task/T1": 3, "purse:task/T2": 2,
+        "budget:fleet": 9, "budget:agent/ann": 3, "budget:agent/bob": 2, "budget:task/T1": 3, "budget:task/T2": 2,
     }  # fmt: skip
     without = replace(new, tasks=(new.tasks[0],))
     accept(accept(of, new, without), without, new)
     back = replace(new, tasks=(new.tasks[0], replace(new.tasks[1], caps=Caps(sessions=5))))
     accept(accept(of, new, without), without, back)
-    assert of.record("purse:task/T2").lines[0].account.cap == 5
+    assert of.record("budget:task/T2").lines[0].account.cap == 5
 
 
 # What cannot be

@@ -29,7 +29,7 @@ def test_a_fleet_is_over_when_nothing_is_left_to_do_and_nobody_does_anything() -
     done = board_hand.opened(board_hand.make("A", state=State.CLOSED)).aggregate
     waits = fleet_worker.wanting()
     works = waits.aggregate
-    gone = waits.give("intent", desired_state.StopWanted("enough")).aggregate
+    gone = waits.give("desired_state", desired_state.StopWanted("enough")).aggregate
     assert not is_over({})
     for desk, worker, answer in ((ready, gone, False), (done, works, False), (done, gone, True)):
         assert is_over({"board": desk, "worker/ann": worker}) is answer

@@ -103,7 +103,7 @@ def finished(driver: Driver) -> None:
     present = [
         each
         for ref, each in of.entities.items()
-        if ref.startswith("seat:") and each.state is not worker_slot.State.GONE
+        if ref.startswith("worker_slot:") and each.state is not worker_slot.State.GONE
     ]
     assert board.finished(of)
     assert all(task.settled(record) for record in tasks) or not present
@@ -275,5 +275,5 @@ def test_a_kind_world_closes_every_task(agents: int) -> None:
     tasks = tuple(TaskPlan(f"T{n}", "do it", depends_on=(f"T{n - 3}",) if n > 2 else ()) for n in range(10))
     driver = Driver(Plan("plan", tuple(AgentPlan(f"a{n}") for n in range(agents)), tasks)).run()
     assert set(driver.states("task").values()) == {"CLOSED"}
-    assert set(driver.states("seat").values()) == {"Gone"}
+    assert set(driver.states("worker_slot").values()) == {"Gone"}
     finished(driver)

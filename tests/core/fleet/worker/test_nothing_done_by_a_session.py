@@ -22,7 +22,7 @@ def finished(*, guarded: bool = True, **brief: Any) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(guarded=guarded),
             "session": session_profiles.SupervisedSession(name="ann"),

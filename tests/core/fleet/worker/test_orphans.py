@@ -51,14 +51,14 @@ def at_work(on_death: OnDeath = OnDeath.VERIFY, *, errors: int = 5, **fields: An
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(
                 name="ann", limits=session.Limits(max_consecutive_errors=errors), supervised=True
             ),
-            "supervision": supervisor.Supervisor(name="ann"),
-            "pulse": stall_detector.StallDetector(limits=stall_detector.Limits(warn_ms=1, end_ms=2)),
+            "supervisor": supervisor.Supervisor(name="ann"),
+            "stall_detector": stall_detector.StallDetector(limits=stall_detector.Limits(warn_ms=1, end_ms=2)),
         },
     ).report("session", "PrepareWorktree", session.WorktreeReady())
     brief = msgspec.structs.replace(task.Brief("T1", 1, verify=COMMANDS, orphaned=on_death), **fields)
@@ -127,10 +127,10 @@ def test_nothing_is_looked_at_before_a_hung_session_is_gone() -> None:
     """It may write as long as it lives."""
     of = at_work()
     for silent_ms in (1, 2):
-        of.report("pulse", "WatchOutput", stall_detector.Silent(silent_ms))
+        of.report("stall_detector", "WatchOutput", stall_detector.Silent(silent_ms))
     assert of.state("assignment") == "Orphaned"
     assert told(of) == [task.Orphaned(1, "silent for 0 s", TIMED_OUT)]
-    of.confirm("pulse", "WatchOutput")
+    of.confirm("stall_detector", "WatchOutput")
     assert of.state("assignment") == "Orphaned"
     of.confirm("session", "RunSession")
     assert of.state("assignment") == "Inspecting"
@@ -157,7 +157,7 @@ def test_a_session_that_never_ran_has_failed() -> None:
     fresh = Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
@@ -170,7 +170,7 @@ def test_a_session_that_never_ran_has_failed() -> None:
 
 def test_who_is_told_to_stop_has_not_died() -> None:
     """What it has begun is given back, as ever."""
-    of = at_work().give("intent", desired_state.StopWanted("enough"))
+    of = at_work().give("desired_state", desired_state.StopWanted("enough"))
     assert [type(each) for each in told(of)] == [task.Released]
 
 
@@ -187,7 +187,7 @@ def test_an_orphan_that_is_recalled_is_dropped(doing: str) -> None:
     of = at_work()
     if doing == "Orphaned":
         for silent_ms in (1, 2):
-            of.report("pulse", "WatchOutput", stall_detector.Silent(silent_ms))
+            of.report("stall_detector", "WatchOutput", stall_detector.Silent(silent_ms))
     else:
         died(of)
     if doing == "Verifying":
@@ -200,7 +200,7 @@ def test_an_orphan_that_is_recalled_is_dropped(doing: str) -> None:
 
 def test_an_agent_that_stops_meanwhile_brings_home_what_turns_out_to_be_the_work() -> None:
     """As it does with any work that is done; then it is gone."""
-    of = died(at_work()).give("intent", desired_state.StopWanted("enough"))
+    of = died(at_work()).give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("session"), of.state("assignment")) == ("Stopped", "Inspecting")
     inspected(of).report("assignment", "VerifyWork", assignment.Verified())
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
@@ -214,7 +214,7 @@ def test_an_agent_that_fell_asks_to_be_begun_anew_when_its_orphan_is_seen_to() -
     """Its place must not be made anew while somebody looks at what is in it."""
     of = died(at_work(errors=1))
     asked = [each.event for each in of.effects(Tell) if isinstance(each, Tell)]
-    assert (of.state("session"), of.state("supervision")) == ("Stopped", "Asking")
+    assert (of.state("session"), of.state("supervisor")) == ("Stopped", "Asking")
     assert worker_slot.RestartWanted() not in asked
     inspected(of, differs=False)
     assert [each.event for each in of.effects(Tell) if isinstance(each, Tell)][-1] == worker_slot.RestartWanted()
@@ -222,7 +222,7 @@ def test_an_agent_that_fell_asks_to_be_begun_anew_when_its_orphan_is_seen_to() -
 
 def test_an_agent_that_cools_down_wants_work_when_its_orphan_is_seen_to() -> None:
     """Its next session would write where it is being looked."""
-    of = died(at_work()).confirm("pulse", "WatchOutput")
+    of = died(at_work()).confirm("stall_detector", "WatchOutput")
     of.elapse("session", "BackoffElapsed")
     assert (of.state("session"), of.state("assignment")) == ("BuildingPrompt", "Inspecting")
     inspected(of, differs=False)
@@ -251,7 +251,7 @@ def test_an_orphan_stays_its_owners_and_nobody_else_gets_it() -> None:
     of = ask(orphaned(), "bob")
     record: fleet_task.FleetTask = of.record("task:T1")
     assert (states(of, "T1"), record.owner) == (["ORPHANED"], "ann")
-    assert of.record("seat:bob").task == ""
+    assert of.record("worker_slot:bob").task == ""
 
 
 def test_an_orphan_that_is_proven_is_done_and_closed_by_its_merge() -> None:
@@ -283,7 +283,7 @@ def test_an_orphan_cannot_be_cancelled_before_it_is_known_what_it_is() -> None:
 
 def test_an_orphan_whose_worker_goes_is_open() -> None:
     """Nobody would look after it (E11)."""
-    of = orphaned().hear("worker/ann", "seat:ann", worker_slot.WorkerGone("no disk"))
+    of = orphaned().hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("no disk"))
     assert (states(of, "T1"), happened(of, "T1")) == (["OPEN"], ["Released"])
 
 

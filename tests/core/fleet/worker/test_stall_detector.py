@@ -52,11 +52,11 @@ def watched(limits: Limits = NUDGED) -> Hand:
     of = Hand(
         "worker/ann",
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
-            "pulse": StallDetector(limits=limits),
+            "stall_detector": StallDetector(limits=limits),
         },
     )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
@@ -65,12 +65,12 @@ def watched(limits: Limits = NUDGED) -> Hand:
 
 def silent(of: Hand, silent_s: int) -> Hand:
     """Let the watch say for how long nothing was seen."""
-    return of.report("pulse", "WatchOutput", Silent(silent_s * 1_000))
+    return of.report("stall_detector", "WatchOutput", Silent(silent_s * 1_000))
 
 
 def stirred(of: Hand) -> Hand:
     """Let the watch say that something was seen."""
-    return of.report("pulse", "WatchOutput", Stirred())
+    return of.report("stall_detector", "WatchOutput", Stirred())
 
 
 LADDER: Final = {
@@ -185,13 +185,14 @@ def test_what_is_no_ladder_is_refused(steps: tuple[int, int | None, int]) -> Non
 @pytest.mark.parametrize("limits", [Limits(2, 3, 4), Limits(2, None, 4)], ids=["with a nudge", "without"])
 def test_a_pulse_has_all_its_properties(limits: Limits) -> None:
     """In all its states."""
-    proven(stall_detector.machine.starting(StallDetector(limits=limits), "pulse"))
+    proven(stall_detector.machine.starting(StallDetector(limits=limits), "stall_detector"))
 
 
 def test_both_ladders_together_use_every_row() -> None:
     """No row is there for nothing."""
     missing = [
-        set(proven(stall_detector.machine.starting(StallDetector(limits=each), "pulse")).missing) for each in BOTH
+        set(proven(stall_detector.machine.starting(StallDetector(limits=each), "stall_detector")).missing)
+        for each in BOTH
     ]
     assert missing[0] & missing[1] == set()
 
@@ -217,7 +218,7 @@ def test_whoever_moves_is_never_ended_and_each_step_is_taken_once_in_a_silence(
 
 
 def _small(machine: Machine[Any]) -> Machine[Any]:
-    return machine.starting(StallDetector(limits=Limits(2, 3, 4)), "pulse")
+    return machine.starting(StallDetector(limits=Limits(2, 3, 4)), "stall_detector")
 
 
 def _patient(p: StallDetector, e: Silent) -> bool:
@@ -346,9 +347,9 @@ def test_a_session_is_watched_from_its_start_to_its_end() -> None:
     of = watched()
     (begun,) = [e for e in of.effects(Begin) if isinstance(e, Begin) and isinstance(e.activity, WatchOutput)]
     assert begun.activity == WatchOutput((60_000, 90_000, 120_000))
-    assert of.state("pulse") == "Fresh"
+    assert of.state("stall_detector") == "Fresh"
     exit_with(of, session.Success())
-    assert of.state("pulse") == "Unwatched"
+    assert of.state("stall_detector") == "Unwatched"
     assert [e.slot for e in of.effects(End) if isinstance(e, End)] == ["WatchOutput"]
 
 
@@ -356,8 +357,8 @@ def test_a_worker_that_is_not_to_be_watched_has_no_pulse() -> None:
     """A fleet that does not ask for it is as it was."""
     plan = Plan("f", (AgentPlan("ann"), AgentPlan("ben", stall=PLAIN)), (TaskPlan("T1", "do it"),))
     records = {name: set(envelope.event.records) for name, envelope in opening(plan, 0)}  # type: ignore[attr-defined]
-    assert "pulse" not in records["worker/ann"]
-    assert "pulse" in records["worker/ben"]
+    assert "stall_detector" not in records["worker/ann"]
+    assert "stall_detector" in records["worker/ben"]
     assert running().entity("session").state is session.State.RUNNING
 
 
@@ -368,7 +369,7 @@ def test_whoever_stays_silent_is_warned_of_nudged_and_ended_which_is_an_error() 
     silent(of, 90)
     assert of.effects(InterruptSession) == [InterruptSession(90_000)]
     silent(of, 121)
-    assert (states(of), of.state("pulse")) == (("CoolingDown", "Idle"), "Stalled")
+    assert (states(of), of.state("stall_detector")) == (("CoolingDown", "Idle"), "Stalled")
     assert {e.slot for e in of.effects(End) if isinstance(e, End)} == {"RunSession", "WatchOutput"}
     assert of.effects(CancelSession) == []
     said = "silent for 121 s (interrupted after 90 s of silence)"
@@ -386,7 +387,7 @@ def test_a_session_that_has_answered_its_nudge_is_said_to_have_been_interrupted_
 def test_a_failure_after_a_silence_is_not_said_to_come_of_it() -> None:
     """The next session of the agent has not even begun."""
     of = silent(silent(silent(watched(), 61), 90), 121)
-    of.confirm("session", "RunSession").confirm("pulse", "WatchOutput").elapse("session", "BackoffElapsed")
+    of.confirm("session", "RunSession").confirm("stall_detector", "WatchOutput").elapse("session", "BackoffElapsed")
     assert stall_detector.told_with(of.aggregate, session_profiles.PromptFailed("no place"), "no place") == "no place"
 
 
@@ -408,9 +409,9 @@ def test_the_last_error_that_an_agent_may_have_may_be_a_silence() -> None:
 def test_whoever_moves_again_begins_at_the_foot_of_the_ladder() -> None:
     """Each step can be taken again in the next silence, and none is by what was before."""
     of = stirred(silent(silent(watched(), 60), 90))
-    assert of.state("pulse") == "Answered"
-    of.report("pulse", "WatchOutput", Stirred(30_000))
-    assert of.state("pulse") == "Fresh"
+    assert of.state("stall_detector") == "Answered"
+    of.report("stall_detector", "WatchOutput", Stirred(30_000))
+    assert of.state("stall_detector") == "Fresh"
     assert isinstance(of.offer(replace(_said(of, Silent(59_000)))), Refusal)
     silent(of, 60)
     assert of.effects(WarnOfSilence) == [WarnOfSilence(60_000, 120_000)]
@@ -418,8 +419,8 @@ def test_whoever_moves_again_begins_at_the_foot_of_the_ladder() -> None:
 
 def _said(of: Hand, event: Any) -> Any:
     """Return what the watch would say."""
-    part = of.part("pulse", "WatchOutput")
-    envelope = of.message("nobody", "pulse", event)
+    part = of.part("stall_detector", "WatchOutput")
+    envelope = of.message("nobody", "stall_detector", event)
     return replace(envelope, slot="WatchOutput", generation=part.generation, sender="", ordinal=0)
 
 
@@ -431,29 +432,29 @@ def test_a_word_of_the_watch_of_a_session_that_has_ended_is_stale() -> None:
     answer = of.offer(late)
     assert isinstance(answer, Refusal)
     assert answer.kind == "stale"
-    of.confirm("pulse", "WatchOutput")
+    of.confirm("stall_detector", "WatchOutput")
     of.elapse("session", "BackoffElapsed")
     start(next_task(of))
     answer = of.offer(late)
     assert isinstance(answer, Refusal)
-    assert (answer.kind, of.state("pulse")) == ("stale", "Fresh")
+    assert (answer.kind, of.state("stall_detector")) == ("stale", "Fresh")
 
 
 def test_who_is_being_interrupted_is_not_watched() -> None:
     """It has its grace, and what comes of it is no error; a session that is interrupted at its start never is."""
     of = silent(watched(), 60)
     of.give("mailbox", mailbox.OperatorMessageArrived("look"))
-    assert (states(of)[0], of.state("pulse")) == ("Interrupting", "Unwatched")
+    assert (states(of)[0], of.state("stall_detector")) == ("Interrupting", "Unwatched")
     assert states(interrupting())[0] == "Interrupting"
     of = watched()
     exit_with(of, session.Success())
     of.report("assignment", "VerifyWork", assignment.Verified())
     of.report("assignment", "MergeWork", assignment.Merged("abc"))
-    of.confirm("pulse", "WatchOutput")
+    of.confirm("stall_detector", "WatchOutput")
     next_task(of)
     of.give("mailbox", mailbox.OperatorMessageArrived("wait"))
     start(of)
-    assert (states(of)[0], of.state("pulse")) == ("Interrupting", "Unwatched")
+    assert (states(of)[0], of.state("stall_detector")) == ("Interrupting", "Unwatched")
 
 
 def test_no_other_work_is_asked_for_before_the_watch_and_the_session_are_gone() -> None:
@@ -463,7 +464,7 @@ def test_no_other_work_is_asked_for_before_the_watch_and_the_session_are_gone() 
     assert states(of) == ("BuildingPrompt", "Idle")
     of.confirm("session", "RunSession")
     assert states(of) == ("BuildingPrompt", "Idle")
-    of.confirm("pulse", "WatchOutput")
+    of.confirm("stall_detector", "WatchOutput")
     assert states(of) == ("BuildingPrompt", "Wanting")
     next_task(of)
     assert [e.activity.prompt for e in of.effects(Begin) if isinstance(e, Begin) and isinstance(e.activity, RunSession)]
@@ -485,10 +486,10 @@ def test_a_crash_of_the_runner_neither_loses_nor_repeats_a_step(silences: tuple[
     of = watched()
     for each in silences:
         silent(of, each) if each else stirred(of)
-    before, generation = of.state("pulse"), of.part("pulse", "WatchOutput").generation
+    before, generation = of.state("stall_detector"), of.part("stall_detector", "WatchOutput").generation
     of.crash()
     assert of.effects(WarnOfSilence) == of.effects(InterruptSession) == []
-    assert (of.state("pulse"), of.part("pulse", "WatchOutput").generation) == (before, generation)
+    assert (of.state("stall_detector"), of.part("stall_detector", "WatchOutput").generation) == (before, generation)
     resumed = [e for e in of.effects(Begin) if isinstance(e, Begin) and e.slot == "WatchOutput"]
     assert [each.resumed for each in resumed] == [True]
 
@@ -497,16 +498,28 @@ def test_the_status_says_since_when_a_session_on_the_ladder_is_silent() -> None:
     """As far as the log knows; of one that moves, or is not watched, it says that."""
     of = watched()
     of.now_ms = 1_000_000
-    assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Fresh", 0)
+    assert (agent_status(of.aggregate).stall_detector, agent_status(of.aggregate).silent_since_ms) == ("Fresh", 0)
     silent(of, 60)
-    assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Warned", 940_000)
+    assert (agent_status(of.aggregate).stall_detector, agent_status(of.aggregate).silent_since_ms) == (
+        "Warned",
+        940_000,
+    )
     of.now_ms += 30_000
     silent(of, 90)
-    assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Nudged", 940_000)
+    assert (agent_status(of.aggregate).stall_detector, agent_status(of.aggregate).silent_since_ms) == (
+        "Nudged",
+        940_000,
+    )
     of.now_ms += 5_000
     stirred(of)
-    assert (agent_status(of.aggregate).pulse, agent_status(of.aggregate).silent_since_ms) == ("Answered", of.now_ms)
-    assert (agent_status(running().aggregate).pulse, agent_status(running().aggregate).silent_since_ms) == ("", 0)
+    assert (agent_status(of.aggregate).stall_detector, agent_status(of.aggregate).silent_since_ms) == (
+        "Answered",
+        of.now_ms,
+    )
+    assert (agent_status(running().aggregate).stall_detector, agent_status(running().aggregate).silent_since_ms) == (
+        "",
+        0,
+    )
 
 
 def test_a_reason_is_said_only_of_what_makes_a_session_fail() -> None:
@@ -525,7 +538,7 @@ def test_a_session_that_ends_by_its_nudge_has_timed_out_and_may_be_tried_again(b
     """The fleet has sent the SIGINT, so its own cause wins over the status (E39)."""
     of = silent(silent(watched(), 61), 90)
     if answers:
-        of.report("pulse", "WatchOutput", Stirred())
+        of.report("stall_detector", "WatchOutput", Stirred())
     exit_with(of, session.Error("exit status 130", by))
     ((_, _, failed),) = of.told()
     assert isinstance(failed, task.Failed)

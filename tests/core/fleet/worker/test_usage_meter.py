@@ -19,7 +19,7 @@ def working(share: Amounts = SHARE, *, keeps_time: bool = False, limits: session
     of = Hand(
         NAME,
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann", limits=limits),
@@ -69,7 +69,7 @@ def test_a_session_that_says_nothing_of_its_cost_is_told_to_have_been_silent() -
 
 def test_a_session_that_is_given_up_counts_though_it_can_say_nothing_any_more() -> None:
     """It is over when the agent has stopped, whatever it takes to end it."""
-    of = start(working()).give("intent", desired_state.StopWanted("enough"))
+    of = start(working()).give("desired_state", desired_state.StopWanted("enough"))
     assert told(of) == [(Amounts(sessions=1), True)]
 
 
@@ -115,7 +115,7 @@ def test_no_other_session_of_a_claim_begins_when_its_share_is_used_up() -> None:
     dropped = task.Released(2, "its share of the budget is used up")
     assert of.told() == [
         ("board", "task:T1", dropped),
-        ("board", "seat:ann", worker_slot.WorkWanted(Amounts(100, 0, 0, 1), silent=False)),
+        ("board", "worker_slot:ann", worker_slot.WorkWanted(Amounts(100, 0, 0, 1), silent=False)),
     ]
 
 
@@ -138,14 +138,14 @@ def test_where_nothing_is_limited_nothing_is_counted() -> None:
     of = Hand(
         NAME,
         {
-            "intent": desired_state.DesiredState(),
+            "desired_state": desired_state.DesiredState(),
             "mailbox": mailbox.Mailbox(),
             "assignment": assignment.Assignment(),
             "session": session_profiles.SupervisedSession(name="ann"),
         },
     )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
     assert usage.left(of.aggregate) == Caps()
 
 
@@ -156,7 +156,7 @@ def left(of: Hand) -> list[tuple[Amounts, bool]]:
 
 def test_who_is_paused_with_nothing_in_hand_says_so_and_what_it_has_spent() -> None:
     """So it keeps no share for that: neither of a task that it had not begun, nor of one that is recalled."""
-    of = start(working()).give("intent", desired_state.PauseWanted("lunch"))
+    of = start(working()).give("desired_state", desired_state.PauseWanted("lunch"))
     assert left(of) == []
     of = end(of, session.Success(), microusd=7)
     assert left(of) == []
@@ -167,7 +167,7 @@ def test_who_is_paused_with_nothing_in_hand_says_so_and_what_it_has_spent() -> N
 
 def test_what_a_session_has_cost_whose_task_is_gone_is_said_when_it_is_over() -> None:
     """Not before: what it costs is not known."""
-    of = start(working()).give("intent", desired_state.PauseWanted("lunch"))
+    of = start(working()).give("desired_state", desired_state.PauseWanted("lunch"))
     of.hear("board", "assignment", assignment.Recalled("T1", 2, "cancelled"))
     assert left(of) == []
     assert left(end(of, session.Success(), microusd=9)) == [(Amounts(9, 0, 0, 1), False)]

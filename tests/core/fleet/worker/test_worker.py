@@ -30,7 +30,7 @@ def test_a_worker_asks_for_work_when_its_worktree_is_ready() -> None:
     """Its seat on the board begins to wait."""
     of = opened().report("session", "PrepareWorktree", session.WorktreeReady())
     assert states(of) == ("BuildingPrompt", "Wanting")
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
 
 
 def test_a_task_is_checked_out_before_its_prompt_is_written() -> None:
@@ -64,7 +64,7 @@ def test_finished_work_is_verified_merged_and_then_the_next_round_begins() -> No
     assert states(of) == ("BuildingPrompt", "Wanting")
     assert of.told() == [
         ("board", "task:T1", task.Verified(2, "c0ffee")),
-        ("board", "seat:ann", worker_slot.WorkWanted()),
+        ("board", "worker_slot:ann", worker_slot.WorkWanted()),
     ]
     assert of.record("session").session_seq == 1
 
@@ -76,7 +76,7 @@ def test_work_that_is_rejected_is_reported_and_the_worker_goes_on() -> None:
     for of, reason in ((refused, "tests fail"), (conflict, "both changed it")):
         assert of.told() == [
             ("board", "task:T1", task.Rejected(2, reason)),
-            ("board", "seat:ann", worker_slot.WorkWanted()),
+            ("board", "worker_slot:ann", worker_slot.WorkWanted()),
         ]
         assert states(of) == ("BuildingPrompt", "Wanting")
 
@@ -106,11 +106,11 @@ def test_an_agent_that_cannot_make_places_asks_again_after_ever_longer_pauses() 
     for _ in range(3):
         of.hear("board", "assignment", assignment.Assigned(BRIEF))
         of.report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
-        assert ("board", "seat:ann", worker_slot.WorkWanted()) not in of.told()
+        assert ("board", "worker_slot:ann", worker_slot.WorkWanted()) not in of.told()
         failed_ms = of.now_ms
         of.elapse("session", "BackoffElapsed")
         pauses_ms.append(of.now_ms - failed_ms)
-        assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+        assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
     assert pauses_ms == [2_000, 4_000, 8_000]
 
 
@@ -141,7 +141,7 @@ def test_a_session_that_fails_gives_the_task_back_and_cools_down() -> None:
     assert states(of) == ("CoolingDown", "Idle")
     assert of.told() == [("board", "task:T1", task.Failed(2, "Error(exit status 1)", Diagnosis()))]
     of.elapse("session", "BackoffElapsed")
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
     assert states(of) == ("BuildingPrompt", "Wanting")
 
 
@@ -159,7 +159,7 @@ def test_an_agent_that_reached_a_threshold_fails_its_task_and_is_gone() -> None:
     exit_with(of, session.Error("x"))
     assert of.told() == [
         ("board", "task:T1", task.Failed(2, "Error(x)", Diagnosis())),
-        ("board", "seat:ann", worker_slot.WorkerGone("its session has stopped")),
+        ("board", "worker_slot:ann", worker_slot.WorkerGone("its session has stopped")),
     ]
     assert of.state("mailbox") == "Closed"
 
@@ -167,7 +167,7 @@ def test_an_agent_that_reached_a_threshold_fails_its_task_and_is_gone() -> None:
 def test_a_worktree_that_cannot_be_made_is_the_end_of_the_worker() -> None:
     """It goes with nothing in hand."""
     of = opened().report("session", "PrepareWorktree", session.FatalError("no repository"))
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkerGone("its session has stopped"))]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkerGone("its session has stopped"))]
 
 
 # Sessions that suspend themselves
@@ -201,11 +201,11 @@ def test_an_agent_that_suspends_itself_for_ever_comes_to_an_end() -> None:
 
 def test_a_hold_meets_a_suspended_session_at_rest() -> None:
     """Nothing has to end any more; the next run goes on with the claim."""
-    of = exit_with(running(), session.Suspended(asked=True)).give("intent", desired_state.HoldWanted())
+    of = exit_with(running(), session.Suspended(asked=True)).give("desired_state", desired_state.HoldWanted())
     assert shutdown.quiet(of.aggregate)
     of.elapse("session", "BackoffElapsed")
     assert of.begun() == []
-    assert of.give("intent", desired_state.RunWanted()).begun() == ["RunSession"]
+    assert of.give("desired_state", desired_state.RunWanted()).begun() == ["RunSession"]
 
 
 # Crashes

@@ -23,107 +23,115 @@ def leaves(of: Hand) -> list[object]:
 @pytest.mark.parametrize("begins", [spawning, running])
 def test_who_drains_finishes_its_session_verifies_and_merges_and_stops_then(begins: Callable[[], Hand]) -> None:
     """And begins nothing new."""
-    of = begins().give("intent", DRAIN)
+    of = begins().give("desired_state", DRAIN)
     assert of.effects() == []
     if of.state("session") == "Spawning":
         of.report("session", "RunSession", session.SessionStarted(0))
     of.report("session", "RunSession", session.SessionExited(session.Success()))
     of.report("assignment", "VerifyWork", assignment.Verified())
-    assert of.state("intent") == "Drain"
+    assert of.state("desired_state") == "Drain"
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
-    assert (states(of), of.state("intent")) == (("Stopped", "Idle"), "Stop")
+    assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
     assert leaves(of) == [worker_slot.WorkerGone("enough")]
 
 
 @pytest.mark.parametrize("begins", [verifying, merging])
 def test_work_that_is_on_its_way_home_is_brought_home_before_it_stops(begins: Callable[[], Hand]) -> None:
     """Also if it is rejected there."""
-    of = begins().give("intent", DRAIN)
+    of = begins().give("desired_state", DRAIN)
     assert of.state("session") == "SessionComplete"
     if of.state("assignment") == "Verifying":
         of.report("assignment", "VerifyWork", assignment.Rejected("no"))
     else:
         of.report("assignment", "MergeWork", assignment.Conflicted("no"))
-    assert (of.state("session"), of.state("intent")) == ("Stopped", "Stop")
+    assert (of.state("session"), of.state("desired_state")) == ("Stopped", "Stop")
 
 
 @pytest.mark.parametrize("begins", [wanting, preparing, cooling])
 def test_who_has_begun_nothing_stops_at_once_and_gives_back_what_it_was_given(begins: Callable[[], Hand]) -> None:
     """A task that waits for a person, for its parts, or for a place holds nobody up."""
-    of = begins().give("intent", DRAIN)
-    assert (states(of), of.state("intent")) == (("Stopped", "Idle"), "Stop")
+    of = begins().give("desired_state", DRAIN)
+    assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
     assert leaves(of) == [worker_slot.WorkerGone("enough")]
 
 
 def test_a_session_that_fails_while_its_agent_drains_is_the_last() -> None:
     """What was in hand is not in hand any more."""
-    of = running().give("intent", DRAIN)
+    of = running().give("desired_state", DRAIN)
     of.report("session", "RunSession", session.SessionExited(session.Error("no")))
-    assert (states(of), of.state("intent")) == (("Stopped", "Idle"), "Stop")
+    assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
 
 
 def test_a_task_that_is_recalled_from_who_drains_lets_it_stop() -> None:
     """As one that was split: its parts are not in this worker's hands."""
-    of = running().give("intent", DRAIN)
+    of = running().give("desired_state", DRAIN)
     of.hear("board", "assignment", assignment.Recalled("T1", 2, "split"))
-    assert of.state("intent") == "Stop"
+    assert of.state("desired_state") == "Stop"
     assert of.state("session") == "Stopped"
 
 
 def test_who_was_paused_goes_on_with_its_work_to_drain_it() -> None:
     """It has said nothing else than that it is to be finished."""
-    of = running().give("intent", desired_state.PauseWanted("lunch"))
+    of = running().give("desired_state", desired_state.PauseWanted("lunch"))
     of.report("session", "RunSession", session.SessionExited(session.Error("interrupted")))
     assert of.state("session") == "BuildingPrompt"
-    of.give("intent", DRAIN)
+    of.give("desired_state", DRAIN)
     assert of.state("session") == "Spawning"
 
 
 def test_a_runner_that_leaves_holds_who_drains_and_the_next_one_lets_it_drain() -> None:
     """A drain survives any number of runners."""
-    of = running().give("intent", DRAIN).give("intent", desired_state.HoldWanted())
+    of = running().give("desired_state", DRAIN).give("desired_state", desired_state.HoldWanted())
     of.report("session", "RunSession", session.SessionExited(session.Error("interrupted")))
-    assert (of.state("session"), of.state("intent")) == ("BuildingPrompt", "Hold")
+    assert (of.state("session"), of.state("desired_state")) == ("BuildingPrompt", "Hold")
     assert shutdown.quiet(of.aggregate)
-    of.give("intent", desired_state.RunWanted())
-    assert (of.state("session"), of.state("intent"), of.record("intent").reason) == ("Spawning", "Drain", "enough")
+    of.give("desired_state", desired_state.RunWanted())
+    assert (of.state("session"), of.state("desired_state"), of.record("desired_state").reason) == (
+        "Spawning",
+        "Drain",
+        "enough",
+    )
 
 
 def test_who_is_told_to_drain_while_no_runner_is_there_drains_with_the_next_one() -> None:
     """The command takes the log when nobody else has it, and workers are held then."""
-    of = wanting().give("intent", desired_state.HoldWanted()).give("intent", DRAIN)
-    assert (of.state("intent"), of.record("intent").drains) == ("Hold", True)
+    of = wanting().give("desired_state", desired_state.HoldWanted()).give("desired_state", DRAIN)
+    assert (of.state("desired_state"), of.record("desired_state").drains) == ("Hold", True)
     assert isinstance(
-        desired_state.machine.step(of.record("intent"), desired_state.PauseWanted("lunch")), IllegalTransition
+        desired_state.machine.step(of.record("desired_state"), desired_state.PauseWanted("lunch")), IllegalTransition
     )
-    of.give("intent", desired_state.RunWanted())
-    assert of.state("intent") == "Stop"
+    of.give("desired_state", desired_state.RunWanted())
+    assert of.state("desired_state") == "Stop"
 
 
 @pytest.mark.parametrize("event", [desired_state.StopWanted("now"), desired_state.KillWanted("now")])
 def test_a_stop_or_a_kill_overrides_a_drain(event: desired_state.StopWanted | desired_state.KillWanted) -> None:
     """And nothing but a stop does: it is neither paused nor resumed."""
-    of = running().give("intent", DRAIN)
+    of = running().give("desired_state", DRAIN)
     for other in (desired_state.PauseWanted("lunch"), desired_state.ResumeWanted(), DRAIN):
-        of.refuse("intent", other)
-    of.give("intent", event)
-    assert (states(of), of.record("intent").reason) == (("Stopped", "Idle"), "now")
-    assert not of.record("intent").drains
+        of.refuse("desired_state", other)
+    of.give("desired_state", event)
+    assert (states(of), of.record("desired_state").reason) == (("Stopped", "Idle"), "now")
+    assert not of.record("desired_state").drains
 
 
 def test_a_kill_gives_no_grace() -> None:
     """The session is killed in the same step as its agent stops."""
-    of = running().give("intent", desired_state.KillWanted("now"))
+    of = running().give("desired_state", desired_state.KillWanted("now"))
     assert of.effects(ForceStopSession) == [ForceStopSession()]
     assert of.state("session") == "Stopped"
 
 
 def test_who_is_being_stopped_with_grace_can_be_killed_all_the_same_and_once() -> None:
     """A long grace is cut short; nothing else is taken by who is to stop."""
-    of = running().give("intent", desired_state.StopWanted("soon")).give("intent", desired_state.KillWanted("now"))
+    of = (
+        running()
+        .give("desired_state", desired_state.StopWanted("soon"))
+        .give("desired_state", desired_state.KillWanted("now"))
+    )
     assert of.effects() == [ForceStopSession()]
-    of.refuse("intent", desired_state.KillWanted("again"))
-    record = of.record("intent")
+    of.refuse("desired_state", desired_state.KillWanted("again"))
+    record = of.record("desired_state")
     assert not any(
         isinstance(desired_state.machine.step(record, each.examples()[0]), Step)
         for each in desired_state.machine.events

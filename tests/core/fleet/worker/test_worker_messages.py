@@ -90,7 +90,7 @@ def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
 def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
     """A letter that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
-    of.give("intent", desired_state.StopWanted("enough"))
+    of.give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("mailbox"), of.record("mailbox").messages) == ("Closed", ("by the way",))
     assert of.refuse("mailbox", mailbox.OperatorMessageArrived("hello?")).kind == "illegal"
 
@@ -100,7 +100,7 @@ def test_the_status_tells_letters_that_wait_from_those_that_nobody_will_read() -
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     shown = status.agent_status(of.aggregate)
     assert (shown.messages, shown.undelivered) == (1, 0)
-    of.give("intent", desired_state.StopWanted("enough"))
+    of.give("desired_state", desired_state.StopWanted("enough"))
     shown = status.agent_status(of.aggregate)
     assert (shown.messages, shown.undelivered) == (0, 1)
 
@@ -145,15 +145,15 @@ def test_a_letter_whose_session_never_starts_comes_again() -> None:
 
 def test_a_letter_whose_session_is_interrupted_by_a_hold_comes_again_after_it() -> None:
     """Ctrl-C, a crash of the runner and a resumption lose nothing that was accepted."""
-    of = told("one").give("intent", desired_state.HoldWanted())
-    exit_with(of, session.Error("cancelled")).crash().give("intent", desired_state.RunWanted())
+    of = told("one").give("desired_state", desired_state.HoldWanted())
+    exit_with(of, session.Error("cancelled")).crash().give("desired_state", desired_state.RunWanted())
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
 def test_an_interrupted_session_that_ends_well_has_not_completed() -> None:
     """An agent may end with status 0 when it is asked to end: it is told again what it was told."""
-    of = exit_with(told("one").give("intent", desired_state.HoldWanted()), session.Success())
-    of.give("intent", desired_state.RunWanted())
+    of = exit_with(told("one").give("desired_state", desired_state.HoldWanted()), session.Success())
+    of.give("desired_state", desired_state.RunWanted())
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 

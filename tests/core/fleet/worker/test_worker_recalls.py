@@ -46,7 +46,7 @@ def test_a_recalled_task_is_dropped_and_other_work_is_wanted_when_nothing_of_it_
     assert [e.slot for e in of.effects(End) if isinstance(e, End)] == [slot]
     assert of.told() == []
     of.confirm(entity, slot)
-    assert (of.state("assignment"), of.told()) == ("Wanting", [("board", "seat:ann", worker_slot.WorkWanted())])
+    assert (of.state("assignment"), of.told()) == ("Wanting", [("board", "worker_slot:ann", worker_slot.WorkWanted())])
 
 
 def test_a_recall_interrupts_the_session_that_works_on_the_task_and_counts_no_error() -> None:
@@ -56,7 +56,7 @@ def test_a_recall_interrupts_the_session_that_works_on_the_task_and_counts_no_er
     assert of.effects(CancelSession) == [CancelSession()]
     exit_with(of, session.Success())
     assert states(of) == ("BuildingPrompt", "Wanting")
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
     assert of.record("session").total_errors == 0
 
 
@@ -91,15 +91,15 @@ def test_a_recalled_session_that_does_not_end_is_killed_before_other_work_is_wan
     of = recalled(running()).elapse("session", "GraceExceeded")
     assert (states(of), of.told()) == (("BuildingPrompt", "Idle"), [])
     of.confirm("session", "RunSession")
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
 
 
 def test_a_held_worker_whose_task_is_recalled_wants_other_work_when_it_is_resumed() -> None:
     """Not before, and not the old one."""
-    of = exit_with(running().give("intent", desired_state.HoldWanted()), session.Error("cancelled"))
+    of = exit_with(running().give("desired_state", desired_state.HoldWanted()), session.Error("cancelled"))
     assert (states(recalled(of)), of.told()) == (("BuildingPrompt", "Idle"), [])
-    of.give("intent", desired_state.RunWanted())
-    assert of.told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    of.give("desired_state", desired_state.RunWanted())
+    assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
 
 
 def test_a_merge_that_has_begun_is_finished_although_the_task_is_recalled() -> None:
@@ -111,8 +111,11 @@ def test_a_merge_that_has_begun_is_finished_although_the_task_is_recalled() -> N
 
 def test_a_stopped_worker_whose_task_is_recalled_while_it_is_verified_is_gone() -> None:
     """Nothing is in its hands any more."""
-    of = recalled(verifying().give("intent", desired_state.StopWanted("enough")))
-    assert (states(of), of.told()) == (("Stopped", "Idle"), [("board", "seat:ann", worker_slot.WorkerGone("enough"))])
+    of = recalled(verifying().give("desired_state", desired_state.StopWanted("enough")))
+    assert (states(of), of.told()) == (
+        ("Stopped", "Idle"),
+        [("board", "worker_slot:ann", worker_slot.WorkerGone("enough"))],
+    )
     of.confirm("assignment", "VerifyWork")
     assert of.told() == []
     assert shutdown.settled(of.aggregate)

@@ -47,7 +47,7 @@ def test_verified_work_that_a_person_has_to_agree_to_is_parked_and_the_worker_wa
     assert not shutdown.quiet(of.aggregate)
     of.report("assignment", "ParkWork", assignment.Parked())
     assert of.told()[0] == ("board", "task:T1", fleet_task.Parked(2))
-    assert of.told()[-1] == ("board", "seat:ann", worker_slot.WorkWanted())
+    assert of.told()[-1] == ("board", "worker_slot:ann", worker_slot.WorkWanted())
     assert states(of) == ("BuildingPrompt", "Wanting")
 
 
@@ -68,12 +68,12 @@ def test_work_that_is_recalled_while_it_is_parked_is_dropped() -> None:
 
 def test_an_agent_that_stops_while_its_work_is_parked_has_it_parked() -> None:
     """It is done; then the worker is gone."""
-    of = parking().give("intent", desired_state.StopWanted("enough"))
+    of = parking().give("desired_state", desired_state.StopWanted("enough"))
     assert (states(of), of.told()) == (("Stopped", "Parking"), [])
     of.report("assignment", "ParkWork", assignment.Parked())
     assert of.told() == [
         ("board", "task:T1", fleet_task.Parked(2)),
-        ("board", "seat:ann", worker_slot.WorkerGone("enough")),
+        ("board", "worker_slot:ann", worker_slot.WorkerGone("enough")),
     ]
 
 
@@ -101,14 +101,14 @@ def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
     """When no place can be made for it, or the agent stops before it is begun; no attempt has failed by that."""
     failed = given(VERIFY).report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
     assert failed.told()[0] == ("board", "task:T1", fleet_task.Returned(2, "ann could not make its place: no branch"))
-    stopped = given(VERIFY).give("intent", desired_state.StopWanted("enough"))
+    stopped = given(VERIFY).give("desired_state", desired_state.StopWanted("enough"))
     assert stopped.told()[0] == ("board", "task:T1", fleet_task.Returned(2, "its agent has stopped: enough"))
 
 
 @pytest.mark.parametrize(("make", "slot"), [(whole_verifying, "VerifyWork"), (lambda: given(MERGE), "MergeWork")])
 def test_what_is_begun_of_it_is_finished_whoever_stops(make: Callable[[], Hand], slot: str) -> None:
     """The worker is gone when it is, and not before."""
-    of = make().give("intent", desired_state.StopWanted("enough"))
+    of = make().give("desired_state", desired_state.StopWanted("enough"))
     assert of.told() == []
     assert of.part("assignment", slot).slot == slot
 
@@ -116,7 +116,7 @@ def test_what_is_begun_of_it_is_finished_whoever_stops(make: Callable[[], Hand],
 def test_no_session_begins_while_what_is_left_of_a_task_is_brought_home() -> None:
     """Neither by a pause that is over, nor by anything else."""
     for of in (whole_verifying(), given(MERGE)):
-        of.give("intent", desired_state.PauseWanted()).give("intent", desired_state.ResumeWanted())
+        of.give("desired_state", desired_state.PauseWanted()).give("desired_state", desired_state.ResumeWanted())
         assert (of.state("session"), of.begun(), of.told()) == ("BuildingPrompt", [], [])
         assert worker_properties.goes_on_when_home(of.aggregate)
 
@@ -126,28 +126,34 @@ def test_no_session_begins_while_what_is_left_of_a_task_is_brought_home() -> Non
 
 def test_a_pause_interrupts_what_runs_and_lasts_until_people_end_it() -> None:
     """It is no error; a runner that comes back ends a hold, and no pause."""
-    of = running().give("intent", desired_state.PauseWanted("lunch"))
+    of = running().give("desired_state", desired_state.PauseWanted("lunch"))
     assert states(of) == ("Interrupting", "Working")
     exit_with(of, session.Error("cancelled"))
     assert (states(of), of.record("session").total_errors) == (("BuildingPrompt", "Working"), 0)
     assert shutdown.quiet(of.aggregate)
-    assert of.refuse("intent", desired_state.RunWanted()).kind == "illegal"
-    assert of.give("intent", desired_state.ResumeWanted()).begun() == ["RunSession"]
+    assert of.refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
+    assert of.give("desired_state", desired_state.ResumeWanted()).begun() == ["RunSession"]
 
 
 def test_whoever_is_held_can_be_paused_and_then_waits_for_people() -> None:
     """What people want lasts longer than the runner that is away."""
-    of = opened().give("intent", desired_state.HoldWanted()).give("intent", desired_state.PauseWanted("lunch"))
+    of = (
+        opened()
+        .give("desired_state", desired_state.HoldWanted())
+        .give("desired_state", desired_state.PauseWanted("lunch"))
+    )
     of.report("session", "PrepareWorktree", session.WorktreeReady())
     assert (states(of), of.told()) == (("BuildingPrompt", "Idle"), [])
-    assert of.refuse("intent", desired_state.RunWanted()).kind == "illegal"
-    assert of.give("intent", desired_state.ResumeWanted()).told() == [("board", "seat:ann", worker_slot.WorkWanted())]
+    assert of.refuse("desired_state", desired_state.RunWanted()).kind == "illegal"
+    assert of.give("desired_state", desired_state.ResumeWanted()).told() == [
+        ("board", "worker_slot:ann", worker_slot.WorkWanted())
+    ]
 
 
 @pytest.mark.parametrize("rest", [desired_state.PauseWanted, desired_state.HoldWanted])
 def test_whoever_rests_brings_home_what_is_done_and_begins_nothing(rest: type[desired_state.PauseWanted]) -> None:
     """Its verification and its merge go on; no work is wanted after them."""
-    of = verifying().give("intent", rest())
+    of = verifying().give("desired_state", rest())
     of.report("assignment", "VerifyWork", assignment.Verified())
     of.report("assignment", "MergeWork", assignment.Merged("c0ffee"))
     assert of.told() == [("board", "task:T1", task.Verified(2, "c0ffee"))]
@@ -157,13 +163,13 @@ def test_whoever_rests_brings_home_what_is_done_and_begins_nothing(rest: type[de
 @pytest.mark.parametrize("rest", [desired_state.PauseWanted, desired_state.HoldWanted])
 def test_whoever_rests_can_be_stopped(rest: type[desired_state.PauseWanted]) -> None:
     """At once, and for good: nobody lets it go on."""
-    of = preparing().give("intent", rest()).give("intent", desired_state.StopWanted("enough"))
+    of = preparing().give("desired_state", rest()).give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("session"), of.state("assignment")) == ("Stopped", "Idle")
     for again in (desired_state.ResumeWanted(), desired_state.RunWanted(), desired_state.PauseWanted()):
-        assert of.refuse("intent", again).kind == "illegal"
+        assert of.refuse("desired_state", again).kind == "illegal"
 
 
 def test_a_pause_of_a_session_that_is_being_interrupted_interrupts_it_once() -> None:
     """It ends already."""
-    of = interrupting().give("intent", desired_state.PauseWanted())
+    of = interrupting().give("desired_state", desired_state.PauseWanted())
     assert of.reaction.effects == ()
