@@ -53,12 +53,12 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-types: .venv/.has-dev .types/lifefold ## check the types, with mypy and with pyright
+types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
 	$(if $(PROGRAMS),MYPYPATH=.types:tests/support $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
-contracts: .venv/.has-dev .types/lifefold ## check who may import whom, and that core/ imports nothing impure
+contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure
 	PYTHONPATH=.types $(BIN)/lint-imports --no-cache
 
 pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.md and the figures of proofs anew
@@ -88,9 +88,10 @@ clean: ## remove all that these targets made
 	rm -rf .venv .types build dist *.egg-info .coverage .*_cache .hypothesis .grimp_cache
 	find $(PARTS) tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The type checkers read the sources where they lie: through this link, core/ is lifefold/core/.
-.types/lifefold:
-	@mkdir -p .types && ln -sfn .. $@
+# The type checkers read the sources where they lie: through these links, core/ is lifefold/core/.
+.types/lifefold/__init__.py:
+	@rm -rf .types && mkdir -p $(@D)
+	@ln -sfn $(PARTS:%=../../%) $(PROGRAMS:%=../../%) ../../pyproject.toml ../../.venv ../../interpreters/public/__init__.py $(@D)/
 
 # One environment; each stamp says what has been put into it, and is redone when the declaration changes.
 .venv/.has-%: pyproject.toml setup.py constraints.txt | .venv/.made

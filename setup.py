@@ -5,4 +5,4 @@ from setuptools import find_packages, setup
 ROOTS = ("core", "effects", "interpreters")
 PACKAGES = [package for root in ROOTS for package in (root, *(f"{root}.{sub}" for sub in find_packages(root)))]
 
-setup(packages=[f"lifefold.{package}" for package in PACKAGES])
+setup(packages=["lifefold", *(f"lifefold.{package}" for package in PACKAGES if package != "interpreters.public")])

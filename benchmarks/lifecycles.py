@@ -2,7 +2,7 @@
 
 A lease stands beside them without a target: it is not one of the seven, and keeps books with every event.
 
-Each is taken along a walk of its own: legal events chosen by chance among the examples of its events, begun anew where
+Each is taken along a walk of its own: legal events chosen by chance among the examples of its events, restarted where
 nothing leads on. Measured in processor time of the thread.
 """
 

@@ -1,9 +1,9 @@
 """A simulated fleet beside the bare event loop of SimPy: events per second, and how much longer a virtual day lasts.
 
 An event is what an entity of the fleet takes: an input, or what the rules have followed from one. The fleet decides by
-its rules, is asked for all its promises, and can have faults; what is asked, and when, stands in ``docs/simulate.md``.
-SimPy gets as many timeouts as there are events, in as many processes as there are agents, and decides nothing.
-Processor time of the thread.
+its rules, is asked for all its properties, and can have faults; what is asked, and when, stands in
+``docs/simulate.md``. SimPy gets as many timeouts as there are events, in as many processes as there are agents, and
+decides nothing. Processor time of the thread.
 """
 
 from collections.abc import Generator

@@ -1,7 +1,7 @@
 """A shipped lifecycle with a state of one's own: after each task an agent rests for a while before it asks for more.
 
-What it shows: a state that the session's table does not have, added with its rows and its timer; which promises of the
-document a profile gives up, by name; the fleet's system with that session, checked, simulated and run.
+What it shows: a state that the session's table does not have, added with its rows and its timer; which properties of
+the document a profile gives up, by name; the fleet's system with that session, checked, simulated and run.
 
     lifefold check examples.paced:fleet --commands 1
     python -m examples.paced fleet.toml fleet.log.db
@@ -50,7 +50,7 @@ agent: Final[Machine[Any]] = (
         leads_to("who rests goes on", lambda now: now.state is Rest.RESTING, lambda now: now.state is not Rest.RESTING)
     )
 )
-"""The session of a worker that rests. The two promises are about the step that leads elsewhere here."""
+"""The session of a worker that rests. The two properties are about the step that leads elsewhere here."""
 
 resting: Final[System] = system.with_machine(worker.KIND, agent)
 """The fleet with that session."""

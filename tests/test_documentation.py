@@ -56,8 +56,8 @@ def test_a_strangers_machine_gets_every_world(tmp_path: Path) -> None:
     assert said(sys.executable, "lobby.py").splitlines() == declared(lobby)
     drawn, checked, simulated = (said(str(Path(sys.executable).with_name(each[0])), *each[1:]) for each in commands)
     assert "Opened" in drawn
-    assert "lobby: all 8 promises hold" in checked
-    assert "lobby:machine: no promise is broken in 100 seeds" in simulated
+    assert "lobby: all 8 properties hold" in checked
+    assert "lobby:machine: no property is broken in 100 seeds" in simulated
     assert said(sys.executable, "live.py").splitlines() == declared(live)
 
 

@@ -98,7 +98,7 @@ def test_interpreters_fold_with_reduce() -> None:
     """The engine's loop keeps ``step``, inside ``advance``; everything beside it that asks a machine gets a Result."""
     read = [path.relative_to(ROOT) for path in SOURCES if path.relative_to(ROOT).parts[0] == "interpreters"]
     texts = {path: (ROOT / path).read_text(encoding="utf-8") for path in read}
-    assert {path.parts[1] for path, text in texts.items() if any(calls_of("reduce", text))} >= {"handles", "simulate"}
+    assert {path.parts[1] for path, text in texts.items() if any(calls_of("reduce", text))} >= {"facades", "simulate"}
     assert [str(path) for path, text in texts.items() if any(calls_of("step", text))] == []
 
 

@@ -13,8 +13,8 @@
   delay.
 - Postponed events are tried again, in order, after the next change of state (D14).
 
-Inputs of the kernel's own (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) stand beside the lifecycle's
-events in the log.
+Inputs of the kernel's own (``Created``, ``Opened``, ``TimerFired``, ``ActivityEnded``, ``RunnerRecovered``) stand
+beside the lifecycle's events in the log.
 """
 
 from enum import StrEnum

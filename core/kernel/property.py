@@ -1,19 +1,20 @@
 """What a lifecycle promises: properties that the worlds check, named for what they promise.
 
 A property looks at a *subject*: the entity, for properties of a machine; the aggregate, for those of an aggregate's
-type; the ``SystemState`` with all aggregates and the messages between them, for those of a system. It says that something
-holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or that
-something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning.
-A machine may also promise what it ``accepts``: what it refuses is no step, so that no other promise can speak of it.
+type; the ``SystemState`` with all aggregates and the messages between them, for those of a system. It says that
+something holds ``always``; that it is possible, ``sometimes``; that every step is as it should be (``always_step``); or
+that something that is so ``leads_to`` something else, sooner or later. ``eventually`` is the last from the beginning. A
+machine may also promise what it ``accepts``: what it refuses is no step, so that no other property can speak of it.
 
 Nothing would ever follow if whoever has to act never did. That timers elapse, that ends are confirmed and that messages
-arrive is the engine's part and taken for granted. What else a promise relies on it says itself, with ``given``:
+arrive is the engine's part and taken for granted. What else a property relies on it says itself, with ``given``:
 ``weakly`` means that what is possible without interruption happens, ``strongly`` that what is possible again and again
 does. (The terms are those of L. Lamport, The Temporal Logic of Actions, 1994.)
 
-A system has many more states than its aggregates have together. A promise of it that looks at little says at what
-(``projected``) and is then asked about an ``Projection``, once for all states that look alike. A promise that speaks of
-everybody says what a transition can have touched (``localized``), and need not be asked of all of them at every step.
+A system has many more states than its aggregates have together. A property of it that looks at little says at what
+(``projected``) and is then asked about an ``Projection``, once for all states that look alike. A property that speaks
+of everybody says what a transition can have touched (``localized``), and need not be asked of all of them at every
+step.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
@@ -71,10 +72,10 @@ def strongly(*of: type[Event] | Pattern[Any] | type[Activity]) -> tuple[Fairness
 
 
 class Property(msgspec.Struct, Generic[S], frozen=True):
-    """A promise. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
+    """A property. For ``leads_to``, ``when`` is what leads to ``holds``, and None stands for the beginning.
 
-    With ``projection`` a promise of a system is asked about an ``Projection`` (see ``projected``); with ``localized`` it need not be
-    asked of all of its subject at every step.
+    With ``projection`` a property of a system is asked about an ``Projection`` (see ``projected``); with ``localized``
+    it need not be asked of all of its subject at every step.
     """
 
     name: str
@@ -84,13 +85,13 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
     given: tuple[Fairness, ...] = ()
     projection: Callable[[Any], Hashable] | None = None
     of: Callable[[Any], Callable[[S], bool]] | None = None
-    """How to make ``holds`` for a machine, of a promise that asks its table."""
+    """How to make ``holds`` for a machine, of a property that asks its table."""
     localized: "Callable[[Any, str, tuple[Transition, ...]], Any] | None" = None
 
     def __post_init__(self) -> None:
         """Check its parts. Raises ``TypeError`` with what is accepted."""
         name, given = self.name, self.given
-        _see_to(_is_text(name), f"a promise begins with its name, a text; not {name!r}")
+        _see_to(_is_text(name), f"a property begins with its name, a text; not {name!r}")
         _see_to(callable(self.holds), f"{name!r}: what holds has to be a function, not {self.holds!r}")
         _see_to(
             self.when is None or callable(self.when),
@@ -111,34 +112,34 @@ class Property(msgspec.Struct, Generic[S], frozen=True):
         )
 
     def about(self, machine: Any) -> "Property[S]":
-        """Return it as a promise of this machine."""
+        """Return it as a property of this machine."""
         return self if self.of is None else msgspec.structs.replace(self, holds=self.of(machine))
 
 
 def always(name: str, holds: Callable[[S], bool]) -> Property[S]:
-    """Promise that this holds of the subject at all times."""
+    """Declare that this holds of the subject at all times."""
     return Property(name, PropertyKind.ALWAYS, holds)
 
 
 def always_step(name: str, holds: "Callable[[Transition], bool]") -> Property[Any]:
-    """Promise that this holds of every ``Transition`` of the subject's entities, whatever the subject is."""
+    """Declare that this holds of every ``Transition`` of the subject's entities, whatever the subject is."""
     return Property(name, PropertyKind.ALWAYS_STEP, holds)
 
 
 def sometimes(name: str, holds: Callable[[S], bool]) -> Property[S]:
-    """Promise that this can come to be."""
+    """Declare that this can come to be."""
     return Property(name, PropertyKind.SOMETIMES, holds)
 
 
 def eventually(name: str, holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()) -> Property[S]:
-    """Promise that this comes to be, whatever happens."""
+    """Declare that this comes to be, whatever happens."""
     return Property(name, PropertyKind.LEADS_TO, holds, None, given)
 
 
 def leads_to(
     name: str, when: Callable[[S], bool], holds: Callable[[S], bool], *, given: tuple[Fairness, ...] = ()
 ) -> Property[S]:
-    """Promise that whenever ``when`` is so, ``holds`` is so then or later."""
+    """Declare that whenever ``when`` is so, ``holds`` is so then or later."""
     return Property(name, PropertyKind.LEADS_TO, holds, when, given)
 
 
@@ -148,7 +149,7 @@ def accepts(
     *,
     when: Callable[[Any], bool] | None = None,
 ) -> Property[Any]:
-    """Promise that in these states each of these events is taken, or waits: of its examples, one at least.
+    """Declare that in these states each of these events is taken, or waits: of its examples, one at least.
 
     With ``when`` it is promised of those entities only of which that is so.
     """
@@ -198,7 +199,7 @@ class SystemState(msgspec.Struct, frozen=True):
 
 
 class Projection(msgspec.Struct, frozen=True):
-    """What a promise sees of a system that says what it looks at: of each aggregate, and how much is ``under_way``.
+    """What a property sees of a system that says what it looks at: of each aggregate, and how much is ``under_way``.
 
     ``aggregates`` has by name what ``projection`` makes of them; ``under_way`` is how many messages have not arrived.
     """
@@ -210,7 +211,7 @@ class Projection(msgspec.Struct, frozen=True):
 def projected(
     projection: Callable[[Any], Hashable], *properties: Property[Projection]
 ) -> tuple[Property[SystemState], ...]:
-    """Let promises of a system look at nothing of an aggregate but what ``projection`` makes of it."""
+    """Let properties of a system look at nothing of an aggregate but what ``projection`` makes of it."""
     return tuple(
         cast("Property[SystemState]", msgspec.structs.replace(each, projection=projection))
         for each in properties_of("seeing()", properties)
@@ -220,41 +221,41 @@ def projected(
 def localized(
     touched: "Callable[[S, str, tuple[Transition, ...]], S | None]", *properties: Property[S]
 ) -> tuple[Property[S], ...]:
-    """Let promises that speak of everybody be asked, after a step, of those alone that it can have touched.
+    """Let properties that speak of everybody be asked, after a step, of those alone that it can have touched.
 
-    ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``SystemState``, as it
-    is after these transitions in the aggregate of this name; None if they touch nothing. What a promise says of the
-    whole it says of a part as well, and what held before the step is broken after it only if it is broken there. Worlds
-    that visit many states of large systems rely on that, and ask of the whole now and then.
+    ``touched(subject, aggregate, transitions)`` returns a part of the subject, a smaller aggregate or ``SystemState``,
+    as it is after these transitions in the aggregate of this name; None if they touch nothing. What a property says of
+    the whole it says of a part as well, and what held before the step is broken after it only if it is broken there.
+    Worlds that visit many states of large systems rely on that, and ask of the whole now and then.
     """
     return tuple(msgspec.structs.replace(each, localized=touched) for each in properties_of("near()", properties))
 
 
 def properties_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
-    """Return what somebody is given as promises. Raises ``TypeError`` with what is accepted if it is something else."""
+    """Return what somebody is given as properties. Raises ``TypeError`` with what is accepted if it is something else."""
     _see_to(
         not isinstance(given, Property),
-        f"{whose}: properties= takes several promises, (promise,) if there is one; not {given!r}",
+        f"{whose}: properties= takes several properties, (promise,) if there is one; not {given!r}",
     )
     found = tuple(given)
     for each in found:
         _see_to(
             not isinstance(each, tuple),
-            f"{whose}: several promises where one is accepted; a star is missing: *seeing(...) or *near(...)",
+            f"{whose}: several properties where one is accepted; a star is missing: *seeing(...) or *near(...)",
         )
         _see_to(
             _is_property(each),
-            f"{whose}: {each!r} is no promise; accepted: always(), always_step(), sometimes(), eventually(), "
+            f"{whose}: {each!r} is no property; accepted: always(), always_step(), sometimes(), eventually(), "
             "leads_to(), takes(), *seeing(), *near()",
         )
     return found
 
 
 def unprojected(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
-    """Return the promises of somebody who is no system. Raises ``TypeError`` for one that says what it looks at."""
+    """Return the properties of somebody who is no system. Raises ``TypeError`` for one that says what it looks at."""
     found = properties_of(whose, given)
     for each in found:
-        _see_to(each.projection is None, f"{whose}: {each.name!r}: seeing() is for promises of a System")
+        _see_to(each.projection is None, f"{whose}: {each.name!r}: seeing() is for properties of a System")
     return found
 
 
@@ -264,7 +265,7 @@ def invariants_of(whose: str, given: Iterable[C]) -> tuple[C, ...]:
     for each in found:
         _see_to(
             callable(each),
-            f"{whose}: an invariant is a function of the record, a promise goes to properties=: {each!r}",
+            f"{whose}: an invariant is a function of the record, a property goes to properties=: {each!r}",
         )
     return found
 
@@ -296,7 +297,7 @@ def _see_to(is_so: object, otherwise: str) -> None:
 
 
 def subject_of(declared: Property[Any], scene: SystemState) -> SystemState | Projection:
-    """Return what a promise of a system is asked about in this scene."""
+    """Return what a property of a system is asked about in this scene."""
     if declared.projection is None:
         return scene
     seen = {name: declared.projection(aggregate) for name, aggregate in scene.aggregates.items()}

@@ -3,10 +3,10 @@
 ``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
 fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
 and all of them see one and the same aggregate: as it is when the entity is through with the event, postponed events
-that it takes thereupon included (and all entities with ``Opened`` and ``RunnerRecovered``), before anything that rules ask
-for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules are
-pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and changes
-nothing.
+that it takes thereupon included (and all entities with ``Opened`` and ``RunnerRecovered``), before anything that rules
+ask for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules
+are pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and
+changes nothing.
 
 Messages are numbered per pair of aggregates: the receiver takes each number once and in order, whatever the transport
 repeats or overtakes. A message that its entity refuses is taken all the same, and stands in the log.

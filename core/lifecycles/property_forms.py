@@ -21,7 +21,7 @@ from lifefold.effects import Activity, Begin, StartTimer
 
 
 def ends_confirmed(activity: type[Activity]) -> tuple[Property[Any], ...]:
-    """Promise that whatever of this activity begins ends and is confirmed gone, and that no two are alive together.
+    """Declare that whatever of this activity begins ends and is confirmed gone, and that no two are alive together.
 
     That it ends needs the activity itself: nobody else knows when its work is done.
     """
@@ -38,7 +38,7 @@ def ends_confirmed(activity: type[Activity]) -> tuple[Property[Any], ...]:
 
 
 def is_alone(activity: type[Activity]) -> tuple[Property[Any], ...]:
-    """Promise that no two of this activity are alive together, and that what is to end is confirmed gone."""
+    """Declare that no two of this activity are alive together, and that what is to end is confirmed gone."""
     slot = activity.__name__
 
     def is_ending(entity: Entity[Any]) -> bool:
@@ -59,14 +59,14 @@ def is_alone(activity: type[Activity]) -> tuple[Property[Any], ...]:
 
 
 def is_transient(state: State, *given: Fairness) -> Property[Any]:
-    """Promise that nobody stays in a state for ever."""
+    """Declare that nobody stays in a state for ever."""
     return leads_to(
         f"{state} does not last for ever", lambda e: e.state is state, lambda e: e.state is not state, given=given
     )
 
 
 def rests_in(*states: State) -> Property[Any]:
-    """Promise that whoever is in one of these states comes to have nothing going on, or leaves them."""
+    """Declare that whoever is in one of these states comes to have nothing going on, or leaves them."""
     names = " or ".join(states)
     return leads_to(
         f"nothing is left of who is {names}",
@@ -86,7 +86,7 @@ def leads_where(name: str, targets: Mapping[type[Event], Collection[State]]) -> 
 
 
 def exits_on(state: State, *events: type[Event] | Pattern[Any]) -> tuple[Property[Any], ...]:
-    """Promise that each of these events is taken in a state that only lasts until something is said, and ends it."""
+    """Declare that each of these events is taken in a state that only lasts until something is said, and ends it."""
     return tuple(
         leads_to(
             f"{state} is over with {_label(event)}",
@@ -106,7 +106,7 @@ def _label(event: type[Event] | Pattern[Any]) -> str:
 
 
 def lasts_only(slot: str, *states: State) -> Property[Any]:
-    """Promise that an activity or a timer goes on in these states alone."""
+    """Declare that an activity or a timer goes on in these states alone."""
     return always(f"{slot} goes on in {' or '.join(states)} only", lambda e: e.find(slot) is None or e.state in states)
 
 
@@ -130,7 +130,7 @@ def keeps_time(
 
 
 def goes_on(slot: str, *states: State) -> Property[Any]:
-    """Promise that an activity goes on in these states, or waits for its turn there, and goes on in no other."""
+    """Declare that an activity goes on in these states, or waits for its turn there, and goes on in no other."""
 
     def is_where_it_belongs(entity: Entity[Any]) -> bool:
         begun = any(part.slot == slot and part.phase is not Phase.ENDING for part in entity.running)
@@ -140,7 +140,7 @@ def goes_on(slot: str, *states: State) -> Property[Any]:
 
 
 def asks_once() -> Property[Any]:
-    """Promise that no step asks for the same thing twice."""
+    """Declare that no step asks for the same thing twice."""
 
     def is_asked_once(step: Transition) -> bool:
         return all(each not in step.effects[:place] for place, each in enumerate(step.effects))

@@ -346,7 +346,7 @@ class Restarted(Event, frozen=True):
 
 
 class SupervisedSession(YieldingSession, frozen=True):
-    """A session that is begun anew after it has stopped, if it is ``supervised``; and may be told to yield."""
+    """A session that is restarted after it has stopped, if it is ``supervised``; and may be told to yield."""
 
     supervised: bool = False
 
@@ -359,7 +359,7 @@ class SupervisedSession(YieldingSession, frozen=True):
 
 
 def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
-    """Somebody sees to it that it is not begun anew too often."""
+    """Somebody sees to it that it is not restarted too often."""
     return s.supervised
 
 
@@ -369,7 +369,7 @@ def begin_anew(s: Session, _e: Restarted) -> Step[Session, Never]:
 
 
 def begins_anew(t: Transition) -> bool:
-    """Say: who is begun anew had stopped, begins with its worktree, and has no errors; everything else is as it was."""
+    """Say: who is restarted had stopped, begins with its worktree, and has no errors; everything else is as it was."""
     if t.before is None or not isinstance(t.event, Restarted):
         return t.before is None or t.before.state is not State.STOPPED or t.entered is None
     fresh = replace(t.before.record, state=State.INITIALIZING, consecutive_errors=0, total_errors=0, suspensions=0)
@@ -377,7 +377,7 @@ def begins_anew(t: Transition) -> bool:
 
 
 def _but_for_restarts(properties: Iterable[Property[Any]]) -> Iterator[Property[Any]]:
-    """Yield the promises that are left: of steps, those that are no restarts; and none that an end is for good."""
+    """Yield the properties that are left: of steps, those that are no restarts; and none that an end is for good."""
     for each in properties:
         if each.property_kind is PropertyKind.ALWAYS_STEP:
             yield replace(each, holds=partial(_holds_but_for_restarts, each.holds))
@@ -392,7 +392,7 @@ def _holds_but_for_restarts(holds: Callable[[Transition], bool], t: Transition) 
 supervised: Machine[Any] = Machine(
     "session-supervised",
     SupervisedSession(supervised=True),
-    about="session-in-fleet, but an agent that has stopped may be begun anew, and a session has its time to yield",
+    about="session-in-fleet, but an agent that has stopped may be restarted, and a session has its time to yield",
     rows=(
         *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
         *ROWS,
@@ -407,9 +407,9 @@ supervised: Machine[Any] = Machine(
         lasts_only("PrepareWorktree", State.INITIALIZING),
         lasts_only("BuildPrompt", State.BUILDING_PROMPT),
         lasts_only("RefreshWorktree", State.SESSION_COMPLETE),
-        always_step("only who has stopped is begun anew, and has no errors then", begins_anew),
+        always_step("only who has stopped is restarted, and has no errors then", begins_anew),
         accepts(
-            "whoever has stopped can be begun anew",
+            "whoever has stopped can be restarted",
             {State.STOPPED: (Restarted,)},
             when=lambda e: e.record.supervised,
         ),

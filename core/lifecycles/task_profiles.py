@@ -11,7 +11,7 @@ and are left out.
   which ends the claim: whoever recovers the work speaks under the next epoch, and its former owner is late;
 - subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
 - cancelling a task that somebody works at ends that session (E20);
-- a report of a claim that is over changes nothing and is kept as a dead letter (E12).
+- a report of a claim that is over changes nothing and is kept as a dead message (E12).
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -314,6 +314,6 @@ governed: Machine[Any] = Machine(
         State.CLAIMED: after(lease, LeaseExpired),
         State.WAITING_FOR_SUBTASKS: after(subtasks_limit, SubtasksOverdue),
     },
-    about="task, with rest before a retry, leases, limits for subtasks, and dead letters",
+    about="task, with rest before a retry, leases, limits for subtasks, and dead messages",
 )
 """The profile in which what the document says about retries, leases and subtasks is enforced."""

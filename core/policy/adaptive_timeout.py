@@ -27,7 +27,7 @@ LONGEST_MS: Final = 7_200_000
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What a task is, as far as its duration goes. Words are in small letters: ``work`` makes them so."""
+    """What a task is, as far as its duration goes. Words are in small messages: ``work`` makes them so."""
 
     scope: str = "medium"
     complexity: str = "medium"

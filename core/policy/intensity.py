@@ -1,7 +1,7 @@
-"""How often those who fail are begun anew: restart intensity, as supervisors in Erlang/OTP have it.
+"""How often those who fail are restarted: restart intensity, as supervisors in Erlang/OTP have it.
 
 At most ``max_restarts`` within any ``window_ms``; whoever would need one more is not begun again. *Only time makes
-room*: neither a start that works nor a success does, or one that starts and then fails would be begun anew for ever.
+room*: neither a start that works nor a success does, or one that starts and then fails would be restarted for ever.
 """
 
 import msgspec
@@ -23,7 +23,7 @@ class Intensity(msgspec.Struct, frozen=True):
 
 
 class Restart(Intensity, frozen=True):
-    """How often one is begun anew, and how long it rests before: longer with each restart in the same window."""
+    """How often one is restarted, and how long it rests before: longer with each restart in the same window."""
 
     max_restarts: int = 3
     pause: Retry = Retry(base_ms=10_000, cap_ms=300_000)

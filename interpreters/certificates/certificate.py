@@ -144,7 +144,7 @@ class Certificate(msgspec.Struct, frozen=True):
 def certify(target: Target, report: Report) -> Certificate:
     """Return the certificate of a report. Raises ``NoCertificate`` if it says nothing that would hold again."""
     if report.broken():
-        raise NoCertificate("not every promise holds")
+        raise NoCertificate("not every property holds")
     if report.truncated and not report.truncated.endswith(("states", "steps deep")):
         raise NoCertificate(f"the search ended after {report.truncated}, and would end elsewhere the next time")
     if report.crashes is not None and report.crashes.truncated:

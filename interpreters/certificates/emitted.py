@@ -27,7 +27,7 @@ Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
 
 def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, ...]]:
-    """Return the file for all broken promises, empty if there are none, and of which there is no test, and why."""
+    """Return the file for all broken properties, empty if there are none, and of which there is no test, and why."""
     names = Names(_RUN, "print", "range")
     tests: dict[str, str] = {}
     without: list[str] = []
@@ -41,7 +41,7 @@ def emitted(checked: Sequence[tuple[Target, Report]]) -> tuple[str, tuple[str, .
                     without.append(f"{verdict.owner}: {verdict.name}: {error}")
     if not tests:
         return "", tuple(without)
-    head = f'{_HEAD}: ways on which a promise is broken. Fails until they are mended."""'
+    head = f'{_HEAD}: ways on which a property is broken. Fails until they are fixed."""'
     return "\n".join([head, "", *names.lines(), "", *tests.values(), ""]), tuple(without)
 
 
@@ -66,9 +66,9 @@ def _test(title: str, target: Target, verdict: Verdict, trace: Trace, names: Nam
     if trace.attempt is not None:
         lines.append(_attempted(target, retrace, trace.attempt, names))
     elif _is_kept(retrace, verdict):
-        raise Unwritable("the promise is kept when its steps are taken alone")
+        raise Unwritable("the property is kept when its steps are taken alone")
     yield f"\ndef {title}() -> None:"
-    yield f"    {_quoted(f'{verdict.owner} promises: {verdict.name}.')}"
+    yield f"    {_quoted(f'{verdict.owner}: {verdict.name}.')}"
     yield f"    {_RUN} = {spelled}"
     yield from lines
     if trace.attempt is None:
@@ -132,7 +132,7 @@ def _chosen(run: Retrace, choice: int, happening: Happening) -> Happening:
 
 
 def _attempted(target: Target, run: Retrace, attempt: Attempt, names: Names) -> str:
-    """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no promise."""
+    """Return how that is written which raises an error now. Raises ``Unwritable`` if it is no step and no property."""
     if attempt.prop is not None:
         owner, prop = attempt.prop
         asked = f"keeps({names.expression(prop)}, of={names.expression(owner)})"

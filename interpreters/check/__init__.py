@@ -38,7 +38,7 @@ __all__ = [
     "check_crashes",
 ]
 
-_SEARCHING: Final = {"check": "checking", "check_crashes": "crash"}
+_SEARCHING: Final = {"check": "check.checking", "check_crashes": "crash.crash_search"}
 """What needs the extra, each with its module."""
 
 
@@ -47,4 +47,4 @@ def __getattr__(name: str) -> Any:
     if name not in _SEARCHING:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    return getattr(import_module(f"{__name__}.{_SEARCHING[name]}"), name)
+    return getattr(import_module(f"lifefold.interpreters.{_SEARCHING[name]}"), name)

@@ -34,7 +34,7 @@ from lifefold.interpreters.search.witness import Witness
 NEVER_STUCK: Final = "what is not settled can go on"
 SAME_STEPS: Final = "the reduced search takes the steps of the unreduced rules"
 _NOT_GONE_ON: Final = {ADDRESSED, ANSWERED, REPEATABLE, SAME_STEPS}
-"""The promises that, broken, leave nothing for a runner to do."""
+"""The properties that, broken, leave nothing for a runner to do."""
 
 
 def check(  # noqa: PLR0913 - what may be chosen, each with its name
@@ -46,14 +46,14 @@ def check(  # noqa: PLR0913 - what may be chosen, each with its name
     crashes: CrashBounds | None = None,
     tell: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Look at every state that the target can reach, and say which of its promises hold.
+    """Look at every state that the target can reach, and say which of its properties hold.
 
-    A system needs its ``opening``: the input that each of its aggregates begins with. ``properties`` are promises
-    besides its own: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners die in the
-    states that it can reach (see ``nearest``), and what they promise is part of the report; if so many inputs would be
-    more than the states that it is bounded to, there are fewer of them.
+    A system needs its ``opening``: the input that each of its aggregates begins with. ``properties`` are properties
+    besides its own: of the entity for a machine, of the ``SystemState`` for a system. With ``crashes``, runners die in
+    the states that it can reach (see ``nearest``), and what they property is part of the report; if so many inputs
+    would be more than the states that it is bounded to, there are fewer of them.
 
-    Raises ``TypeError`` if the target, or a promise, is none; ``ValueError`` if the opening is none, or an aggregate
+    Raises ``TypeError`` if the target, or a property, is none; ``ValueError`` if the opening is none, or an aggregate
     refuses it, or if one machine of a system goes by the time and another one lets it pass (see ``clocks``);
     ``NotAlike`` if symmetry is asked for and there is none.
     """
@@ -198,7 +198,7 @@ class _Check:
 
 
 def _unasked(product_system: ProductSystem) -> list[NamedProperty]:
-    """Return the promises that are not asked: with symmetry, what follows, which needs to know who goes on."""
+    """Return the properties that are not asked: with symmetry, what follows, which needs to know who goes on."""
     of_what_follows = (
         each for each in product_system.judge.properties if each.property.property_kind is PropertyKind.LEADS_TO
     )

@@ -10,7 +10,7 @@ _WIDE: Final = 10_000
 
 
 def facts(target: Target, report: Report) -> dict[str, Any]:
-    """Return a report: how much was looked at, within which bounds, what was used, each promise, the sum of it."""
+    """Return a report: how much was looked at, within which bounds, what was used, each property, the sum of it."""
     return {
         "target": target.name,
         "name": report.target,
@@ -31,7 +31,7 @@ def facts(target: Target, report: Report) -> dict[str, Any]:
         "coverage": {name: list(each) for name, each in report.coverage.items()},
         "missing": list(report.missing),
         "crashes": None if report.crashes is None else _of_crashes(report.crashes),
-        "promises": [
+        "properties": [
             {
                 "owner": verdict.owner,
                 "name": verdict.name,

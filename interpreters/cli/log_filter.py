@@ -1,8 +1,8 @@
 """What of a log somebody wants to see: what concerns tasks, or agents, since a time.
 
-A task is concerned by what happens to itself, to its budget and to the seat of whoever gets it, and by all that its
-owner goes through while it has the task in hand. An agent is concerned by all that happens to itself, by what the board
-keeps of it, and by what happens to the tasks that it owns.
+A task is concerned by what happens to itself, to its budget and to the worker slot of whoever gets it, and by all that
+its owner goes through while it has the task in hand. An agent is concerned by all that happens to itself, by what the
+board keeps of it, and by what happens to the tasks that it owns.
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -189,7 +189,7 @@ def _decide(ledger: Ledger, post: Post, entries: list[Entry], folder: FleetFolde
 
 
 def _unattended(event: Event, of: Aggregate | None, folder: FleetFolder) -> Event:
-    """Return what an event is where no runner is: a session that has ended since is not run again for a letter.
+    """Return what an event is where no runner is: a session that has ended since is not run again for a message.
 
     One that lives on, or of which nothing is known, is interrupted by the next run.
     """

@@ -174,7 +174,7 @@ def work_of(agent: AgentStatus) -> str:
 def _waits(agent: AgentStatus) -> str:
     """Return what waits for an agent, or what it was never told.
 
-    Messages and due times of a service, letters that no session succeeded with.
+    Messages and due times of a service, messages that no session succeeded with.
     """
     if agent.kind == "service":
         return f"{agent.waiting} waiting" if agent.waiting else ""
@@ -184,7 +184,7 @@ def _waits(agent: AgentStatus) -> str:
 
 
 def messages_counted(count: int) -> str:
-    """Return how many letters there are, in words."""
+    """Return how many messages there are, in words."""
     return f"{count} {'letter' if count == 1 else 'messages'}"
 
 

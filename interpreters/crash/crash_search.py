@@ -26,7 +26,7 @@ NOTICE_STATES: Final = 2_000
 """After how many states the time is looked at, and progress is told."""
 
 OWNER: Final = "crashes"
-"""Whose the promises of a runner are, in a report."""
+"""Whose the properties of a runner are, in a report."""
 
 Opening = Sequence[tuple[str, Envelope]]
 

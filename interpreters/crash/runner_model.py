@@ -1,8 +1,8 @@
 """The runner, to be searched: decide, persist, perform, record, and a crash after every prefix of them.
 
 A crash takes away what is volatile and nothing else. The runner that comes back folds the log and tells every aggregate
-``RunnerRecovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and delivers the
-messages that were not taken, as the engine does.
+``RunnerRecovered``, which sets the timers and takes up what goes on. Then it performs what is not recorded, and
+delivers the messages that were not taken, as the engine does.
 
 What is decided, and what may be decided on, the aggregates say (see ``decisions``), as far as this runner has let go
 what it comes from: no report without a handler, no end without ``End``. An aggregate's effects are performed in order,

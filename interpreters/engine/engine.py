@@ -7,8 +7,8 @@ What comes of an activity is reported as its next input. While a batch is being 
 commit).
 
 The engine keeps no state of its own that matters: after a crash the log is folded, every aggregate is told
-``RunnerRecovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed are
-performed again.
+``RunnerRecovered``, and its reaction asks for all that should be going on. Effects that are not known to be performed
+are performed again.
 """
 
 from collections import deque

@@ -1,10 +1,10 @@
 """Who performs what: a handler for every type of effect and of activity.
 
 A handler of an *effect* is called once per committed transition that asks for it, and possibly again after a crash,
-with the same ``RequestedEffect.identity``; it must make that harmless. A handler of an *activity* runs for as long as the state
-holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the state is
-left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot. It is also
-cancelled when the whole engine goes down; ``activity.ending`` tells the two apart.
+with the same ``RequestedEffect.identity``; it must make that harmless. A handler of an *activity* runs for as long as
+the state holds: it reports what happens with ``activity.report``, returns when it is over, and is cancelled when the
+state is left. When it has returned nothing of the activity may be left; until then nothing else begins in its slot. It
+is also cancelled when the whole engine goes down; ``activity.ending`` tells the two apart.
 
 After a crash the handler of an activity that goes on is called again, with ``activity.resumed`` set. If the end of the
 activity was asked for before the crash, or so soon after it that the handler may not have found what was left, it is
@@ -85,8 +85,8 @@ class ActivityContext(ABC):
     def __init__(self, begin: Begin, occasion: EffectContext, *, cleanup_only: bool) -> None:
         """Take what began.
 
-        ``occasion`` is where it comes from. ``cleanup_only`` is whether all that is wanted is its end: end what a crash may
-        have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
+        ``occasion`` is where it comes from. ``cleanup_only`` is whether all that is wanted is its end: end what a crash
+        may have left, begin nothing, and return. ``ending`` is whether its end has been asked for: a handler that is
         cancelled while it has not may leave its work to whoever takes the activity up after the engine. ``attended`` is
         whether effects that concern the activity reach it.
         """

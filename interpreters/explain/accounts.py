@@ -1,4 +1,4 @@
-"""How the purses of a fleet stand: a projection, for whoever looks at it."""
+"""How the budgets of a fleet stand: a projection, for whoever looks at it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from lifefold.core.lifecycles.budget.amounts import Resource
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """How one limit of one purse stands.
+    """How one limit of one budget stands.
 
     ``whose`` is ``fleet``, ``agent`` or ``task``, and ``name`` which. Of ``cap``, so much is ``spent`` and
     ``set_aside``; ``share`` is what a claim is given. More than there was to spend is the ``overrun``. At

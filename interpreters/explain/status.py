@@ -45,8 +45,8 @@ class AgentStatus(msgspec.Struct, frozen=True):
     it was asked to let its own go, and is not free yet; empty if it was not.
 
     Of a service (``kind``) the state is that of its process, and ``reason`` says why it is down. ``doing`` is what its
-    run was told, empty if it runs nothing; ``messages`` counts the messages that wait, ``waiting`` everything that does.
-    ``triggers`` says when each of them was due last, 0 if never. Errors in a row are failed runs, all errors the
+    run was told, empty if it runs nothing; ``messages`` counts the messages that wait, ``waiting`` everything that
+    does. ``triggers`` says when each of them was due last, 0 if never. Errors in a row are failed runs, all errors the
     restarts since the last run that succeeded.
     """
 

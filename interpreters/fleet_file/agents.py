@@ -47,7 +47,7 @@ _RESTART = Restart()
 
 
 class RestartKeys(Section, header="[agents.restart]"):
-    """How often an agent that has stopped by its errors is begun anew, in a fleet with `[fleet.restart]`."""
+    """How often an agent that has stopped by its errors is restarted, in a fleet with `[fleet.restart]`."""
 
     max_restarts = Key(
         forms.integer(0, MOST_RESTARTS),
@@ -342,7 +342,7 @@ def _stall(table: Table) -> stall_detector.Limits | None:
 
 
 def _restart(table: Table) -> Restart:
-    """Return how often an agent is begun anew."""
+    """Return how often an agent is restarted."""
     base_ms, cap_ms = table.read(RestartKeys.backoff_base), table.read(RestartKeys.backoff_cap)
     restart = Restart(
         max_restarts=table.read(RestartKeys.max_restarts),

@@ -23,7 +23,7 @@ from lifefold.interpreters.fleet_file.tasks import NEEDS_REPOSITORY, ON_DEATH, T
 
 LEAST_LEASE_MS = 1_000
 RESTART = "restart"
-"""The key of a table that is not there unless agents are to be begun anew."""
+"""The key of a table that is not there unless agents are to be restarted."""
 PREEMPTION = "preemption"
 """The same, unless tasks are to make room for those that come first."""
 ABORTS = "aborts"
@@ -50,7 +50,7 @@ class RetryKeys(Section, header="[fleet.retry]"):
 
 
 class RestartKeys(Section, header="[fleet.restart]"):
-    """Has agents that have stopped by their errors begun anew, each as often as its `[agents.restart]` says."""
+    """Has agents that have stopped by their errors restarted, each as often as its `[agents.restart]` says."""
 
     max_restarts = Key(
         forms.integer(1, MOST_RESTARTS),
@@ -193,7 +193,7 @@ def _retry(table: Table) -> RetryPolicy:
 
 
 def _restarts(table: Table) -> Intensity:
-    """Return how often agents are begun anew, all of them together."""
+    """Return how often agents are restarted, all of them together."""
     intensity = Intensity(table.read(RestartKeys.max_restarts), table.read(RestartKeys.window))
     table.finish()
     return intensity

@@ -66,7 +66,7 @@ def inside(form: Form[T], value: object, at: int | str) -> T:
 def matching(pattern: str, accepted: str, brief: str, *, roughly: str = "") -> Form[str]:
     """Accept the texts that a regular expression matches as a whole.
 
-    ``roughly`` is one that all tools read alike, for an editor: what is a letter in Python is none in JavaScript.
+    ``roughly`` is one that all tools read alike, for an editor: what is a message in Python is none in JavaScript.
     """
     whole = re.compile(pattern)
 
@@ -94,14 +94,14 @@ TEXT = Form(
 
 NAME = matching(
     "[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
-    "1 to 64 letters (a to z, A to Z), digits, - and _, beginning with a letter or a digit",
+    "1 to 64 messages (a to z, A to Z), digits, - and _, beginning with a message or a digit",
     "a name",
 )
 """What fleets, agents and roles are called."""
 
 TASK_ID = matching(
     r"(?!.*\.\.)(?!.*\.(?:lock)?$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
-    "1 to 64 letters (a to z, A to Z), digits, - _ and ., beginning with a letter or a digit, without .., and"
+    "1 to 64 messages (a to z, A to Z), digits, - _ and ., beginning with a message or a digit, without .., and"
     " not ending in . or .lock (it becomes part of branch and file names)",
     "an id",
 )

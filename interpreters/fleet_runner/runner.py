@@ -246,7 +246,7 @@ class Runner:
             self.handlers.tell(self.fleet.name, f"worktrees of agents are left: {error}")
 
     def _keep(self, name: str, refusal: Refusal) -> None:
-        """Count what was refused, and write it down: late events, stale reports, letters to the stopped (D12)."""
+        """Count what was refused, and write it down: late events, stale reports, messages to the stopped (D12)."""
         self.refused[refusal.kind] += 1
         if self.refused.total() <= REFUSALS_LIMIT:
             with suppress(OSError), open_private(self.folder.refusals, "a") as file:

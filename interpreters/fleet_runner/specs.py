@@ -20,7 +20,7 @@ from lifefold.interpreters.processes.session_files import SessionError
 from lifefold.interpreters.worktrees.workplace import Workplace
 
 ARGUMENT_BYTES: Final = 120_000
-"""How long a prompt may grow, by letters and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
+"""How long a prompt may grow, by messages and by reasons, and still be an argument. Linux takes 131072 bytes in all."""
 
 TOO_LONG: Final = "Your instructions are too long for an argument. Read all of the file {file} and do what it says."
 """What becomes the argument instead."""

@@ -37,7 +37,7 @@ _NAME_PT: Final = 90
 _BAR_PT: Final = 20
 _LINE_PT: Final = 14
 _LETTER_PT: Final = 6.2
-"""How wide a letter is at most, on average over a name."""
+"""How wide a message is at most, on average over a name."""
 
 NAMED: Final = 0.01
 """The share of the time from which on a state is named below its bar; pointing at a bar names the others."""
@@ -177,7 +177,7 @@ def _which(run: Run) -> str:
 
 def _outcome(run: Run) -> str:
     if run.found is None:
-        return "no promise is broken"
+        return "no property is broken"
     found = run.found
     return f"{found.owner}: {found.prop}: not so of {found.of}, {duration(found.at_ms)} after the beginning"
 

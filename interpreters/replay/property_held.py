@@ -1,4 +1,4 @@
-"""Whether a promise was kept on a way that has been gone."""
+"""Whether a property was kept on a way that has been gone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
 
 class DeclaredProperty(NamedTuple):
-    """A promise: what it is about at a moment, by name, and which transitions."""
+    """A property: what it is about at a moment, by name, and which transitions."""
 
     property: Property[Any]
     subjects: Callable[[World], dict[Key, Any]]
@@ -93,7 +93,7 @@ def _of_system(declared: Property[Any]) -> DeclaredProperty:
 
 
 def is_kept(way: Way, declared: DeclaredProperty) -> bool:
-    """Tell whether a promise was kept."""
+    """Tell whether a property was kept."""
     holds = declared.property.holds
     match declared.property.property_kind:
         case PropertyKind.ALWAYS:

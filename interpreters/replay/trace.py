@@ -113,7 +113,7 @@ class Retrace:
             self._mark = len(self._steps)
 
     def keeps(self, prop: str, of: str) -> bool:
-        """Tell whether a promise of a machine, a type of aggregates or the system was kept on this way.
+        """Tell whether a property of a machine, a type of aggregates or the system was kept on this way.
 
         What was to follow has not followed if it was due and is not so in any moment of the last round, although
         everything happens there that cannot be put off for ever. Raises ``SkipTest`` if nobody promises it any more.

@@ -1,10 +1,10 @@
 """One form for all aggregates that mean the same, so that a search which may never end has an end.
 
-The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and ``identifiers``
-have (only which of them are equal, and in what order they were given), and when everything began (only how far apart
-the ``timestamps`` of a record lie, up to its horizon). Timers keep their deadlines only where the record needs the time:
-elsewhere they may elapse at any time, which is more than what can happen. Of what is ``opaque`` it knows only whether
-there is anything.
+The form forgets what no rule can tell apart: how many inputs there have been, which numbers generations and
+``identifiers`` have (only which of them are equal, and in what order they were given), and when everything began (only
+how far apart the ``timestamps`` of a record lie, up to its horizon). Timers keep their deadlines only where the record
+needs the time: elsewhere they may elapse at any time, which is more than what can happen. Of what is ``opaque`` it
+knows only whether there is anything.
 
 The rules treat both forms alike, or the records say of themselves what is not so. Nothing relies on that: see ``gate``.
 """

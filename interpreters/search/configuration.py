@@ -1,4 +1,4 @@
-"""What is asked of a search: which promises are to hold, and how far it may go."""
+"""What is asked of a search: which properties are to hold, and how far it may go."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
@@ -42,13 +42,13 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class PropertyError(ValueError):
-    """A promise could not be asked about something: its function has raised an error."""
+    """A property could not be asked about something: its function has raised an error."""
 
     def __init__(self, prop: "NamedProperty", seen: object, error: Exception) -> None:
         self.why: Final = error
         self.declared: Final = (prop.owner, prop.property.name)
         said = f"{type(error).__name__}: {error}"
-        super().__init__(f"{prop.owner}: the promise {prop.property.name!r} cannot be judged: {said}, for {seen}")
+        super().__init__(f"{prop.owner}: the property {prop.property.name!r} cannot be judged: {said}, for {seen}")
 
 
 class NamedProperty(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class NamedProperty(msgspec.Struct, frozen=True):
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """One thing that a promise is about: an entity, an aggregate (no ``entity``), or the system (no ``component``)."""
+    """One thing that a property is about: an entity, an aggregate (no ``entity``), or the system (no ``component``)."""
 
     prop: int
     component: int = -1
@@ -84,24 +84,24 @@ _IN_ANY_HOUSE: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP}
 
 
 class Judge:
-    """Holds every state of an aggregate, when it is met, against the promises that are about it alone.
+    """Holds every state of an aggregate, when it is met, against the properties that are about it alone.
 
-    Beside other machines, a machine is held to what it promises of all states and steps. What it promises to be
+    Beside other machines, a machine is held to what it properties of all states and steps. What it properties to be
     possible, or to follow, relies on what people may say to it where it is alone; of that the whole promises its own.
     """
 
     def __init__(self, system: System, more: Iterable[Property[Any]] = (), kinds: Container[str] | None = None) -> None:
-        """Gather what a system and all in it promise; ``more`` are promises of the system.
+        """Gather what a system and all in it promise; ``more`` are properties of the system.
 
         ``kinds`` are those of which there are aggregates, if not of all: about nobody there is nothing to be asked.
         """
         self.properties: Final[list[NamedProperty]] = []
         self.wrong: Final[dict[tuple[int, int], tuple[int, ...]]] = {}
-        """By part and state: the promises that are broken there."""
+        """By part and state: the properties that are broken there."""
         self.seen: Final[dict[int, dict[int, set[int]]]] = {}
         """By promise that something is possible, and by part: the states in which it is."""
         self.truths: Final[dict[Subject, dict[int, tuple[bool, bool]]]] = {}
-        """By what a promise is about, and state of its part: whether something has to follow, and whether it does."""
+        """By what a property is about, and state of its part: whether something has to follow, and whether it does."""
         self._of_machines: Final[dict[tuple[str, str], list[int]]] = {}
         self._of_types: Final[dict[str, list[int]]] = {}
         self._of_steps: Final[dict[tuple[str, str], list[int]]] = {}
@@ -154,7 +154,7 @@ class Judge:
                 pass
 
     def opinion(self, of: AggregateType, aggregate: Aggregate) -> Mapping[tuple[int, str], tuple[bool, bool]]:
-        """Return what every promise about it says of an aggregate: whether something is due, and whether it holds."""
+        """Return what every property about it says of an aggregate: whether something is due, and whether it holds."""
         subjects: list[tuple[int, str, Any]] = [(each, "", aggregate) for each in self._of_types[of.kind]]
         for ref, entity in aggregate.entities.items():
             machine = of.machine_of(ref)
@@ -167,7 +167,7 @@ class Judge:
         }
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
-        """Return the promises about steps that a reaction breaks."""
+        """Return the properties about steps that a reaction breaks."""
         return tuple(
             each
             for transition in reaction.transitions

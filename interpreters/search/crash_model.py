@@ -31,8 +31,8 @@ class Discipline(msgspec.Struct, frozen=True):
 
     ``together``: what has been performed is recorded in the transaction that persists the next decisions, if it was not
     before. Otherwise the two are written independently, and who of them is first is chance. ``recovers_first``: a
-    runner that comes back performs nothing again before all aggregates are told ``RunnerRecovered``. ``restores_timers``: it
-    sets the timers that this asks for.
+    runner that comes back performs nothing again before all aggregates are told ``RunnerRecovered``.
+    ``restores_timers``: it sets the timers that this asks for.
 
     Raises ``ValueError`` if ``order`` does not begin with ``DECIDE``, or has a stage twice, or a crash.
     """
@@ -73,7 +73,7 @@ CRASHES: Final = CrashBounds(inputs=2, crashes=1, batch=1, states=60_000)
 
 
 class Fault(StrEnum):
-    """What a runner must not do. The value is the promise that it breaks."""
+    """What a runner must not do. The value is the property that it breaks."""
 
     LOST = "every effect that is persisted is performed"
     UNPERSISTED = "nothing is performed that is not persisted"
@@ -184,7 +184,7 @@ class CrashModel(NamedTuple):
 class Step(NamedTuple):
     """What a runner does, or what happens to it: in which aggregate, and there what.
 
-    A decision is on the input of that number, on a letter, or else on what opens the aggregate or tells it
+    A decision is on the input of that number, on a message, or else on what opens the aggregate or tells it
     ``RunnerRecovered``. What is performed is an effect, or the beginning of what a handler is for.
     """
 

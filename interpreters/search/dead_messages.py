@@ -1,6 +1,6 @@
 """What becomes of messages, as far as it is nothing: that nobody can read them, or that they are refused at all times.
 
-Neither breaks a promise. The kernel does not send what nobody could read, and what an entity refuses of a message is
+Neither breaks a property. The kernel does not send what nobody could read, and what an entity refuses of a message is
 taken all the same. But whoever wrote the rule that tells it has meant something by it.
 """
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lifefold.interpreters.search.trace import Trace
 
 _COLOURS: Final = {"holds": "#1a7f37", "undecided": "#9a6700"}
-"""By what came of a promise; everything else is red."""
+"""By what came of a property; everything else is red."""
 _RED: Final = "#cf222e"
 
 
@@ -18,7 +18,7 @@ def _unpictured(_trace: "Trace") -> str:
 
 
 def html(report: "Report", picture: "Callable[[Trace], str]" = _unpictured) -> str:
-    """Return a report: how much was looked at, each promise on a line, and for what is broken the way to it.
+    """Return a report: how much was looked at, each property on a line, and for what is broken the way to it.
 
     ``picture`` draws a way, as SVG; without it there is its text alone.
     """

@@ -25,7 +25,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A promise that is broken: in a state, or by the step from it to ``after``. States by their numbers."""
+    """A property that is broken: in a state, or by the step from it to ``after``. States by their numbers."""
 
     state: int
     after: int | None = None

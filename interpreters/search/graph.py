@@ -1,8 +1,8 @@
 """The search: all states that can be reached, nearest first, each with the state that it was come by from.
 
 It goes level by level, and takes all states of a level at once: an aggregate's step is looked up in the tables of its
-part (see ``components``), and arrays of such steps make arrays of states. What a part has not met before is computed on the
-way.
+part (see ``components``), and arrays of such steps make arrays of states. What a part has not met before is computed on
+the way.
 """
 
 from array import array
@@ -152,7 +152,7 @@ class _Batch(msgspec.Struct):
     labels: Numbers
     changes: list[tuple[int, Change]]
     wrong: dict[int, tuple[int, ...]] = {}
-    """The promises that are broken by a step, by its place in the batch."""
+    """The properties that are broken by a step, by its place in the batch."""
 
 
 def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:

@@ -44,7 +44,7 @@ def locals_of(state: int, components: int) -> tuple[int, ...]:
 def may_be(product_system: ProductSystem) -> bool:
     """Tell whether aggregates can be apart, as far as that is known before any of them has taken a step.
 
-    A promise about all of them together asks for states of the whole, so they are not.
+    A property about all of them together asks for states of the whole, so they are not.
     """
     judge = product_system.judge
     together = any(judge.properties[prop].property.property_kind in _OF_ALL for prop in judge.of_system)

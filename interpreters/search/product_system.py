@@ -1,7 +1,7 @@
 """A system cut into its aggregates, and what these share: the messages, the channels, the labels.
 
-A state of the whole system is a tuple of numbers: one for each aggregate (see ``components``), one for what is under way
-between each two of them, and, if people may say only so much, how much they have said.
+A state of the whole system is a tuple of numbers: one for each aggregate (see ``components``), one for what is under
+way between each two of them, and, if people may say only so much, how much they have said.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class ProductSystem:
         self.refused = 0
         self._initial: World | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
-        """The promises about steps that the opening breaks."""
+        """The properties about steps that the opening breaks."""
         self._letter_numbers: Final[dict[FlightMessage, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
         self.restarting: Final[set[int]] = set()

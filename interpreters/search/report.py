@@ -1,4 +1,4 @@
-"""What came of a check: a verdict on every promise, the way to what is wrong, and how much was looked at."""
+"""What came of a check: a verdict on every property, the way to what is wrong, and how much was looked at."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ _ORDER: Final = {outcome: place for place, outcome in enumerate(Outcome)}
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A promise and what came of it. ``trace`` leads to where it is broken, or to where it is seen."""
+    """A property and what came of it. ``trace`` leads to where it is broken, or to where it is seen."""
 
     owner: str
     name: str
@@ -56,7 +56,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return "✓" if self.outcome is Outcome.HOLDS else "?" if self.outcome is Outcome.UNDECIDED else "✗"
 
     def words(self, *, of: str = "") -> str:
-        """Return the promise and what came of it, without the way."""
+        """Return the property and what came of it, without the way."""
         owner = "" if self.owner == of else f"{self.owner}: "
         note = f" ({self.note})" if self.note else ""
         said = "" if self.outcome is Outcome.HOLDS else f": {self.outcome}"
@@ -141,11 +141,11 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether every promise holds."""
+        """Whether every property holds."""
         return all(verdict.outcome is Outcome.HOLDS for verdict in self.verdicts)
 
     def broken(self) -> tuple[Verdict, ...]:
-        """Return the promises that do not hold, undecided ones not among them."""
+        """Return the properties that do not hold, undecided ones not among them."""
         return tuple(v for v in self.verdicts if v.outcome not in {Outcome.HOLDS, Outcome.UNDECIDED})
 
     def __str__(self) -> str:
@@ -198,7 +198,9 @@ class Report(msgspec.Struct, frozen=True):
         cut = f"; the search ended after {self.cut_short}" if self.cut_short else ""
         unasked = f"; {len(self.alike.unasked)} not asked" if self.alike and self.alike.unasked else ""
         vain = f"; {_counted(len(self.messages), 'message')} in vain" if self.messages else ""
-        return f"{f'all {every}' if held == every else f'{held} of {every}'} promises hold{others}{unasked}{cut}{vain}"
+        return (
+            f"{f'all {every}' if held == every else f'{held} of {every}'} properties hold{others}{unasked}{cut}{vain}"
+        )
 
     def said(self) -> Iterator[tuple[str, str]]:
         """Yield what was looked at, each with its name."""
@@ -233,7 +235,7 @@ class Report(msgspec.Struct, frozen=True):
 def _of_alike(alike: Alike) -> str:
     groups = "; ".join(", ".join(group) for group in alike.groups)
     exchanged = f"of states that differ only in who is who, one was looked at ({alike.compared:,} exchanged: equal)"
-    unasked = f"; not asked: what follows ({len(alike.unasked)} promises)" if alike.unasked else ""
+    unasked = f"; not asked: what follows ({len(alike.unasked)} properties)" if alike.unasked else ""
     return f"{groups}: {exchanged}{unasked}"
 
 

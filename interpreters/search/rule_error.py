@@ -1,8 +1,8 @@
 """What ends a search before its time because the rules themselves are at fault: which step it is, and what is wrong.
 
-A rule, a guard, a promise or an event's examples may raise an error; something that is late may be taken; a message may
-be taken by nobody. It is noticed while the table of an aggregate is made, so its place is one in that table; a way to
-it is found afterwards.
+A rule, a guard, a property or an event's examples may raise an error; something that is late may be taken; a message
+may be taken by nobody. It is noticed while the table of an aggregate is made, so its place is one in that table; a way
+to it is found afterwards.
 """
 
 import sysconfig
@@ -15,7 +15,7 @@ from lifefold.core import kernel
 from lifefold.core.kernel import Cause, Envelope
 
 INERT: Final = "what is late or comes twice changes nothing"
-ANSWERED: Final = "rules and promises raise no error"
+ANSWERED: Final = "rules and properties raise no error"
 TAKEN: Final = "every message is taken"
 ADDRESSED: Final = "every message is for somebody who is there"
 
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 class RuleError(Exception):
-    """The rules cannot be gone on with. ``name`` is the promise that this breaks, ``said`` what is wrong.
+    """The rules cannot be gone on with. ``name`` is the property that this breaks, ``said`` what is wrong.
 
     ``given`` is what should have changed nothing, if that is it; ``prop`` what cannot be judged: whose, its name.
     """
@@ -63,7 +63,7 @@ def raised(error: Exception, place: Place, prop: tuple[str, str] | None = None) 
     """Return the flaw that an error shows."""
     what = f"{type(error).__name__}: {error}".removesuffix(": ") + _where(error)
     if prop is not None:
-        said = f"the promise of {prop[0]}, {prop[1]!r}, cannot be judged: {what}"
+        said = f"the property of {prop[0]}, {prop[1]!r}, cannot be judged: {what}"
     elif place.local < 0 and place.state < 0:
         said = f"it cannot begin: {what}"
     elif place.state < 0 and place.choice < 0 and place.channel < 0:

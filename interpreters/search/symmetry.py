@@ -210,7 +210,7 @@ class Order:
             for component, at in ((one, local), (other, image))
         ]
         if opinions[0] != opinions[1]:
-            raise self._told_apart(one, local, "a promise says something else")
+            raise self._told_apart(one, local, "a property says something else")
 
     def _told_apart(self, component: Component, local: int, how: str) -> NotAlike:
         to = ", ".join(f"{old} for {new}" for old, new in self._names.items())
@@ -307,7 +307,7 @@ class Symmetry:
         return portrait.of(tuple(self._house.messages[each] for each in self._house.queues[queue]))
 
     def hold(self, most: int) -> int:
-        """See to it that the rules, and the promises, treat those alike that are; return of how many states.
+        """See to it that the rules, and the properties, treat those alike that are; return of how many states.
 
         These are states of aggregates, those first that were met first, and what became of them when names were
         exchanged in the search. In both, the same can happen, leads to the same, tells the same and breaks the same,

@@ -1,8 +1,8 @@
 """What is promised of a system as a whole, asked about many of its states at once.
 
-A promise that says what it looks at (``projection``) is asked once about all states that look alike: what is seen of an
-aggregate is found out once for each of its states, and an ``Projection`` is a few numbers. Any other promise is asked
-about every state, one by one.
+A property that says what it looks at (``projection``) is asked once about all states that look alike: what is seen of
+an aggregate is found out once for each of its states, and an ``Projection`` is a few numbers. Any other property is
+asked about every state, one by one.
 """
 
 from array import array
@@ -28,7 +28,7 @@ Question = Callable[[NamedProperty, Any], bool]
 
 
 class SystemProperties:
-    """Asks the promises of a system."""
+    """Asks the properties of a system."""
 
     def __init__(self, product_system: ProductSystem) -> None:
         """Ask about the states of this house."""
@@ -36,11 +36,11 @@ class SystemProperties:
         self._glances: Final[dict[Callable[[Any], Hashable], _Glance]] = {}
 
     def holds(self, number: int, columns: Columns, begin: int = 0) -> Flags:
-        """Tell of each state, the first of which is number ``begin``, whether a promise holds there."""
+        """Tell of each state, the first of which is number ``begin``, whether a property holds there."""
         return self._ask(number, NamedProperty.holds, columns, begin)
 
     def is_due(self, number: int, columns: Columns, begin: int = 0) -> Flags:
-        """Tell of each state whether something has to follow by a promise."""
+        """Tell of each state whether something has to follow by a property."""
         return self._ask(number, NamedProperty.is_due, columns, begin)
 
     def _ask(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
@@ -75,7 +75,7 @@ class _Glance:
         self._answers: dict[tuple[int, Question], list[bool]] = {}
 
     def answers(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
-        """Answer a question about a promise, of each of these states."""
+        """Answer a question about a property, of each of these states."""
         places = self._places(columns, begin)
         known = self._answers.setdefault((number, question), [])
         prop = self._house.judge.properties[number]

@@ -19,7 +19,7 @@ WHAT_LINES: Final = 2
 
 
 class Attempt(NamedTuple):
-    """What cannot be gone on with: an input to an aggregate, if it is one, or a promise that cannot be judged; why."""
+    """What cannot be gone on with: an input to an aggregate, if it is one, or a property that cannot be judged; why."""
 
     said: str
     aggregate: str = ""

@@ -136,7 +136,7 @@ class Unreduced:
         return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)
 
     def subject(self, world: PlainWorld, component: int, entity: str) -> Any:
-        """Return what a promise is about: the system, an aggregate, an entity (None if there is none yet)."""
+        """Return what a property is about: the system, an aggregate, an entity (None if there is none yet)."""
         if component < 0:
             return self.scene(world)
         return world.aggregates[component].entities.get(entity) if entity else world.aggregates[component]

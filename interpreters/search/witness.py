@@ -60,7 +60,7 @@ class Witness:
         )
 
     def finding(self, found: Finding, prop: int) -> Trace:
-        """Return the way to where a promise is broken; if a step breaks it, that step is the last one.
+        """Return the way to where a property is broken; if a step breaks it, that step is the last one.
 
         Raises ``Unsound``, with that way, if the unreduced rules keep it there.
         """
@@ -88,7 +88,7 @@ class Witness:
         return self._believed(state, prop, holds=True)
 
     def _believed(self, state: int, prop: int, *, holds: bool) -> Trace:
-        """Return the way to a state, if a promise has the same truth there as in the search. Raises ``Unsound``."""
+        """Return the way to a state, if a property has the same truth there as in the search. Raises ``Unsound``."""
         form = self._found.world(state)
         world, happened = self._walk(self._found.way(state))
         judge = self._house.judge

@@ -1,4 +1,4 @@
-"""``simulate``: whole systems in virtual time, under faults that a seed draws; a failing seed made small.
+"""``simulate``: whole systems in virtual time, under faults that a seed draws; a failing seed shrunk.
 
 A deterministic interpreter without an event loop. Everything that chance decides is a named choice (``choices``), what
 goes wrong has a name and a rate (``faults``), what activities do is read off the machines (``environment``). A runner

@@ -1,8 +1,9 @@
 """What a run has cost, and how long its tasks were in nobody's hands: read off the log.
 
 What a fleet spends is the time of its agents: sessions, each of which is for one task. Money is on record only where a
-record has an account (``core/lifecycles/budget``), which no record of the fleet has; only for that the log is folded again. Times
-are those of the log, as the runner's clock had them: where that jumps, a session seems to have taken so long.
+record has an account (``core/lifecycles/budget``), which no record of the fleet has; only for that the log is folded
+again. Times are those of the log, as the runner's clock had them: where that jumps, a session seems to have taken so
+long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -20,7 +20,7 @@ def emitted(findings: Sequence[Finding]) -> str:
         return ""
     titles = _titles(findings)
     tests = ["\n".join(_test(title, each)) for title, each in zip(titles, findings, strict=True)]
-    head = f'{_HEAD}: runs in which a promise is broken. Fails until they are mended."""'
+    head = f'{_HEAD}: runs in which a property is broken. Fails until they are fixed."""'
     imports = (
         "from lifefold.interpreters.simulate import Limits, simulate",
         "from lifefold.interpreters.simulate.story import told",
@@ -46,7 +46,7 @@ def _titles(findings: Sequence[Finding]) -> list[str]:
 def _test(title: str, finding: Finding) -> Iterator[str]:
     found, limits = finding.run.found, finding.limits
     yield f"def {title}() -> None:"
-    yield f"    {_quoted(f'{found.owner} promises: {found.prop}.' if found else 'Nothing is found.')}"
+    yield f"    {_quoted(f'{found.owner}: {found.prop}.' if found else 'Nothing is found.')}"
     yield f"    target = named({finding.target.name!r})"
     deviations = pformat(dict(finding.run.deviations), width=WIDTH - 4, sort_dicts=False).splitlines()
     yield f"    but = {deviations[0]}" if len(deviations) == 1 else f"    but = {deviations[0][0]}"

@@ -1,4 +1,4 @@
-"""What a seed has found, made small: the few deviations with which it is found, and the run that they make."""
+"""What a seed has found, shrunk: the few deviations with which it is found, and the run that they make."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -24,7 +24,7 @@ EARLIER: Final = 30
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A promise that is broken: by which seed it was found, and the small run that breaks it."""
+    """A property that is broken: by which seed it was found, and the small run that breaks it."""
 
     target: Target
     seed: int
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def small(target: Target, seed: int, run: Run, faults: Faults, limits: Limits) -> Finding:
-    """Return the smallest run that breaks the promise which this one breaks, in the smallest system that does.
+    """Return the smallest run that breaks the property which this one breaks, in the smallest system that does.
 
     Smaller systems are tried with the same deviations, and then with seeds.
     """
@@ -92,7 +92,7 @@ def _drawn(target: Target, seed: int, faults: Faults, limits: Limits) -> Run:
 
 
 def _is_same(one: Run, other: Run) -> bool:
-    """Tell whether both break the same promise; of rules that fail, by the same error."""
+    """Tell whether both break the same property; of rules that fail, by the same error."""
     return one.found is not None and other.found is not None and _what(one.found) == _what(other.found)
 
 
@@ -105,7 +105,7 @@ def _what(found: Found) -> tuple[str, ...]:
 def first_of_each(
     target: Target, tally: Tally, faults: Faults, limits: Limits, is_stopped: Callable[[], bool] | None = None
 ) -> list[Finding]:
-    """Make what a campaign has found small: each promise once, by its first seed, and each error of a rule.
+    """Make what a campaign has found small: each property once, by its first seed, and each error of a rule.
 
     What there is no time for is left out.
     """

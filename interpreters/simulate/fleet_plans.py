@@ -129,7 +129,7 @@ def stalling_plan(agents: int, tasks: int) -> fleet.Plan:
 
 
 def restarted_plan(agents: int, tasks: int) -> fleet.Plan:
-    """Return a plan whose agents may err once, and are begun anew twice in half an hour; all together as often as many.
+    """Return a plan whose agents may err once, and are restarted twice in half an hour; all together as often as many.
 
     Tasks are tried again often enough for all of that.
     """

@@ -5,7 +5,7 @@ transition; those of the system of all of it. What is possible (``sometimes``) i
 follow is owed from when it is due until it holds, and nothing may be owed at the end, when everything has been healed.
 
 An aggregate, or a system, of more than ``WHOLE`` entities is asked as a whole now and then only, and between that at
-every step of what the step can have touched, as far as promises say what that is (``localized``).
+every step of what the step can have touched, as far as properties say what that is (``localized``).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -29,7 +29,7 @@ from lifefold.core.kernel import (
 
 
 class Violation(Exception):
-    """A promise that is broken: whose it is, its name, and of what it does not hold."""
+    """A property that is broken: whose it is, its name, and of what it does not hold."""
 
     def __init__(self, owner: str, prop: str, of: str) -> None:
         super().__init__(f"{owner}: {prop}: not so of {of}")
@@ -39,7 +39,7 @@ class Violation(Exception):
 
 
 class Debt(msgspec.Struct, frozen=True):
-    """Something that has to follow: by which promise, of which subject."""
+    """Something that has to follow: by which property, of which subject."""
 
     owner: str
     prop: str
@@ -47,7 +47,7 @@ class Debt(msgspec.Struct, frozen=True):
 
 
 class _Properties(msgspec.Struct, frozen=True):
-    """The promises about one kind of subject."""
+    """The properties about one kind of subject."""
 
     owner: str
     always: tuple[Property[Any], ...]
@@ -55,7 +55,7 @@ class _Properties(msgspec.Struct, frozen=True):
     sometimes: tuple[Property[Any], ...]
     follows: tuple[Property[Any], ...]
     localized: tuple[tuple[Callable[[Any, str, Any], Any], tuple[Property[Any], ...]], ...]
-    """What holds always and need not be asked of all: what a transition touches, and the promises about that."""
+    """What holds always and need not be asked of all: what a transition touches, and the properties about that."""
 
     @property
     def is_asked(self) -> bool:
@@ -96,7 +96,7 @@ class PropertyMonitor:
     """Watches one run. ``seen`` are the names of what was promised to be possible and was seen, ``owed`` is due."""
 
     def __init__(self, system: System, more: Iterable[Property[Any]] = ()) -> None:
-        """Gather what a system and all in it promise; ``more`` are promises of the system."""
+        """Gather what a system and all in it promise; ``more`` are properties of the system."""
         self.asked = 0
         self.seen: Final[set[tuple[str, str]]] = set()
         self.owed: dict[Debt, bool] = {}
@@ -122,7 +122,7 @@ class PropertyMonitor:
             projection: _sorted(system.name, [each for each in every if each.projection is projection])
             for projection in dict.fromkeys([None, *(each.projection for each in every)])
         }
-        """By what promises of the system look at; None for those that look at all of it."""
+        """By what properties of the system look at; None for those that look at all of it."""
         self._near: Final = {
             touched: [
                 (projection, held)
@@ -132,7 +132,7 @@ class PropertyMonitor:
             ]
             for touched in dict.fromkeys(by for each in self._of_system.values() for by, _ in each.localized)
         }
-        """By what a step touches in the system: what is seen of that, and the promises about it."""
+        """By what a step touches in the system: what is seen of that, and the properties about it."""
         self._steps: Final = {
             (kind, name): tuple(
                 (each.owner, each.steps)
@@ -190,7 +190,7 @@ class PropertyMonitor:
     def _look_near(self, reaction: Reaction, scene: Callable[[], SystemState], under_way: int) -> None:
         """Ask of what the transitions can have touched in the system.
 
-        When no message is under way any more, also of what was touched while one was: some promises are for then.
+        When no message is under way any more, also of what was touched while one was: some properties are for then.
         """
         touching = {reaction.aggregate.name: reaction.transitions}
         if not under_way:
@@ -290,7 +290,7 @@ class PropertyMonitor:
         return self._places[debt.owner, debt.prop], debt.of
 
     def relied_on(self, debt: Debt) -> tuple[Fairness, ...]:
-        """Return what the promise relies on by which something is owed."""
+        """Return what the property relies on by which something is owed."""
         return self._given[debt.owner, debt.prop]
 
 

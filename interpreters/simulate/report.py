@@ -26,7 +26,7 @@ STATES_SHOWN: Final = 4
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a campaign: what was tried, all of it together, and what was found, made small."""
+    """What came of a campaign: what was tried, all of it together, and what was found, shrunk."""
 
     target: Target
     tally: Tally
@@ -34,7 +34,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether no promise is broken."""
+        """Whether no property is broken."""
         return not self.tally.found
 
     def __str__(self) -> str:
@@ -75,13 +75,13 @@ def lines(target: Target, tally: Tally, findings: Sequence[Finding], width: int 
 
 
 def _not_small(tally: Tally, findings: Sequence[Finding], width: int) -> Iterator[str]:
-    """Yield what was found and nobody had the time to make small: each promise, and its first seed."""
+    """Yield what was found and nobody had the time to make small: each property, and its first seed."""
     told = {(each.run.found.owner, each.run.found.prop) for each in findings if each.run.found is not None}
     for seed, found in tally.found:
         broken = (found.owner, found.prop)
         if broken not in told:
             told.add(broken)
-            yield from wrapped("", f"{found.owner}: {found.prop}: broken by seed {seed}; it was not made small", width)
+            yield from wrapped("", f"{found.owner}: {found.prop}: broken by seed {seed}; it was not shrunk", width)
 
 
 def tried(tally: Tally) -> str:
@@ -101,9 +101,9 @@ def speed(tally: Tally) -> str:
 def conclusion(tally: Tally) -> str:
     """Return the sum of it in a few words."""
     if not tally.found:
-        return f"no promise is broken in {_seeds(tally)}"
+        return f"no property is broken in {_seeds(tally)}"
     broken = len({(found.owner, found.prop) for _, found in tally.found})
-    properties = "one promise is" if broken == 1 else f"{broken} promises are"
+    properties = "one property is" if broken == 1 else f"{broken} properties are"
     return f"{properties} broken, in {len(tally.found):,} of {_seeds(tally)}"
 
 

@@ -3,8 +3,8 @@
 *Durable* is what is on record: the inputs, what they fold to, which messages were not taken yet, which effects are not
 known to be performed. *Volatile* is everything else, and gone when the runner dies: what was decided and not persisted,
 messages under way, timers, who is listened to. A new runner begins as the engine does: it tells every aggregate
-``RunnerRecovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it performs
-again what may not have been done.
+``RunnerRecovered``, which sets the timers and takes up what goes on; it sends again what was not taken; and then it
+performs again what may not have been done.
 """
 
 from collections import deque
@@ -81,7 +81,7 @@ class Runner:
         return self._agenda.now_ms + self.skew_ms
 
     def scene(self) -> SystemState:
-        """Return what is on record, as promises of the system see it."""
+        """Return what is on record, as properties of the system see it."""
         under_way = ((sender, receiver, each.entity, each.event) for (sender, receiver, _), each in self.untold.items())
         return SystemState(self.aggregates, tuple(under_way))
 

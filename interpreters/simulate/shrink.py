@@ -1,9 +1,9 @@
 """The few deviations without which a run would be orderly and nothing would be found: *delta debugging*.
 
-Deviations are left out, a kind at a time, then many at a time and then fewer, as long as the same promise is still
+Deviations are left out, a kind at a time, then many at a time and then fewer, as long as the same property is still
 broken (A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Then what happens at a
 later occasion is tried at an earlier one, so that less happens before it; then each that is left is made as small as it
-can be. What remains is minimal: without any one of them the promise is kept.
+can be. What remains is minimal: without any one of them the property is kept.
 """
 
 from collections.abc import Callable, Iterator, Mapping

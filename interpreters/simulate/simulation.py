@@ -1,7 +1,7 @@
 """``simulate``: a whole system in virtual time, under faults that a seed draws, and then healed: nothing may be owed.
 
 A run has two phases, as TigerBeetle's simulator has. In the first, whatever the faults of this run are may happen, and
-what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, what a promise
+what is promised has to hold at every step. Then everything is healed: nothing goes wrong any more, what a property
 relies on happens (``given``) and nothing else does, and what was promised to follow has to, within a bound.
 
 The same seed makes the same run, on every machine, byte for byte: chance comes from ``Choices`` alone, time from the
@@ -122,8 +122,8 @@ def simulate(  # noqa: PLR0913 - what may be chosen, each with its name
     """Run a system, or a machine by itself, in virtual time.
 
     A system needs its ``opening``: the input that each of its aggregates begins with. With a ``seed``, ``faults``
-    happen at their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are promises
-    besides its own: of the entity for a machine, of the ``SystemState`` for a system.
+    happen at their rates; without one everything is orderly, ``but`` for these deviations. ``properties`` are
+    properties besides its own: of the entity for a machine, of the ``SystemState`` for a system.
     """
     if isinstance(target, Machine):
         more = tuple(properties)
@@ -229,7 +229,7 @@ class _Simulation:
             self._settle(overdue[first % len(overdue)])
 
     def _settle(self, owed: Debt) -> None:
-        """See that something follows, with nothing but what its promise relies on. Raises ``Violation``."""
+        """See that something follows, with nothing but what its property relies on. Raises ``Violation``."""
         until_ms = self._agenda.now_ms + self._limits.healing_ms
         relied_on = [each.of for each in self._vigil.relied_on(owed)]
         has_waited, patience_ms = False, SECOND_MS
@@ -253,7 +253,7 @@ class _Simulation:
         return max(self._agenda.now_ms, entries[-1].envelope.at_ms if entries else 0)
 
     def _plead(self, relied_on: Sequence[object]) -> bool:
-        """Say what a promise relies on to be said at last, where it can be; tell whether anything was."""
+        """Say what a property relies on to be said at last, where it can be; tell whether anything was."""
         said = False
         for name in list(self._runner.aggregates):
             for envelope in self._people.sayable(name):

@@ -5,7 +5,7 @@ environment: sessions take minutes, a process that is asked to end does. ``fleet
 two hundred tasks, and so on; ``fleet-governed``, or ``fleet-governed-20x200``, one in which people have their say, and
 ``fleet-trusted`` the same where agents have to earn what they may do. In ``fleet-limited`` there are budgets, in
 ``fleet-renewed`` they are filled anew, in ``fleet-stalling`` sessions are watched, and fall silent, in
-``fleet-restarts`` agents that stop by their errors are begun anew, in ``fleet-orphans`` what dead sessions have left is
+``fleet-restarts`` agents that stop by their errors are restarted, in ``fleet-orphans`` what dead sessions have left is
 verified, too, in ``fleet-preempting`` tasks make room for those that come first, and in ``fleet-aborts`` tools, parts
 and whole subtrees are aborted. In ``fleet-serving`` there are services beside them; ``fleet-mixed`` has all of that
 at once.

@@ -1,8 +1,8 @@
 """Seeds without an end: one after the other until somebody stops it, and every seed that finds something is kept.
 
 A folder has what was found, and how far it went: the next soak goes on there. Of each seed that finds something there
-is a file at once; what it has found is then made small, and is a test beside it. A promise that many seeds break is
-made small a few times only: that takes long, and the others are known by their numbers.
+is a file at once; what it has found is then shrunk, and is a test beside it. A property that many seeds break is
+shrunk a few times only: that takes long, and the others are known by their numbers.
 """
 
 import json
@@ -29,7 +29,7 @@ from lifefold.interpreters.simulate.simulation_targets import Target, named
 from lifefold.interpreters.simulate.stopping import SIGNALS, unless_stopped
 
 SMALL_OF_EACH: Final = 3
-"""How many seeds that break the same promise are made small."""
+"""How many seeds that break the same property are shrunk."""
 
 REMEMBERED: Final = 100_000
 """Of how many times and costs the distributions are: the last ones. Everything else is of all."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from lifefold.interpreters.store.errors import NotAStore
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x11FEF01D
 """Marks the file as ours; ``file`` and ``sqlite3`` show it."""
 

@@ -21,7 +21,7 @@ def little_money(x: lease.Lease) -> bool:
 
 
 def little_left(p: budget.Budget) -> bool:
-    """Tell whether a purse has no more than a few sessions, and few more were spent."""
+    """Tell whether a budget has no more than a few sessions, and few more were spent."""
     most_granted, most_overrun = 4, 3
     return all(each.account.cap <= most_granted and each.account.overrun <= most_overrun for each in p.lines)
 
@@ -59,12 +59,12 @@ def one_message(i: inbox.Inbox) -> bool:
 
 
 def one_letter(box: Mailbox) -> bool:
-    """Tell whether a mailbox has no more than one letter."""
+    """Tell whether a mailbox has no more than one message."""
     return len(box.messages) <= 1
 
 
 def short_record(s: worker_slot.WorkerSlot) -> bool:
-    """Tell whether a seat has no more than eleven successes and one violation."""
+    """Tell whether a worker slot has no more than eleven successes and one violation."""
     most_successes, most_violations = 11, 1
     trust = s.trust or Trust()
     return trust.successes <= most_successes and trust.violations <= most_violations

@@ -41,7 +41,7 @@ class Target(msgspec.Struct, frozen=True):
     opened_there: bool = False
     """Whether what is spelled is a system together with its opening."""
     properties: tuple[tuple[str, str], ...] = ()
-    """Where the promises are that it has here besides its own, as module and name."""
+    """Where the properties are that it has here besides its own, as module and name."""
     crashes: CrashBounds = CRASHES
     """How much is looked at of what crashes of the runner do."""
 

@@ -43,8 +43,8 @@ from lifefold.interpreters.targets.openings import LADDER
 class Question(msgspec.Struct, frozen=True):
     """How a shipped target is looked at: a machine from ``record`` on, a system after ``opening``.
 
-    ``properties`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the lifecycle
-    or system, if the question has a name of its own.
+    ``properties`` are those besides its own: where there are tuples of them, as module and name. ``of`` is the
+    lifecycle or system, if the question has a name of its own.
     """
 
     record: Record | None = None
@@ -111,12 +111,12 @@ _PROCESS: Final = Question(
 
 
 def _renewed() -> budget.Budget:
-    """Return a purse for two sessions an hour."""
+    """Return a budget for two sessions an hour."""
     return budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=2)),), period_ms=3_600_000)
 
 
 def _usual(commands: int, **within: Callable[[Any], bool]) -> Bounds:
-    """Return the bounds of a fleet to which people say so much: a letter, no drain, few retries, and what is said."""
+    """Return the bounds of a fleet to which people say so much: a message, no drain, few retries, and what is said."""
     usual: Mapping[str, Callable[[Any], bool]] = {"mailbox": one_letter, "desired_state": no_drain, "task": few_retries}
     return Bounds(within={**usual, **within}, commands=commands)
 

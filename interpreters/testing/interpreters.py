@@ -1,8 +1,8 @@
 """What every interpreter must do, as checks that a set of handlers can be put through: yours, too.
 
 A check is an async function that takes a ``Bench``: an interpreter in surroundings that are new, with an example of
-everything that it is asked to do, and a way to look at what it has done. It returns if the handlers keep the promise in
-the check's docstring, and raises ``AssertionError`` if they do not. ``INTERPRETER_CHECKS`` has them all;
+everything that it is asked to do, and a way to look at what it has done. It returns if the handlers keep the property
+in the check's docstring, and raises ``AssertionError`` if they do not. ``INTERPRETER_CHECKS`` has them all;
 ``InterpreterConformance`` is a class of tests made of them.
 
 Which activities end by themselves only a user can know; a check that needs one takes those whose example says so.
@@ -63,7 +63,7 @@ class Bench(Protocol):
 
 
 InterpreterCheck = Callable[[Bench], Awaitable[None]]
-"""Raises ``AssertionError`` if handlers do not keep the promise in its docstring."""
+"""Raises ``AssertionError`` if handlers do not keep the property in its docstring."""
 
 
 class Recorded(ActivityContext):

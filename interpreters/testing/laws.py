@@ -246,6 +246,6 @@ LAWS: Final[dict[str, Law]] = {
     "what is given does not change": leaves_all_as_it_was,
     "what is late is refused": refuses_what_is_late,
     "invariants hold": keeps_invariants,
-    "promises hold": has_properties,
+    "properties hold": has_properties,
     "the log folds to the same": folds_to_the_same,
 }

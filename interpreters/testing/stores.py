@@ -1,7 +1,7 @@
 """What every event store must do, as checks that any store can be put through: yours, too.
 
 A check is an async function that takes a ``Log``: one log of the store in question, new and empty, with the ways to
-open it. It returns if the store keeps the promise in the check's docstring, and raises ``AssertionError`` if it does
+open it. It returns if the store keeps the property in the check's docstring, and raises ``AssertionError`` if it does
 not. ``STORE_CHECKS`` has them all; they need neither pytest nor anything else of a test's surroundings.
 ``StoreConformance`` is a class of tests made of them.
 """
@@ -32,7 +32,7 @@ class Log(Protocol):
 
 
 StoreCheck = Callable[[Log], Awaitable[None]]
-"""Raises ``AssertionError`` if a store does not keep the promise in its docstring."""
+"""Raises ``AssertionError`` if a store does not keep the property in its docstring."""
 
 CONTESTANTS: Final = 20
 """How many tasks a check sets on a store at once."""

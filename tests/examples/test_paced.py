@@ -17,7 +17,7 @@ from lifefold.interpreters.store import SqliteStore
 
 
 def test_a_fleet_whose_session_has_another_state_keeps_all_that_it_properties() -> None:
-    """Every state of it is looked at, and every promise is decided."""
+    """Every state of it is looked at, and every property is decided."""
     of, opening = fleet
     assert check(of, opening=opening, bounds=Bounds(commands=1)).ok
 

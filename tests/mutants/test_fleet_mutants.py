@@ -17,8 +17,8 @@ WHERE: Final = "one agent, one task after another"
 
 FOUND: Final = {
     "board: hand_over on task: is not there": "no task has two owners, and every owner sits at its task",
-    "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and seats are",
-    "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "letters are taken exactly as long",
+    "board: is_at_work: `Stage.WORK` is VERIFY": "what is looked up is what the tasks and worker slots are",
+    "worker: close_mailbox: `transition.entered in _ENDS` is compared otherwise": "messages are taken exactly as long",
     "worker: _GIVEN_UP: `assignment.State.WORKING` is ORPHANED": "an agent that has stopped has no work to be done",
     "worker: report: `task.Failed(brief.epoch, reason, diagnosis)` is Orphaned": (
         "no task has two owners, and every owner sits at its task"
@@ -28,7 +28,7 @@ FOUND: Final = {
         "an agent waits until its first place is made"
     ),
 }
-"""Some mistakes, of different kinds, and words of the promise that finds each."""
+"""Some mistakes, of different kinds, and words of the property that finds each."""
 
 
 FEATURED_FOUND: Final = (
@@ -53,7 +53,7 @@ FEATURED_FOUND: Final = (
         "a claim is charged what it has cost, or its share",
     ),
 )
-"""Some mistakes in rules that only some fleets need, in which fleet, and the promise that finds each."""
+"""Some mistakes in rules that only some fleets need, in which fleet, and the property that finds each."""
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +85,7 @@ def test_a_mistake_in_what_only_some_fleets_have_breaks_a_property(name: str, wh
 
 def test_what_makes_no_difference_is_the_same_fleet(campaign: Campaign) -> None:
     """What is asked for twice at once is refused the second time."""
-    twice = (
-        "board: hand_over: `yield Dispatch(f'worker_slot:{record.owner}', seat.Seated(record.id))` is asked for twice"
-    )
+    twice = "board: hand_over: `yield Dispatch(f'worker_slot:{record.owner}', worker slot.Seated(record.id))` is asked for twice"
     ended = campaign.attempt(mistakes()[twice])
     assert (ended.fate, ended.differs) == (Fate.SAME, ())
 

@@ -68,7 +68,7 @@ def lamp(*rows: Row[Lamp]) -> Machine[Any]:
 
 @pytest.mark.parametrize("name", [name for name, each in RESULTS.items() if each.states <= SMALL_STATES])
 def test_of_a_small_lifecycle_no_mistake_that_is_tried_goes_unnoticed(name: str) -> None:
-    """It is refused, or breaks a promise, or is none; or is one of those that the page lists."""
+    """It is refused, or breaks a property, or is none; or is one of those that the page lists."""
     campaign = Campaign(name)
     assert len(campaign.mutants) == RESULTS[name].mutants
     listed = {each.mutant for each in RESULTS[name].survivors}

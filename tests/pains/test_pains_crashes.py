@@ -15,7 +15,7 @@ DIES: Final = "crash   the runner dies; another one reads the log"
 
 
 def way_of(fault: Fault, *order: Stage, together: bool = True) -> list[str]:
-    """Let runners with this order die wherever they may; return the way to where they break a promise."""
+    """Let runners with this order die wherever they may; return the way to where they break a property."""
     report = check_crashes(shipped("session"), discipline=Discipline(order, together), bounds=FEW)
     return [line.strip() for line in way_in(report, fault)]
 

@@ -1,4 +1,4 @@
-"""The page about other people's bugs says what is so: of each there is the test that it names, and the promise."""
+"""The page about other people's bugs says what is so: of each there is the test that it names, and the property."""
 
 import ast
 import re

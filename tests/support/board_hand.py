@@ -1,4 +1,4 @@
-"""A board driven by hand: tasks and seats to begin with, and what workers and people say to it."""
+"""A board driven by hand: tasks and worker slots to begin with, and what workers and people say to it."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ Seats = tuple[str, ...] | dict[str, tuple[str, ...]]
 
 
 def opened(*tasks: fleet_task.FleetTask, worker_slots: Seats = ("ann", "bob"), **more: Record) -> Hand:
-    """Return a board with these tasks and seats, all away."""
+    """Return a board with these tasks and worker slots, all away."""
     roles = worker_slots if isinstance(worker_slots, dict) else dict.fromkeys(worker_slots, ())
     records: dict[str, Record] = {f"task:{each.id}": each for each in tasks}
     return Hand(

@@ -12,13 +12,13 @@ from lifefold.core.lifecycles.budget.amounts import Amounts
 class Ledger(msgspec.Struct, frozen=True):
     """What the board has been told, and has made of it.
 
-    The ``worker_slots`` of those whose trust counts, and that a task was taken from one who might be at it (``robbed``); what
-    was ``spent``, by the word that has come last, which may have been ``silent``, and that something else was charged
-    (``mischarged``); and the last claim of each task that had to make room (``made_room``).
+    The ``worker_slots`` of those whose trust counts, and that a task was taken from one who might be at it
+    (``robbed``); what was ``spent``, by the word that has come last, which may have been ``silent``, and that something
+    else was charged (``mischarged``); and the last claim of each task that had to make room (``made_room``).
 
-    The state of each permit for a restart (``restart_permits``); how many permits somebody is owed who has asked while there
-    were some (``owed``), for the how many-th time who was granted one is restarted (``granted``), who has just used his
-    (``used``), and that a permit was spent by somebody else, or given back by him (``misspent``).
+    The state of each permit for a restart (``restart_permits``); how many permits somebody is owed who has asked while
+    there were some (``owed``), for the how many-th time who was granted one is restarted (``granted``), who has just
+    used his (``used``), and that a permit was spent by somebody else, or given back by him (``misspent``).
     """
 
     worker_slots: tuple[tuple[str, worker_slot.WorkerSlot], ...] = ()

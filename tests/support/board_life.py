@@ -1,8 +1,8 @@
-"""The board under whatever workers, people and time say to it, in any order; its promises are asked at every step.
+"""The board under whatever workers, people and time say to it, in any order; its properties are asked at every step.
 
 Workers report what they may, late, twice, and of claims that they have lost; people approve, refuse, split, cancel,
 unblock, retry and add tasks where it fits and where it does not; timers elapse, workers go, the runner comes back. The
-view of the board's work is held against the tasks and seats after every step.
+view of the board's work is held against the tasks and worker slots after every step.
 """
 
 import re
@@ -119,7 +119,7 @@ class Board(RuleBasedStateMachine):
             assert answer.kind in {"illegal", "unknown", "duplicate"}, answer
 
     def agree(self, reaction: Reaction) -> None:
-        """Hold a reaction against the promises, of the board and of everything on it."""
+        """Hold a reaction against the properties, of the board and of everything on it."""
         of = reaction.aggregate
         assert [each.name for each in ALWAYS if not each.holds(of)] == []
         localized = [

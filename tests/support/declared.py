@@ -7,7 +7,7 @@ from lifefold.core.kernel import Machine, Row, System, replace
 from lifefold.interpreters.check import Bounds, Report, check
 
 NEAREST_STATES: Final = 60
-"""How many states of a machine with a mistake are looked at first: most break their promise near the beginning."""
+"""How many states of a machine with a mistake are looked at first: most break their property near the beginning."""
 
 STATES: Final = 5_000
 """How many states of a machine with a mistake are looked at, at most: it may have no end of them."""
@@ -16,11 +16,11 @@ COMPARED: Final = 300
 """How many states are held against the rules as they are, unless a test says otherwise; certificates have more."""
 
 Mutants = Mapping[str, tuple[str, Callable[[], Machine[Any]]]]
-"""By the name of a mistake: words of a promise that finds it, and how to make a machine with it."""
+"""By the name of a mistake: words of a property that finds it, and how to make a machine with it."""
 
 
 def proven(target: Machine[Any] | System, bounds: Bounds | None = None, **more: Any) -> Report:
-    """Check, and require that everything was looked at and that every promise holds, none of them idly."""
+    """Check, and require that everything was looked at and that every property holds, none of them idly."""
     report = check(target, bounds=bounds or Bounds(compared=COMPARED), **more)
     assert not report.truncated, report
     assert report.ok, report
@@ -61,13 +61,13 @@ _PARTS = (
 
 
 def is_found(mutant: tuple[str, Callable[[], Machine[Any]]], bounds: Bounds | None = None) -> None:
-    """Require that a mistake breaks the promise that these words are of."""
+    """Require that a mistake breaks the property that these words are of."""
     words, make = mutant
     is_broken(words, make(), bounds or Bounds(states=STATES))
 
 
 def is_broken(words: str, target: Machine[Any] | System, bounds: Bounds, **more: Any) -> None:
-    """Require that a promise with these words is broken: in the nearest states, or in all within the bounds.
+    """Require that a property with these words is broken: in the nearest states, or in all within the bounds.
 
     They are not compared with the graph of what is not renumbered: a mistake in the rules is none of the checker.
     """

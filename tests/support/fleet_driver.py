@@ -3,7 +3,7 @@
 The driver does what a runner does: it delivers, performs activities, starts timers, carries messages. At each point
 where the world has a choice (how a session ends, how long something takes, whether a delivery is repeated or late,
 whether a person steps in, whether the runner crashes) it takes the next number of the script. When the script is used
-up the world is kind: everything succeeds at once. So every run ends, and a run that fails can be made small.
+up the world is kind: everything succeeds at once. So every run ends, and a run that fails can be shrunk.
 """
 
 import heapq
@@ -296,7 +296,7 @@ class Driver:
         return self.aggregates[name].record(entity)
 
     def states(self, prefix: str) -> dict[str, str]:
-        """Return the states of the board's tasks or seats by their keys."""
+        """Return the states of the board's tasks or worker slots by their keys."""
         board = self.aggregates["board"]
         refs = (ref for ref in sorted(board.entities) if ref.startswith(f"{prefix}:"))
         return {ref.partition(":")[2]: board.record(ref).state.value for ref in refs}

@@ -2,7 +2,7 @@
 
 What may happen is read off the machines (``possible``), so that a new one is in here by itself. Messages arrive in any
 order between different pairs, late, and again; a crash of the runner lets everything that was told be told again. After
-every step all promises are asked of all that they are about, and beside them those that people have of any fleet, in
+every step all properties are asked of all that they are about, and beside them those that people have of any fleet, in
 words of their own.
 """
 
@@ -93,7 +93,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 class World:
-    """The aggregates of a fleet, the messages between them, and the clock; it asks every promise after every input."""
+    """The aggregates of a fleet, the messages between them, and the clock; it asks every property after every input."""
 
     def __init__(self, plan: Plan, of: System = system) -> None:
         """Open the fleet."""
@@ -200,12 +200,12 @@ class World:
         self.of_any_fleet(name, reaction)
 
     def hold(self, declared: tuple[Property[Any], ...], property_kind: PropertyKind, subject: Any) -> None:
-        """Ask the promises of one kind."""
+        """Ask the properties of one kind."""
         broken = [each.name for each in declared if each.property_kind is property_kind and not each.holds(subject)]
         assert not broken, broken
 
     def in_flight(self) -> list[tuple[str, str, Any, Any]]:
-        """Return the messages that have not arrived, as promises see them."""
+        """Return the messages that have not arrived, as properties see them."""
         return [
             (sender, receiver, each.entity, each.event)
             for sender, receiver in self.waiting()
@@ -220,7 +220,7 @@ class World:
             self.stopped[name] = self.stopped.get(name, False) or str(step.after.state) == "Stop"
 
     def of_any_fleet(self, name: str, reaction: Reaction) -> None:
-        """What people expect of any fleet, said once more, and without the words of the promises."""
+        """What people expect of any fleet, said once more, and without the words of the properties."""
         tasks = [each for ref, each in self.aggregates["board"].entities.items() if ref.startswith("task:")]
         owners = [each.record.owner for each in tasks if each.record.owner and not task.settled(each.record)]
         assert len(owners) == len(set(owners)), "an owner has one task"

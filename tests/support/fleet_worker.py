@@ -92,13 +92,13 @@ def prompt_of(of: Hand) -> str:
 
 
 def messages_in(prompt: str) -> list[str]:
-    """Return the letters that a prompt has, in order."""
+    """Return the messages that a prompt has, in order."""
     _, _, messages = prompt.partition("\n\nYou have messages:\n")
     return [line.removeprefix("- ") for line in messages.splitlines()]
 
 
 class MessageWatch:
-    """Watches reactions: a prompt has all letters that were accepted, but for those a session succeeded with."""
+    """Watches reactions: a prompt has all messages that were accepted, but for those a session succeeded with."""
 
     def __init__(self) -> None:
         """Watch from the beginning of a fleet on."""

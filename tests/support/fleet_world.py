@@ -384,6 +384,6 @@ def _must_be_ended(asked: Sequence[tuple[str, int, int, RequestedEffect]], world
 
 
 def _must_be_kept(decisions: Sequence[tuple[str, Envelope, Reaction]], world: World) -> None:
-    """Every letter whose sender was told that it is accepted is in the log."""
+    """Every message whose sender was told that it is accepted is in the log."""
     messages = sum(isinstance(envelope.event, mailbox.OperatorMessageArrived) for _, envelope, _ in decisions)
     assert messages >= sum(deed == ("letter",) for deed in world.deeds)

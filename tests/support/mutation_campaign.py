@@ -1,4 +1,4 @@
-"""What becomes of a mutant: it is refused when it is built, breaks a promise, is no other machine, or survives."""
+"""What becomes of a mutant: it is refused when it is built, breaks a property, is no other machine, or survives."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -32,7 +32,7 @@ class Fate(StrEnum):
 
 
 class Tried(NamedTuple):
-    """What became of a mutant, and by what: the first problem, the first promise that is broken, an error."""
+    """What became of a mutant, and by what: the first problem, the first property that is broken, an error."""
 
     mutant: Mutant
     fate: Fate
@@ -40,7 +40,7 @@ class Tried(NamedTuple):
 
 
 def base_of(name: str) -> Machine[Any] | None:
-    """Return the machine that a shipped one is a profile of: the first with its states and none but its promises.
+    """Return the machine that a shipped one is a profile of: the first with its states and none but its properties.
 
     None if it is that itself.
     """
@@ -86,7 +86,7 @@ class Campaign:
         return Tried(mutant, Fate.KILLED if by else survived, by)
 
     def _killer(self, machine: Machine[Any]) -> str:
-        """Return a promise that is broken; nothing if there is none. Those of states and steps are asked first."""
+        """Return a property that is broken; nothing if there is none. Those of states and steps are asked first."""
         found = first_broken(machine, self._bounds)
         if found:
             return found
@@ -96,7 +96,7 @@ class Campaign:
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
-    """Return the first promise about states or steps that a search finds broken; nothing if there is none."""
+    """Return the first property about states or steps that a search finds broken; nothing if there is none."""
     system, openings = alone(machine)
     try:
         explore(ProductSystem(system, tuple(openings.items()), Impatient(system), bounds))
@@ -106,11 +106,11 @@ def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
 
 
 class Broken(BaseException):
-    """A promise is broken; which one is all that is said. It is no error, so that it is not taken for one of a rule."""
+    """A property is broken; which one is all that is said. It is no error, so that it is not taken for one of a rule."""
 
 
 class Impatient(Judge):
-    """Ends the search as soon as a promise about states or steps is broken."""
+    """Ends the search as soon as a property about states or steps is broken."""
 
     def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
         super().meet(part, number, of, aggregate)

@@ -16,7 +16,7 @@ PAGE: Final = ROOT / "docs" / "mutants.md"
 
 HEAD: Final = """# Mutants
 
-A promise is worth what it would find. So every shipped lifecycle is checked again with one mistake planted in it, once
+A property is worth what it would find. So every shipped lifecycle is checked again with one mistake planted in it, once
 for each mistake that a program could think of (`tests/support/mutation.py`): a row is lost, or is not taken in one of
 its states; its guard is lost, turned round, or sees a threshold one higher or lower; it leads elsewhere; its action
 does nothing, forgets what it was to record, or one field of it, or counts one too many; an effect is lost or asked for
@@ -26,11 +26,11 @@ its states, is not ended, or lasts one millisecond more or less; a final state i
 `make mutants` does all of it, and writes this page. `make test` tries a part of them.
 
 - *refused*: it is no machine, and is refused when it is built;
-- *killed*: `lifefold check`, asked as for the certificates, finds a promise that is broken;
+- *killed*: `lifefold check`, asked as for the certificates, finds a property that is broken;
 - *same*: it is no other machine: in every state within the bounds every input has the same outcome (an input that
   changes nothing and asks for nothing may be refused instead). Found by comparing the two, state by state;
 - *deaf*: nothing that is done is wrong, and nothing that was promised to follow fails to follow; but something is
-  refused that should be taken, and that no promise `takes`; the tests of the tables find it;
+  refused that should be taken, and that no property `takes`; the tests of the tables find it;
 - *survived*: none of these; it would stand below, with the reason.
 
 Of a profile only those mistakes are planted that are its own: in rows, activities and thresholds that it does not have
@@ -50,7 +50,7 @@ EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Survivor(msgspec.Struct, frozen=True):
-    """A mutant that no promise has found, and how it survived: as one that is deaf, or without an explanation."""
+    """A mutant that no property has found, and how it survived: as one that is deaf, or without an explanation."""
 
     fate: str
     mutant: str

@@ -1,7 +1,7 @@
 """Bugs of other people's software, planted in copies of what is shipped: the shortest way that a check finds to each.
 
 A copy is asked the question that the shipped one is asked (``interpreters.check.targets``): the same record, the same
-bounds on it, the same promises. It is looked at only as far as a short way needs, and where that would be far people
+bounds on it, the same properties. It is looked at only as far as a short way needs, and where that would be far people
 say less.
 """
 
@@ -30,7 +30,7 @@ WIDE: Final = 10_000
 
 
 def shipped(name: str) -> Machine[Any]:
-    """Return the machine of this name with the record and the promises that it is checked with."""
+    """Return the machine of this name with the record and the properties that it is checked with."""
     machine = named(name).subject
     assert isinstance(machine, Machine)
     return machine
@@ -52,7 +52,7 @@ def lasting(
 def way_to(
     prop: str, machine: Machine[Any], states: int = NEAR, said: tuple[type[Event], ...] | None = None
 ) -> list[str]:
-    """Check a copy of a shipped machine; return the way to where it breaks the promise with these words.
+    """Check a copy of a shipped machine; return the way to where it breaks the property with these words.
 
     ``said`` is what people may say, if it is not all that they can.
     """
@@ -64,7 +64,7 @@ def way_to(
 
 
 def way_in(report: Report, prop: str) -> list[str]:
-    """Return the way to where a promise is broken, a line for each step; it is short."""
+    """Return the way to where a property is broken, a line for each step; it is short."""
     broken = {each.name: each for each in report.broken()}
     found = [each for name, each in broken.items() if prop in name]
     assert found, f"{prop!r} does not find it; broken are {sorted(broken)}; {report.conclusion()}"

@@ -63,7 +63,7 @@ def way_through(  # noqa: PLR0913 - what can be different, each with its name
     fold: Callable[..., Any] | None = None,
     states: int = NEAR,
 ) -> list[str]:
-    """Check a copy of the fleet with other rules; return the way to where it breaks the promise with these words."""
+    """Check a copy of the fleet with other rules; return the way to where it breaks the property with these words."""
     said = people or {}
     copy = System(
         "fleet", but(BOARD, said, board, fold), but(WORKER, said, worker), properties=fleet_properties.PROPERTIES

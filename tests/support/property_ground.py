@@ -1,4 +1,4 @@
-"""What tests of promises share: a check that must find nothing, and machines with a mistake planted in them."""
+"""What tests of properties share: a check that must find nothing, and machines with a mistake planted in them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -7,7 +7,7 @@ from lifefold.core.kernel import Machine, Property, PropertyKind, Row, create, r
 from lifefold.interpreters.check import Bounds, check
 
 NEAREST_STATES: Final = 100
-"""How many states are looked at first for a mistake: most break their promise near the beginning."""
+"""How many states are looked at first for a mistake: most break their property near the beginning."""
 
 SOME_STATES: Final = 1_500
 """How many states are looked at for a mistake, which may make what was finite infinite."""
@@ -27,7 +27,7 @@ def keeps(machine: Machine[Any], *properties: Property[Any], bounds: Bounds | No
 
 
 def breaks(machine: Machine[Any], prop: str, within: Mapping[str, Any] | None = None) -> bool:
-    """Tell whether a machine does not keep a promise: it is looked for in the nearest states, and then in more."""
+    """Tell whether a machine does not keep a property: it is looked for in the nearest states, and then in more."""
     return any(prop in _broken(machine, states, within or {}) for states in (NEAREST_STATES, SOME_STATES))
 
 
@@ -37,7 +37,7 @@ def _broken(machine: Machine[Any], states: int, within: Mapping[str, Any]) -> se
 
 
 def broken_by_birth(machine: Machine[Any]) -> list[str]:
-    """Return the promises about steps that do not hold of an entity's first one."""
+    """Return the properties about steps that do not hold of an entity's first one."""
     [born] = create(machine, machine.name, machine.initial, 0, "test").transitions
     return [
         each.name

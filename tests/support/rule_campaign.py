@@ -1,4 +1,4 @@
-"""What becomes of a mistake in the fleet's rules: it breaks a promise, is no other fleet, or survives.
+"""What becomes of a mistake in the fleet's rules: it breaks a property, is no other fleet, or survives.
 
 A mistake is asked about in fleets that are small, and different: in one there is a second agent, in another a task that
 waits for the first. It is *the same* as the true fleet where every input, in every state that an aggregate of the true
@@ -43,7 +43,7 @@ BEGINS: Final = "what a fleet begins with is taken"
 """What a fleet is refused for whose rules run in a circle at once."""
 
 _IDLE: Final = frozenset({Said.NEVER_SEEN, Said.VACUOUS})
-"""What can be said of promises in so small a fleet, though they are kept."""
+"""What can be said of properties in so small a fleet, though they are kept."""
 
 MORE_STATES: Final = 1_000
 """How many more than twice those of the true fleet are looked at: one with a mistake may have no end of them."""
@@ -59,7 +59,7 @@ class Fate(StrEnum):
 
 
 class Tried(NamedTuple):
-    """What became of a mistake: in which fleet it was found, and by which promise; and in which it is another one."""
+    """What became of a mistake: in which fleet it was found, and by which property; and in which it is another one."""
 
     mistake: Mistake
     fate: Fate
@@ -100,7 +100,7 @@ class Ground:
                 self._where[name].append(number)
 
     def _judged(self, product_system: ProductSystem, graph: Graph | None = None) -> Report:
-        """Return what is found of all promises in a fleet."""
+        """Return what is found of all properties in a fleet."""
         known = explore(product_system) if graph is None else graph
         judge = _Check(product_system.system, self._small.opening, (), product_system.bounds, None)
         return judge._judged(product_system, known, Witness(product_system, known))
@@ -159,7 +159,7 @@ class Ground:
         return self._house.components[call[0]].known(reaction.aggregate), told
 
     def killer(self, system: System) -> str:
-        """Return the first promise that is found broken; nothing if there is none."""
+        """Return the first property that is found broken; nothing if there is none."""
         try:
             product_system = ProductSystem(system, self._small.opening, Impatient(system), self.bounds, CARRIED)
             graph = explore(product_system)
@@ -268,7 +268,7 @@ class Campaign:
         return Tried(mistake, self._left(mistake, differs), differs=tuple(differs))
 
     def _left(self, mistake: Mistake, differs: Sequence[str]) -> Fate:
-        """Say what a mistake is that breaks no promise, and is another fleet in these."""
+        """Say what a mistake is that breaks no property, and is another fleet in these."""
         if not differs:
             return Fate.SAME
         grounds = (self.grounds[name] for name in differs)

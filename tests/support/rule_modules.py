@@ -82,6 +82,6 @@ def name_of(top: ast.stmt) -> str:
 
 
 def elsewhere(ref: str) -> str:
-    """Return who stands beside somebody in a fleet: another task, another part of it, another seat, another worker."""
+    """Return who stands beside somebody in a fleet: another task, another part of it, another worker slot, another worker."""
     others = {"1": "2", "2": "1"} if "+" in ref else {"0": "1", "1": "0"}
     return ref[:-1] + others.get(ref[-1:], ref[-1:])

@@ -38,20 +38,20 @@ are left as they are. Those of the board and of the worker are asked about in {f
 What a fleet has only if its file asks for it has fleets of its own, in which that is on:
 {featured}.
 
-- *killed*: `lifefold check` finds a promise there that is broken, or an error that a rule raises;
+- *killed*: `lifefold check` finds a property there that is broken, or an error that a rule raises;
 - *same*: it is no other fleet: every input, in every state that an aggregate of the true one reaches, has the same
   outcome;
 - *needless*: so it is, but for messages that are told besides, and these change nothing, wherever they arrive;
 - *survived*: none of these; the reason stands below, or that it is not known yet.
 
 In these fleets there are witnesses (`tests/support/witnessed_fleet.py`), which remember what nobody has to: what a
-worker has merged, which of its letters were urgent, who has waited longest. Some mistakes are found by these alone.
+worker has merged, which of its messages were urgent, who has waited longest. Some mistakes are found by these alone.
 
 """
 
 
 class Left(msgspec.Struct, frozen=True):
-    """A mistake that no promise has found, and the fleets in which it is none the less another one."""
+    """A mistake that no property has found, and the fleets in which it is none the less another one."""
 
     mistake: str
     differs: tuple[str, ...]
@@ -202,12 +202,12 @@ _ENDLESS: Final = (
 )
 
 _OPAQUE: Final = (
-    "it is for whoever does the work: no rule looks at it, and no promise may; the tests of the rules find it"
+    "it is for whoever does the work: no rule looks at it, and no property may; the tests of the rules find it"
 )
 _ORDER: Final = "nothing depends on which of the two is asked for first"
 _AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
 
-_BY_TESTS: Final = "no promise says it; the tests of the rules find it"
+_BY_TESTS: Final = "no property says it; the tests of the rules find it"
 
 EXPLAINED: Final[Mapping[str, str]] = {
     "worker: leave: `worker.record('intent').reason or ": _TEXT,
@@ -221,7 +221,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
-    "has `yield Tell('board', f'worker_slot:{worker.key}', seat.RestartDone()": _ORDER,
+    "has `yield Tell('board', f'worker_slot:{worker.key}', worker slot.RestartDone()": _ORDER,
     "keep_watch on session: comes after work_begins": _ORDER,
     "bury on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (
@@ -251,12 +251,12 @@ EXPLAINED: Final[Mapping[str, str]] = {
         "nobody is paused in these fleets, and who is held may give back what is not begun;"
         " the tests of the rules find it"
     ),
-    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', seat.RestartDone())` is asked for twice": (
+    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker slot.RestartDone())` is asked for twice": (
         "the board hears it again before anything else, when no permit is held any more; the tests of the rules find it"
     ),
     "_overlapping: `(path, *folders(path))` begins with the other one": "in another order, which is none",
     "folders: `yield path` is asked for twice": "whoever is found twice counts once",
-    "does not ask `board.entities[ref].state is not seat.State.GONE`": "whoever is gone has stopped already",
+    "does not ask `board.entities[ref].state is not worker slot.State.GONE`": "whoever is gone has stopped already",
     "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"
     " always": _AGAIN,
     "free_waiting: `_was_lost(transition) and (not is_lost(record))` has the other junction": _AGAIN,

@@ -1,8 +1,8 @@
 """What ``simulate`` makes of the mistakes that ``check`` finds: by which seed each is found, and how small it is.
 
 Each is tried as ``lifefold simulate`` tries what somebody has written: with the seeds from 0 on, the usual faults, the
-environment of its target. What is found first is made small, and its *events* are the inputs that the small run has on
-record when the promise is broken, those that it opens with included.
+environment of its target. What is found first is shrunk, and its *events* are the inputs that the small run has on
+record when the property is broken, those that it opens with included.
 """
 
 import math
@@ -39,11 +39,11 @@ ENDLESS: Final = "comes to rest"
 """What is said of a run that is broken off."""
 
 FLEETS: Final = ((2, 3), (1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
-"""The sizes of the fleets, agents and tasks, that mistakes in the rules are tried in, and made small in."""
+"""The sizes of the fleets, agents and tasks, that mistakes in the rules are tried in, and shrunk in."""
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What became of a mistake: of which kind it is, which seed found it, by which promise, how small it was made.
+    """What became of a mistake: of which kind it is, which seed found it, by which property, how small it was made.
 
     ``seed`` is None if none of the seeds found it.
     """
@@ -87,7 +87,7 @@ def shown(of: Target, mistake: str, kind: str, seed: int, run: Run) -> Seen:
 
 
 def is_broken(run: Run) -> bool:
-    """Tell whether a promise is broken in a run, and not only the run broken off."""
+    """Tell whether a property is broken in a run, and not only the run broken off."""
     return run.found is not None and run.found.prop != ENDLESS
 
 

@@ -24,7 +24,7 @@ HEAD: Final = f"""
 The same mistakes are simulated (`tests/support/simulated_campaign.py`): a lifecycle by itself, as
 `lifefold simulate NAME` does it, a rule in a fleet of two agents with three tasks, and, if no seed finds it there, in
 one of them in which people have their say; each with the seeds from 0 on, {SEEDS:,} at most. What is found is made
-small; its *events* are all inputs that the small run has on record when the promise is broken, those that it begins
+small; its *events* are all inputs that the small run has on record when the property is broken, those that it begins
 with included, and *short* is what has fewer than {SHORT}. Only mistakes that a check finds are counted.
 
 Some cannot be short. What shows at a limit takes as many events as the limit is high: a session with its usual limits

@@ -15,7 +15,7 @@ from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.targets.bounded import one_letter
 
 ONE_LETTER: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
-"""How far every fleet is followed: no more than one letter waits."""
+"""How far every fleet is followed: no more than one message waits."""
 
 
 class Small(NamedTuple):

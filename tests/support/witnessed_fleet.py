@@ -1,6 +1,6 @@
 """The fleet with witnesses: they remember what nobody has to, and what therefore no state of it can show.
 
-A worker forgets what it has merged as soon as it has told so, and which of its letters were urgent; the board forgets
+A worker forgets what it has merged as soon as it has told so, and which of its messages were urgent; the board forgets
 whose word it was that a task has failed, and nothing but its own view knows who has waited longest.
 """
 
@@ -51,7 +51,7 @@ def remember_merges(home: Claims, transition: Transition) -> Claims:
 class Diary(msgspec.Struct, frozen=True):
     """What a worker has been through.
 
-    An urgent letter has come that no prompt had (``urgent``); the last thing to happen was a letter that can wait
+    An urgent message has come that no prompt had (``urgent``); the last thing to happen was a message that can wait
     (``patient``), and that has interrupted a session (``disturbed``); a place could not be made, and that is no error
     yet (``unplaced``); the agent was asked to stop (``stopped``), or was sent home (``sent_home``); its session has
     failed (``failing``), and what it worked at has not, or the other way round (``unfair``).
@@ -277,7 +277,7 @@ def closed_is_merged(fleet: Projection) -> bool:
 
 
 def urgency_interrupts(of: Aggregate) -> bool:
-    """Tell whether no session goes on that does not know of an urgent letter: it runs, or is to run, uninterrupted."""
+    """Tell whether no session goes on that does not know of an urgent message: it runs, or is to run, uninterrupted."""
     agent = of.entities["session"]
     goes_on = agent.state is session.State.SPAWNING and not agent.postponed
     return not of.views["diary"].urgent or not (goes_on or agent.state is session.State.RUNNING)
@@ -372,8 +372,8 @@ OF_ALL: Final[tuple[Property[SystemState], ...]] = (
 OF: Final[Mapping[str, tuple[Property[Aggregate], ...]]] = {
     worker.KIND: (
         *worker_properties.PROPERTIES,
-        always("no session goes on without the urgent letter that has come", urgency_interrupts),
-        always("a letter that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
+        always("no session goes on without the urgent message that has come", urgency_interrupts),
+        always("a message that can wait interrupts nobody", lambda w: not w.views["diary"].disturbed),
         always("a place that cannot be made is an error of the agent's", lambda w: not w.views["diary"].unplaced),
         always("work fails when its session has failed, and not otherwise", lambda w: not w.views["diary"].unfair),
         always(

@@ -1,13 +1,13 @@
-"""A purse: what may be spent by the whole fleet, by one agent, or on one task, and what became of that.
+"""A budget: what may be spent by the whole fleet, by one agent, or on one task, and what became of that.
 
-Before the first session of a claim begins, a *share* of everything that is limited is set aside from every purse that
+Before the first session of a claim begins, a *share* of everything that is limited is set aside from every budget that
 the claim concerns; when its worker is through with it, the share is settled with what the sessions have cost. So what
 is spent and what is set aside are together never more than a cap. What a session costs beyond its share is the agent's
 doing and is kept as the ``overrun`` of the account (see ``core.budget.account``); nothing is set aside as long as there
 is one.
 
-A purse with a period is filled anew when that is over: it begins with the first share that is taken after a filling, as
-the windows of those do who sell tokens.
+A budget with a period is filled anew when that is over: it begins with the first share that is taken after a filling,
+as the windows of those do who sell tokens.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ from lifefold.core.lifecycles.property_forms import exits_on, keeps_time
 
 
 class State(AnyLifecycleState):
-    """The five states of a purse."""
+    """The five states of a budget."""
 
     RENEWED = "Renewed"
     FULL = "Full"
@@ -362,7 +362,7 @@ def begins_anew(step: Transition) -> bool:
 
 
 def begins_when_it_is_to(step: Transition) -> bool:
-    """A purse is renewed by the end of its period alone, and then full if nothing is taken from it.
+    """A budget is renewed by the end of its period alone, and then full if nothing is taken from it.
 
     Nor does a period begin by what a person adds, or the plan.
     """
@@ -386,7 +386,7 @@ _MORE: Final = Pattern(Settle, "FIRST, with more", lambda e: e == Settle(FIRST, 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always("what is spent and set aside is together never more than the cap", lambda e: caps_are_kept(e.record)),
-    always("a purse says what is left in it", lambda e: is_what_it_holds(e.record)),
+    always("a budget says what is left in it", lambda e: is_what_it_holds(e.record)),
     always("whoever holds a share holds one of everything that is limited", lambda e: sets_aside_alike(e.record)),
     always_step("what a claim has cost is counted, once, and nothing else is", counts_what_was_said),
     always_step("a share is set aside for who asks, and until it is settled", sets_aside_what_is_asked),
@@ -411,7 +411,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *exits_on(State.HELD, Settle),
     *exits_on(State.SPENT, Raise),
     *exits_on(State.RENEWED, Reopened),
-    sometimes("a purse is spent", lambda e: e.state is State.SPENT),
+    sometimes("a budget is spent", lambda e: e.state is State.SPENT),
     sometimes("more is spent than was set aside", lambda e: any(line.account.overrun for line in e.record.lines)),
 )
 

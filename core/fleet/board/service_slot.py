@@ -8,7 +8,6 @@ but services has nothing to do by itself; it is kept alive by its doors (``--wat
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final, Never
 
-from lifefold.core.fleet.worker import desired_state
 from lifefold.core.kernel import (
     Aggregate,
     Entity,
@@ -24,7 +23,6 @@ from lifefold.core.kernel import (
 )
 from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
-from lifefold.effects import Tell
 
 REF: Final = "service_slot"
 
@@ -71,13 +69,6 @@ def is_kept(board: Aggregate) -> bool:
     """Tell whether there are services on duty, and never was anybody else: such a fleet lives on without workers."""
     serves = any(each.state is State.ON for _, each in service_slots(board))
     return serves and not any(ref.startswith("worker_slot:") for ref in board.entities)
-
-
-def send_home(board: Aggregate, why: str) -> Iterator[Tell]:
-    """Have every service that is on duty drain."""
-    for name, each in service_slots(board):
-        if each.state is State.ON:
-            yield Tell(f"service/{name}", "desired_state", desired_state.DrainWanted(why))
 
 
 def knows_why(step: Transition) -> bool:

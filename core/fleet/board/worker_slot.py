@@ -1,7 +1,7 @@
-"""What the board knows of a worker: whether it wants work, has work, or is gone. One seat per worker, on the board.
+"""What the board knows of a worker: whether it wants work, has work, or is gone. One worker slot per worker, on the board.
 
-In a fleet that gates what its agents may do (E34), a seat has the track record of its agent, too: a success for every
-task of its that was closed, and what people say of it. The formula stands in ``core.policy.access``.
+In a fleet that gates what its agents may do (E34), a worker slot has the track record of its agent, too: a success for
+every task of its that was closed, and what people say of it. The formula stands in ``core.policy.access``.
 """
 
 from typing import Any, ClassVar, Final, Never, Self
@@ -26,7 +26,7 @@ from lifefold.core.policy.access import SUCCESSES, AccessLevel, Trust, demoted, 
 
 
 class State(AnyLifecycleState):
-    """The four states of a seat."""
+    """The four states of a worker slot."""
 
     AWAY = "Away"
     WAITING = "Waiting"
@@ -97,11 +97,11 @@ class Violated(Judged, frozen=True):
 
 
 class RestartWanted(Event, frozen=True):
-    """The worker's agent has stopped by its errors, and would be begun anew."""
+    """The worker's agent has stopped by its errors, and would be restarted."""
 
 
 class RestartDone(Event, frozen=True):
-    """It was begun anew."""
+    """It was restarted."""
 
 
 class Reassigned(Event, frozen=True):
@@ -198,7 +198,7 @@ def blame(s: WorkerSlot, _e: Violated) -> Step[WorkerSlot, Never]:
 
 
 def knows_the_task(step: Transition) -> bool:
-    """A seat has the task that was given to its worker as long as the worker is at it, and why the worker has gone."""
+    """A worker slot has the task that was given to its worker as long as the worker is at it, and why the worker has gone."""
     s: WorkerSlot = step.after.record
     match step.event:
         case Seated(task=task):

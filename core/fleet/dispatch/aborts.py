@@ -76,7 +76,7 @@ def _what(by: FleetTask, said: fleet_task.AbortWanted) -> str:
     return f"{by.id} was aborted" if said.scope is AbortScope.SESSION else f"the siblings of {by.id} were aborted"
 
 
-# The promises
+# The properties
 
 
 def nobody_works_at_it(board: Aggregate) -> bool:

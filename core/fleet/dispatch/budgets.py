@@ -1,11 +1,11 @@
 """How the board keeps to its budgets: nothing is begun for which nothing is left.
 
-There may be a purse for the fleet, for each agent and for each task; without any, nothing is limited.
+There may be a budget for the fleet, for each agent and for each task; without any, nothing is limited.
 
-- Whoever claims a task to work at it has a share of everything set aside from all purses that are concerned, before it
+- Whoever claims a task to work at it has a share of everything set aside from all budgets that are concerned, before it
   hears of the task; when it is through, the shares are settled. Who only has to verify or to merge needs none.
-- What is spent and not filled again by itself holds what needs it: an agent whose purse is spent waits, a task whose
-  purse is spent is blocked, and with the fleet's all tasks are. A person may raise any of them, and it goes on.
+- What is spent and not filled again by itself holds what needs it: an agent whose budget is spent waits, a task whose
+  budget is spent is blocked, and with the fleet's all tasks are. A person may raise any of them, and it goes on.
 - What is filled again by itself is waited for.
 """
 
@@ -20,21 +20,21 @@ from lifefold.core.lifecycles import task
 from lifefold.core.lifecycles.budget.amounts import Amounts, Resource
 
 FLEET: Final = "budget:fleet"
-"""The purse of the whole fleet."""
+"""The budget of the whole fleet."""
 
 
 def of_agent(name: str) -> str:
-    """Return the reference of an agent's purse."""
+    """Return the reference of an agent's budget."""
     return f"budget:agent/{name}"
 
 
 def of_task(name: str) -> str:
-    """Return the reference of a task's purse. The parts of a task, and theirs, have the purse of the whole."""
+    """Return the reference of a task's budget. The parts of a task, and theirs, have the budget of the whole."""
     return f"budget:task/{whole_of(name)}"
 
 
 def admits(board: Aggregate, agent: str, name: str) -> bool:
-    """Tell whether an agent may have a share set aside for a task from every purse that is concerned.
+    """Tell whether an agent may have a share set aside for a task from every budget that is concerned.
 
     It may not as long as it holds another one.
     """
@@ -45,13 +45,13 @@ def admits(board: Aggregate, agent: str, name: str) -> bool:
 
 
 def leaves_a_share(board: Aggregate, agent: str, name: str) -> bool:
-    """Tell whether there is a share for a task in every purse that is concerned, besides what the agent holds now."""
+    """Tell whether there is a share for a task in every budget that is concerned, besides what the agent holds now."""
     all_budgets = (board.entities.get(ref) for ref in _concerned(agent, name))
     return all(each is None or each.state in budget.ADMITS for each in all_budgets)
 
 
 def out_of_money(board: Aggregate, name: str) -> Dispatch | None:
-    """Return what blocks a task because a purse that it needs is spent for good; None if none is."""
+    """Return what blocks a task because a budget that it needs is spent for good; None if none is."""
     for ref in (FLEET, of_task(name)):
         entity = board.entities.get(ref)
         if entity is not None and budget.is_spent_for_good(entity.record):
@@ -70,13 +70,13 @@ def share_of(board: Aggregate, record: FleetTask) -> Amounts:
 
 
 def _concerned(agent: str, name: str) -> tuple[str, str, str]:
-    """Return the purses of a claim. The fleet's is the last: when it is settled all are."""
+    """Return the budgets of a claim. The fleet's is the last: when it is settled all are."""
     return of_task(name), of_agent(agent), FLEET
 
 
 @rule(on=fleet_task.machine)
 def reserve(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Who claims a task has a share set aside from every purse that is concerned, before anything else."""
+    """Who claims a task has a share set aside from every budget that is concerned, before anything else."""
     if transition.entered is task.State.CLAIMED:
         record: FleetTask = transition.after.record
         for ref in _concerned(record.owner, record.id):
@@ -116,7 +116,7 @@ def reopen(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=budget.machine)
 def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """When a purse is spent for good, what needs it is blocked. An agent whose own is spent waits for more."""
+    """When a budget is spent for good, what needs it is blocked. An agent whose own is spent waits for more."""
     if transition.entered is not budget.State.SPENT or not budget.is_spent_for_good(transition.after.record):
         return
     ref = transition.entity
@@ -128,7 +128,7 @@ def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=budget.machine)
 def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was blocked because a purse was spent goes on when there is more in it."""
+    """What was blocked because a budget was spent goes on when there is more in it."""
     if transition.before is None or not budget.is_spent_for_good(transition.before.record):
         return
     if not budget.is_spent_for_good(transition.after.record):
@@ -139,12 +139,12 @@ def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispat
 
 
 def _blocked(spent: Entity[budget.Budget], name: str) -> Dispatch:
-    """Return that a task is blocked because this purse is spent."""
+    """Return that a task is blocked because this budget is spent."""
     return Dispatch(f"task:{name}", fleet_task.DependencyLost(spent.ref, reason_of(spent)))
 
 
 def reason_of(spent: Entity[budget.Budget]) -> str:
-    """Return why nothing can be set aside from a purse any more, for people."""
+    """Return why nothing can be set aside from a budget any more, for people."""
     line = next(each for each in spent.record.lines if not each.suffices)
     left = max(0, line.account.cap - line.account.cost)
     whose = "the fleet's" if spent.ref == FLEET else "its"
@@ -189,7 +189,7 @@ _PLACES: Final = {Resource.MONEY: 2, Resource.TOKENS: 0, Resource.TIME: 1, Resou
 
 
 def workers_have_their_share(board: Aggregate) -> bool:
-    """Whoever has claimed a task to work at it holds a share of every purse that is concerned."""
+    """Whoever has claimed a task to work at it holds a share of every budget that is concerned."""
     claimed = (each for each in tasks_of(board) if each.state in CLAIMED)
     return all(
         each.owner in board.entities[ref].record.holders
@@ -210,13 +210,13 @@ def shares_have_a_worker(board: Aggregate) -> bool:
 
 
 def nothing_is_open_without_money(board: Aggregate) -> bool:
-    """What needs a purse that is spent for good does not wait for it; it is blocked, and says so."""
+    """What needs a budget that is spent for good does not wait for it; it is blocked, and says so."""
     waiting = (name for name, each in work_of(board).offered.items() if each.can_be_hindered)
     return all(out_of_money(board, name) is None for name in waiting)
 
 
 def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
-    """What lacks money lacks that of a purse which it needs."""
+    """What lacks money lacks that of a budget which it needs."""
     blocked = (
         each for each in tasks_of(board) if each.state is task.State.BLOCKED and each.lacks.startswith("budget:")
     )

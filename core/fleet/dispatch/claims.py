@@ -1,9 +1,9 @@
 """Who works on what: the rules by which tasks go to workers, and are taken from them.
 
-The first ready task, by priority and then by its place in the plan, goes to the seat that has waited longest of those
-that may take it, by role and by trust (E21, E34). What is done and only has to be verified as a whole, or merged, goes
-first. A task that leaves its owner otherwise than by the owner's own word is recalled from it (E20); what an owner that
-is gone leaves is given to somebody else, under another number (E12).
+The first ready task, by priority and then by its place in the plan, goes to the worker slot that has waited longest of
+those that may take it, by role and by trust (E21, E34). What is done and only has to be verified as a whole, or merged,
+goes first. A task that leaves its owner otherwise than by the owner's own word is recalled from it (E20); what an owner
+that is gone leaves is given to somebody else, under another number (E12).
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from lifefold.effects import Tell
 
 
 def match(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """The next ready task goes to the next seat that may take it, whatever has just made that possible.
+    """The next ready task goes to the next worker slot that may take it, whatever has just made that possible.
 
     That is one pair: the next is found when this one sits at its task, and what it may spend is set aside. So this rule
     is the first of all, and what it finds is so when it is done. While a plan change comes into force nothing is given

@@ -173,7 +173,7 @@ def _may_take(board: Aggregate, worker: str, place: Place, asked: Requirement) -
     return is_there and sat.may_take(*asked) and budgets.leaves_a_share(board, worker, place[2])
 
 
-# The promises
+# The properties
 
 
 def _asked_rooms(board: Aggregate) -> dict[str, preemption_request.PreemptionRequest]:

@@ -39,7 +39,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class TaskIndex(msgspec.Struct, frozen=True):
-    """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the seats.
+    """What the rules look up. ``ready`` has by what they ask for the tasks to give out; ``waiting`` are the worker slots.
 
     ``offered`` has all tasks that are offered: a fold sees transitions and no entities. ``hindered`` counts, for each
     task, the dependencies that are not closed and the rivals that are ``at_work``; ``dependents`` and ``rivals`` say
@@ -47,7 +47,7 @@ class TaskIndex(msgspec.Struct, frozen=True):
     ``present`` counts those who are not gone, ``able`` how many of them that stay have each role, or none, at
     each level.
     ``distrusted`` are the tasks that are blocked because nobody is trusted enough, and what they ask for. ``parts`` has
-    by task all its parts and theirs, and ``dry`` the tasks whose purse has no share left: neither they nor their parts
+    by task all its parts and theirs, and ``dry`` the tasks whose budget has no share left: neither they nor their parts
     are ready.
 
     ``changing``: a plan change is coming into force, so that nothing is given out and nobody is sent home meanwhile.
@@ -82,7 +82,7 @@ _NOBODY: PVector[str] = pvector()
 
 
 def fold(work: TaskIndex, transition: Transition) -> TaskIndex:
-    """Take a transition of a task or a seat into account."""
+    """Take a transition of a task or a worker slot into account."""
     if transition.machine == "worker_slot":
         return _fold_seat(work, transition)
     if transition.machine == budget.machine.name:

@@ -26,7 +26,7 @@ def earn(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 
 def earned(board: Aggregate, transition: Transition) -> str:
-    """Return the seat of whoever has a success by this; empty if nobody has."""
+    """Return the worker slot of whoever has a success by this; empty if nobody has."""
     name: str = transition.after.record.author
     ref = f"worker_slot:{name}"
     is_success = transition.entered is task.State.CLOSED and bool(name)

@@ -1,4 +1,4 @@
-"""What a service promises, and what a fleet promises of its services."""
+"""What a service promises, and what a fleet properties of its services."""
 
 from typing import Final
 

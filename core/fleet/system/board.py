@@ -1,10 +1,10 @@
-"""The board: one aggregate with all tasks and a seat for every worker. It decides who works on what.
+"""The board: one aggregate with all tasks and a worker slot for every worker. It decides who works on what.
 
 A task is *ready* when it is OPEN and everything it depends on is CLOSED: verified is not enough, because a worktree
 starts from the fleet's branch, and only what is merged is in it. Its rules stand in modules of their own: ``claiming``
 says who gets what, ``preemption`` who makes room for what comes first, ``dependencies`` what one task means for
 another, ``aborts`` who is taken along when something is aborted, ``trusting`` what trust means for tasks, ``budgets``
-what may be spent, ``restarts`` who is begun anew, ``proposal`` what becomes of a plan that a person has to approve,
+what may be spent, ``restarts`` who is restarted, ``proposal`` what becomes of a plan that a person has to approve,
 ``doors`` whether more tasks may come, ``duty`` which services there are, ``changing`` how a changed plan comes in
 force. When nothing is left to do and no more will come, everybody is sent home; so it is over, too, when nobody is
 left. A spent budget does not end a fleet: what lacks money waits for it (``over``).
@@ -66,7 +66,7 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
                     "desired_state",
                     desired_state.StopWanted("no work is left", None),
                 )
-        yield from service_slot.send_home(board, "no work is left")
+        yield from _drain_services(board, "no work is left")
 
 
 _ENDS_BY_ITSELF = frozenset({intake.machine.name, plan_change.machine.name})
@@ -77,7 +77,14 @@ _ENDS_BY_ITSELF = frozenset({intake.machine.name, plan_change.machine.name})
 def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
     if transition.entered is worker_slot.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
-        yield from service_slot.send_home(board, "nobody is left to do what is left")
+        yield from _drain_services(board, "nobody is left to do what is left")
+
+
+def _drain_services(board: Aggregate, why: str) -> Iterator[Tell]:
+    """Have every service that is on duty drain."""
+    for name, each in service_slot.service_slots(board):
+        if each.state is service_slot.State.ON:
+            yield Tell(f"service/{name}", "desired_state", desired_state.DrainWanted(why))
 
 
 aggregate = AggregateType(

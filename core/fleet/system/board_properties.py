@@ -119,7 +119,7 @@ def fails_by_its_worker(step: Transition) -> bool:
 
 
 def view_agrees(board: Aggregate) -> bool:
-    """What the rules look up is what the tasks and seats are."""
+    """What the rules look up is what the tasks and worker slots are."""
     work, tasks = work_of(board), tasks_of(board)
     worker_slots = [entity for ref, entity in board.entities.items() if ref.startswith("worker_slot:")]
     return (
@@ -141,7 +141,7 @@ def _waits(sat: Entity[worker_slot.WorkerSlot]) -> bool:
 
 
 def _dry(board: Aggregate) -> set[str]:
-    """Return the tasks whose purse has no share left."""
+    """Return the tasks whose budget has no share left."""
     all_budgets = ((ref.partition("budget:task/")[2], entity) for ref, entity in board.entities.items())
     return {name for name, entity in all_budgets if name and entity.state not in budget.ADMITS}
 
@@ -210,7 +210,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *adaptive_timeout.PROPERTIES,
     *localized(whole_board, always("nobody waits while a task is ready that he may take", nobody_waits_beside_work)),
     always("a task that is closed is a success of whoever has done it", successes_are_counted),
-    always("what is looked up is what the tasks and seats are", view_agrees),
+    always("what is looked up is what the tasks and worker slots are", view_agrees),
     sometimes("every task is closed", lambda b: all(each.state is task.State.CLOSED for each in tasks_of(b))),
     sometimes("everybody is gone", lambda b: work_of(b).present == 0),
 )

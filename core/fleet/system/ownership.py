@@ -1,4 +1,4 @@
-"""Who has which task in hand, as the board has it and as the workers have it, and what the fleet promises of that."""
+"""Who has which task in hand, as the board has it and as the workers have it, and what the fleet properties of that."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -208,7 +208,7 @@ def _workers(fleet: SystemState, names: Iterable[str]) -> dict[str, Aggregate]:
 
 
 def _of_worker(desk: Aggregate, of: Aggregate) -> Iterator[str]:
-    """Yield the references of a worker's seat, of the task that was given to it, and of the one in its hand."""
+    """Yield the references of a worker's worker slot, of the task that was given to it, and of the one in its hand."""
     worker_slot = f"worker_slot:{of.key}"
     yield worker_slot
     tasks = (

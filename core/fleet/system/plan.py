@@ -45,8 +45,8 @@ RETRIED_AS_OFTEN_AS_THE_TASK_SAYS: Final = RetryPolicy(
 class Budget(msgspec.Struct, frozen=True):
     """What a fleet may spend: ``caps`` for all together, and what each claim is given of whatever is limited anywhere.
 
-    After ``period_ms`` all purses are filled anew; 0 is never. ``charges_the_silent``: a session that does not say what
-    it has cost is taken to have cost the money and the tokens of its share.
+    After ``period_ms`` all budgets are filled anew; 0 is never. ``charges_the_silent``: a session that does not say
+    what it has cost is taken to have cost the money and the tokens of its share.
     """
 
     caps: Caps = Caps()
@@ -201,7 +201,7 @@ def serving(plan: ServicePlan) -> Iterator[tuple[str, Record]]:
 
 
 def _purses(plan: Plan) -> Iterator[tuple[str, budget.Budget]]:
-    """Yield the purses that there are to be."""
+    """Yield the budgets that there are to be."""
     yield from budget_of(budgets.FLEET, plan.budget.caps, plan.budget)
     for agent in plan.agents:
         yield from budget_of(budgets.of_agent(agent.name), agent.caps, plan.budget)
@@ -210,7 +210,7 @@ def _purses(plan: Plan) -> Iterator[tuple[str, budget.Budget]]:
 
 
 def budget_of(ref: str, caps: Caps, rules: Budget) -> Iterator[tuple[str, budget.Budget]]:
-    """Yield a purse with these caps; none if there is none. Raises ``ValueError`` if a claim is given none of it."""
+    """Yield a budget with these caps; none if there is none. Raises ``ValueError`` if a claim is given none of it."""
     limited = ((resource, cap) for resource in Resource if (cap := caps.of(resource)) is not None)
     lines = tuple(budget.Line(resource, rules.share.of(resource), Account(cap=cap)) for resource, cap in limited)
     unshared = [each.resource for each in lines if each.share < 1]

@@ -1,4 +1,4 @@
-"""What the board promises of tasks that have to do with each other: parts and their wholes, and what waits for what."""
+"""What the board properties of tasks that have to do with each other: parts and their wholes, and what waits for what."""
 
 from typing import Final
 

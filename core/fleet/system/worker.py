@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
-from lifefold.core.fleet.dispatch import restarts
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
 from lifefold.core.fleet.worker import (
     assignment,
@@ -18,6 +17,7 @@ from lifefold.core.fleet.worker import (
     mailbox,
     nothing_done,
     orphans,
+    restarts,
     shutdown,
     stall_detector,
     supervisor,
@@ -36,7 +36,7 @@ KIND = "worker"
 agent = session_profiles.supervised.starting(session_profiles.SupervisedSession(), session.machine.name).serving(
     "BuildPrompt", "RefreshWorktree"
 )
-"""The session as a worker runs it: its prompts can fail (D6), it may suspend itself (D28), stall, and be begun anew."""
+"""The session as a worker runs it: its prompts can fail (D6), it may suspend itself (D28), stall, and be restarted."""
 
 
 _URGENT: Final = session.UrgentMessage()
@@ -97,7 +97,7 @@ def decline(worker: Aggregate) -> Iterator[Dispatch]:
 
 @rule(on=mailbox.machine)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An urgent letter interrupts; the next prompt has it."""
+    """An urgent message interrupts; the next prompt has it."""
     if isinstance(transition.event, mailbox.OperatorMessageArrived) and transition.event.urgent:
         yield from _interrupt(worker)
 
@@ -212,7 +212,7 @@ def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=agent)
 def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """Letters are done with when a session that had them completes, and not before (D14)."""
+    """Messages are done with when a session that had them completes, and not before (D14)."""
     if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
         yield Dispatch("mailbox", mailbox.MessagesDelivered())
 

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from lifefold.core.fleet.dispatch import restarts
-from lifefold.core.fleet.worker import assignment, desired_state, orphans, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import assignment, desired_state, orphans, restarts, shutdown, stall_detector, usage
 from lifefold.core.fleet.worker.shutdown import is_ending, settled
 from lifefold.core.kernel import Aggregate, Property, always, leads_to, sometimes, strongly, weakly
 from lifefold.core.lifecycles import session, task
@@ -87,7 +86,7 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     always("no work is wanted while something of the last one is being ended", wants_when_all_is_over),
     always("an agent goes on when its work is home", goes_on_when_home),
     always("an agent that is paused leaves to others what it has not begun", paused_leaves_it_to_others),
-    always("a session that has completed has delivered its letters", completed_is_delivered),
+    always("a session that has completed has delivered its messages", completed_is_delivered),
     *usage.PROPERTIES,
     *orphans.OF_WORKERS,
     always("a session is watched exactly while it runs, if it is to be", stall_detector.watches_who_runs),
@@ -104,5 +103,5 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
         given=weakly(InspectWork, VerifyWork, ParkWork, MergeWork),
     ),
     sometimes("an agent stops by its errors", lambda w: _is_stopped(w) and has_erred(w.record("session"))),
-    sometimes("letters wait to be delivered", lambda w: w.record("mailbox").taken > 0),
+    sometimes("messages wait to be delivered", lambda w: w.record("mailbox").taken > 0),
 )

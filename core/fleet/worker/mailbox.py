@@ -1,9 +1,9 @@
 """What people have to say to an agent: repeated in every prompt until a session that was told succeeds (D14).
 
 A prompt is no delivery. Its session may be interrupted, may fail, may never start, and the next one remembers nothing
-of it. So a prompt *takes* all letters along, and they stay; they are *delivered* when that very session completes. What
-comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all while it
-works. What it has not been told when it stops for good stays in its *closed* mailbox, where people see it.
+of it. So a prompt *takes* all messages along, and they stay; they are *delivered* when that very session completes.
+What comes meanwhile is for the next prompt. An agent may therefore be told something twice, and never not at all while
+it works. What it has not been told when it stops for good stays in its *closed* mailbox, where people see it.
 """
 
 from typing import Any, Final, Never
@@ -27,13 +27,13 @@ from lifefold.core.kernel import State as AnyLifecycleState
 from lifefold.core.lifecycles.property_forms import exits_on
 
 MESSAGES_LIMIT: Final = 100
-"""How many letters a mailbox keeps at most; one more is refused, so that the sender knows."""
+"""How many messages a mailbox keeps at most; one more is refused, so that the sender knows."""
 
 MESSAGES_BYTES: Final = 65_536
 """How long they may be together, in bytes of UTF-8: all of them are in every prompt, and so in the log, again."""
 
 FULL: Final = (
-    f"its mailbox has no room: it keeps {MESSAGES_LIMIT} letters and {MESSAGES_BYTES} bytes at most, until a session that"
+    f"its mailbox has no room: it keeps {MESSAGES_LIMIT} messages and {MESSAGES_BYTES} bytes at most, until a session that"
     " was told succeeds; write it shorter, or send it again then"
 )
 """What a refusal while Holding means, and what to do, for the sender."""
@@ -48,7 +48,7 @@ class State(AnyLifecycleState):
 
 
 class OperatorMessageArrived(Event, frozen=True):
-    """Somebody wrote ``text``; ``urgent`` letters interrupt a running session."""
+    """Somebody wrote ``text``; ``urgent`` messages interrupt a running session."""
 
     text: str = ""
     urgent: bool = True
@@ -60,7 +60,7 @@ class OperatorMessageArrived(Event, frozen=True):
 
 
 class MessagesTaken(Event, frozen=True):
-    """A prompt takes the letters along."""
+    """A prompt takes the messages along."""
 
 
 class MessagesDelivered(Event, frozen=True):
@@ -72,7 +72,7 @@ class MailboxClosed(Event, frozen=True):
 
 
 class Mailbox(Record, frozen=True):
-    """The letters that are not delivered, oldest first; the last prompt took along as many of them as ``taken``.
+    """The messages that are not delivered, oldest first; the last prompt took along as many of them as ``taken``.
 
     In a closed mailbox they are those that nobody will read, and no prompt is of interest.
     """
@@ -89,22 +89,22 @@ def has_room(m: Mailbox, e: OperatorMessageArrived) -> bool:
 
 
 def all_taken(m: Mailbox, _e: MessagesDelivered) -> bool:
-    """No letter came after the prompt."""
+    """No message came after the prompt."""
     return m.taken == len(m.messages)
 
 
 def keep(m: Mailbox, e: OperatorMessageArrived) -> Step[Mailbox, Never]:
-    """Keep the letter."""
+    """Keep the message."""
     return Step(replace(m, messages=(*m.messages, e.text)))
 
 
 def take(m: Mailbox, _e: MessagesTaken) -> Step[Mailbox, Never]:
-    """Remember which letters the prompt has: all there are."""
+    """Remember which messages the prompt has: all there are."""
     return Step(replace(m, taken=len(m.messages)))
 
 
 def deliver(m: Mailbox, _e: MessagesDelivered) -> Step[Mailbox, Never]:
-    """Forget the letters that the prompt had."""
+    """Forget the messages that the prompt had."""
     return Step(replace(m, messages=m.messages[m.taken :], taken=0))
 
 
@@ -114,7 +114,7 @@ def close(m: Mailbox, _e: MailboxClosed) -> Step[Mailbox, Never]:
 
 
 def messages_end_by_delivery(step: Transition) -> bool:
-    """A letter goes when a session that was told completes, and in no other way (D14)."""
+    """A message goes when a session that was told completes, and in no other way (D14)."""
     if step.before is None:
         return True
     before, now = step.before.record, step.after.record
@@ -123,7 +123,7 @@ def messages_end_by_delivery(step: Transition) -> bool:
 
 
 def messages_are_all_kept(step: Transition) -> bool:
-    """A letter is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
+    """A message is kept behind those before it; a prompt has all there are, and a delivery alone takes those away."""
     if step.before is None:
         return True
     was: Mailbox = step.before.record
@@ -141,24 +141,24 @@ def messages_are_all_kept(step: Transition) -> bool:
 
 
 def messages_have_room(step: Transition) -> bool:
-    """No more letters are taken in than a mailbox keeps."""
+    """No more messages are taken in than a mailbox keeps."""
     return len(step.after.record.messages) <= MESSAGES_LIMIT
 
 
 def only_what_is_there_is_taken(m: Mailbox) -> bool:
-    """No prompt had letters that are not kept."""
+    """No prompt had messages that are not kept."""
     return m.taken <= len(m.messages)
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always("no prompt had letters that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
-    always_step("letters are kept in their order, and delivered together", messages_are_all_kept),
-    always_step("no more letters are kept than there is room for", messages_have_room),
-    accepts("letters that are kept can be read, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}),
+    always("no prompt had messages that are not kept", lambda e: only_what_is_there_is_taken(e.record)),
+    always_step("messages are kept in their order, and delivered together", messages_are_all_kept),
+    always_step("no more messages are kept than there is room for", messages_have_room),
+    accepts("messages that are kept can be read, and delivered", {State.HOLDING: (MessagesTaken, MessagesDelivered)}),
     *exits_on(State.EMPTY, OperatorMessageArrived, MailboxClosed),
     *exits_on(State.HOLDING, MailboxClosed),
     sometimes("a mailbox is full", lambda e: len(e.record.messages) == MESSAGES_LIMIT),
-    always_step("a letter stays until a session that was told completes", messages_end_by_delivery),
+    always_step("a message stays until a session that was told completes", messages_end_by_delivery),
 )
 
 machine: Machine[Any] = Machine(

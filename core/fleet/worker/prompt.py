@@ -6,7 +6,7 @@ from lifefold.core.lifecycles.task import Brief
 def compose(brief: Brief, messages: tuple[str, ...], *, continued: bool, repeated: int = 0) -> str:
     """Return the text of a prompt.
 
-    ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the letters, the
+    ``continued`` if an earlier session at the same task was interrupted; ``repeated`` is how many of the messages, the
     oldest, an earlier session of this agent was told and did not complete with: it may have acted on them.
     """
     parts = [after_failure(brief.prompt, brief.failure)]

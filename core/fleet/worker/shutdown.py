@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 
 from lifefold.core.fleet.board import worker_slot
-from lifefold.core.fleet.dispatch import restarts
-from lifefold.core.fleet.worker import assignment, desired_state, mailbox, supervisor, usage, usage_meter
+from lifefold.core.fleet.worker import assignment, desired_state, mailbox, restarts, supervisor, usage, usage_meter
 from lifefold.core.kernel import (
     Aggregate,
     Dispatch,
@@ -123,7 +122,7 @@ def drains_what_it_has(worker: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("letters are taken exactly as long as an agent may read them", stopped_accepts_no_messages),
+    always("messages are taken exactly as long as an agent may read them", stopped_accepts_no_messages),
     always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
     always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
 )

@@ -1,6 +1,6 @@
-"""Whether an agent that has stopped by its errors is begun anew; a worker has one of these if its fleet file says so.
+"""Whether an agent that has stopped by its errors is restarted; a worker has one of these if its fleet file says so.
 
-An agent that *fell* asks the board, which knows how often that has happened. It is told to rest and is then begun anew,
+An agent that *fell* asks the board, which knows how often that has happened. It is told to rest and is then restarted,
 or it is *quarantined*: it stays down for good, and says why. Whoever was told to stop, or could not go on whatever was
 tried, is *dismissed*; nothing brings it back.
 """
@@ -48,7 +48,7 @@ class Fell(Event, frozen=True):
 
 
 class Granted(Event, frozen=True):
-    """The agent may be begun anew; with this it is for the ``recent``-th time within its window."""
+    """The agent may be restarted; with this it is for the ``recent``-th time within its window."""
 
     recent: int = 1
 
@@ -139,16 +139,16 @@ def says_why(step: Transition) -> bool:
 
 
 def rests_by_how_often(step: Transition) -> bool:
-    """How long an agent rests depends on how often it was begun anew lately."""
+    """How long an agent rests depends on how often it was restarted lately."""
     return not isinstance(step.event, Granted) or step.after.record.recent == step.event.recent
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("why an agent fell, or is quarantined, is said", says_why),
-    always_step("how long an agent rests depends on how often it was begun anew", rests_by_how_often),
+    always_step("how long an agent rests depends on how often it was restarted", rests_by_how_often),
     always("whoever is quarantined has a reason", lambda e: e.state is not State.QUARANTINED or bool(e.record.reason)),
     leads_where(
-        "who fell asks, and rests or is quarantined; who has rested is begun anew",
+        "who fell asks, and rests or is quarantined; who has rested is restarted",
         {
             Fell: (State.ASKING,),
             Granted: (State.RESTING,),
@@ -168,7 +168,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
 machine = Machine(
     REF,
     Supervisor(),
-    about="whether an agent that stopped by its errors is begun anew: up, asking, resting, quarantined, dismissed",
+    about="whether an agent that stopped by its errors is restarted: up, asking, resting, quarantined, dismissed",
     rows=(
         row(State.UP, Fell, State.ASKING, fall),
         row(State.ASKING, Granted, State.RESTING, rest),

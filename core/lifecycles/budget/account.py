@@ -91,7 +91,7 @@ class Account(msgspec.Struct, frozen=True):
 
     @property
     def sound(self) -> bool:
-        """Whether the account's promises hold: nothing negative, the cap kept, no overrun while something is free."""
+        """Whether the account's properties hold: nothing negative, the cap kept, no overrun while something is free."""
         parts = (self.spent, self.reserved, self.returned, self.overrun)
         within = min(*parts, self.free) >= 0
         return within and (self.free == 0 or not (self.overrun or self.closed))

@@ -1,6 +1,6 @@
 """What a process hears from people, from the clock, and from what it serves, and what it makes of that.
 
-What is refused is no step, so that no other promise can speak of it. Of those profiles only in which something drives
+What is refused is no step, so that no other property can speak of it. Of those profiles only in which something drives
 the process; by hand, only its moves are asked for.
 """
 

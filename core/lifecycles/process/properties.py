@@ -1,7 +1,7 @@
 """What an operator can rely on, of a process at any time and of every step.
 
-The promises are written without the guards and the actions that they are about. That a start comes to an end is given;
-nobody else knows when it does.
+The properties are written without the guards and the actions that they are about. That a start comes to an end is
+given; nobody else knows when it does.
 """
 
 from typing import Any, Final

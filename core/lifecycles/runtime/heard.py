@@ -1,6 +1,6 @@
 """What is heard by an agent and of it, wherever it is.
 
-What is refused is no step, so that no other promise can speak of it. Requests and sections stand beside the state, so
+What is refused is no step, so that no other property can speak of it. Requests and sections stand beside the state, so
 they are taken in every one. The edges that the document draws can be asked for, whenever they are; who fails at
 something can say so; and a deadline that is due is not missed.
 """
@@ -75,4 +75,4 @@ HEARD: Final[tuple[Property[Any], ...]] = (
 """Promises of all profiles."""
 
 ABORTS: Final[Property[Any]] = accepts("who recovers can be told to end", {State.RECOVERING: (Shutdown,)})
-"""A promise of those profiles in which a recovery may be given up for a shutdown."""
+"""A property of those profiles in which a recovery may be given up for a shutdown."""

@@ -1,7 +1,7 @@
 """What an operator can rely on, of an agent at any time and of every step.
 
-The promises are written without the guards and the actions that they are about. What somebody has to say, for there is
-no timer that would, is given.
+The properties are written without the guards and the actions that they are about. What somebody has to say, for there
+is no timer that would, is given.
 """
 
 from collections.abc import Callable, Mapping
@@ -326,7 +326,7 @@ AT_ALL_TIMES: Final[tuple[Property[Entity[Runtime]], ...]] = (
 
 
 def answers(*given: type[Event]) -> Property[Entity[Runtime]]:
-    """Promise that nobody evades a request by waiting, given that waits end with these, or by sections with limits."""
+    """Declare that nobody evades a request by waiting, given that waits end with these, or by sections with limits."""
     return leads_to(
         "who is asked to yield yields or is failed, unless a section keeps him that declares no limit",
         _is_asked,

@@ -1,6 +1,6 @@
 """What an operator can rely on, of an agent at any time and of every step.
 
-The promises are written without the guards and the actions that they are about. Where a state lasts as its work does,
+The properties are written without the guards and the actions that they are about. Where a state lasts as its work does,
 that the work comes to an end is given; what ends by itself has a timer and is given nothing.
 """
 

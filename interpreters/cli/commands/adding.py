@@ -104,7 +104,7 @@ def _must_be_payable(plan: TaskPlan, budget: Budget | None) -> None:
 
 
 def _budget_of(of: Aggregate, begun: Plan) -> Budget | None:
-    """Return how budgets are kept on this board; None if there are none. What purses limit they give a share of."""
+    """Return how budgets are kept on this board; None if there are none. What budgets limit they give a share of."""
     all_budgets = [entity.record for ref, entity in of.entities.items() if ref.startswith(fleet_task.PURSE)]
     if not all_budgets:
         return None

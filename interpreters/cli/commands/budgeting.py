@@ -95,7 +95,7 @@ def _raise(arguments: Namespace, more: Amounts) -> int:
 
 
 def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
-    """Say why a purse cannot be raised; nothing if it can."""
+    """Say why a budget cannot be raised; nothing if it can."""
     entity = of.entities.get(ref)
     if entity is None:
         known = _names([each for each in of.entities if each.startswith("budget:")])
@@ -111,7 +111,7 @@ def _why_not(of: Aggregate, ref: str, more: Amounts) -> str:
 
 
 def _unlimited(of: Aggregate, ref: str) -> str:
-    """Say why there is no such purse: nobody has that name, or who has it may spend what the others leave."""
+    """Say why there is no such budget: nobody has that name, or who has it may spend what the others leave."""
     whose, _, name = ref.removeprefix("budget:").partition("/")
     is_there = not name or f"{'worker_slot' if whose == 'agent' else whose}:{name}" in of.entities
     return "it has no budget" if is_there else f"there is no {whose} {name!r}"

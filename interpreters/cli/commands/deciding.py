@@ -259,7 +259,7 @@ def _how_somebody_may(of: Aggregate, each: fleet_task.FleetTask) -> str:
 
 
 def _seats(of: Aggregate) -> set[str]:
-    """Return the seats of those who stay."""
+    """Return the worker slots of those who stay."""
     worker_slots = ((ref, each) for ref, each in of.entities.items() if ref.startswith("worker_slot:"))
     return {ref for ref, each in worker_slots if each.state in worker_slot.PRESENT and not each.record.leaves}
 

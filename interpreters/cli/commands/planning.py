@@ -1,7 +1,7 @@
 """The command ``plan``, and how ``run`` meets a fleet file that was changed: the difference is shown, and confirmed.
 
-A change is one entry of the log (``core/fleet/system/plan_change``). It is left there as everything that an operator says; a runner
-that is at work takes it and goes on by the new file, and where none is at work the next run does.
+A change is one entry of the log (``core/fleet/system/plan_change``). It is left there as everything that an operator
+says; a runner that is at work takes it and goes on by the new file, and where none is at work the next run does.
 """
 
 import shlex

@@ -28,7 +28,7 @@ SELDOM_S: Final = 60.0
 
 
 def simulate(arguments: Namespace) -> int:
-    """Simulate a target with many seeds; return 0 if no promise is broken, else 1. Raises ``BadInput``."""
+    """Simulate a target with many seeds; return 0 if no property is broken, else 1. Raises ``BadInput``."""
     from lifefold.interpreters.simulate import Limits, hours  # noqa: PLC0415 - takes a while
     from lifefold.interpreters.simulate.emitted import is_emitted  # noqa: PLC0415 - as above
     from lifefold.interpreters.simulate.stopping import until_stopped  # noqa: PLC0415 - as above

@@ -148,7 +148,7 @@ def _tell(db: str | None, wanted: Sequence[str], said: Said, obstacle: Obstacle)
 
 
 def _put(said: Said) -> Said:
-    """Return what is said as whom it is said to takes it: a letter is a message to a service."""
+    """Return what is said as whom it is said to takes it: a message is a message to a service."""
     if said.to.startswith(f"{service.KIND}/") and isinstance(said.event, mailbox.OperatorMessageArrived):
         event = inbox.MessageArrived(said.event.text)
         return replace(said, entity=inbox.REF, event=event, done="accepted; it is run once, in its turn")

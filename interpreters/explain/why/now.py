@@ -121,7 +121,7 @@ def _money(scene: FleetView) -> str:
 
 
 def empty_purse(scene: FleetView, agent: str = "") -> Entity[budget.Budget] | None:
-    """Return the purse that has nothing left for the task, of those that it needs or of an agent's own; None if none.
+    """Return the budget that has nothing left for the task, of those that it needs or of an agent's own; None if none.
 
     None, too, for a task that needs no money because it is done.
     """
@@ -132,13 +132,13 @@ def empty_purse(scene: FleetView, agent: str = "") -> Entity[budget.Budget] | No
 
 
 def _anew(scene: FleetView, spent: Entity[budget.Budget]) -> str:
-    """Say when a purse is filled anew, if it is."""
+    """Say when a budget is filled anew, if it is."""
     left_ms = refill_ms(scene, spent)
     return "" if left_ms is None else f", and filled anew {in_time(left_ms)}"
 
 
 def refill_ms(scene: FleetView, spent: Entity[budget.Budget]) -> int | None:
-    """Return in how long a purse is filled anew; None if that is never so."""
+    """Return in how long a budget is filled anew; None if that is never so."""
     timer = spent.find(budget.Refilled.__name__)
     return max(0, timer.deadline_ms - scene.now_ms) if timer is not None and timer.deadline_ms else None
 

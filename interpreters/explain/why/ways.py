@@ -112,7 +112,7 @@ def _when_somebody_may(scene: FleetView) -> str:
 
 
 def _when_there_is_more(scene: FleetView, lacking: Entity[budget.Budget]) -> str:
-    """Say when there is something in a purse again."""
+    """Say when there is something in a budget again."""
     kind, _, name = lacking.ref.removeprefix(fleet_task.PURSE).partition("/")
     whose = f"the budget of {name}" if name else f"the {kind}'s budget"
     by_person = "a person lets more be spent"

@@ -1,9 +1,9 @@
 """The agent of document 000, for subclassing: its methods, its hooks, its safe points.
 
-Every method is an event of ``lifefold.core.lifecycles.runtime``, and every answer is that machine's; what is here is the way in
-and out. An agent may be used from several threads. Hooks are called without any lock held, and may call the agent
-again; the order is that of ``driver``: a transition made by a hook takes effect at once, and its own hooks follow when
-those before them are done (A22).
+Every method is an event of ``lifefold.core.lifecycles.runtime``, and every answer is that machine's; what is here is
+the way in and out. An agent may be used from several threads. Hooks are called without any lock held, and may call the
+agent again; the order is that of ``driver``: a transition made by a hook takes effect at once, and its own hooks follow
+when those before them are done (A22).
 
 Nothing runs by itself. Timeouts that are due happen first at every call, and at ``tick``, which whoever supervises the
 agent should call now and then.

@@ -413,7 +413,7 @@ def test_a_view_is_folded_over_all_transitions_before_any_rule_looks_at_it() -> 
 
 
 def test_a_system_that_properties_more_is_the_same_in_all_else() -> None:
-    """And the one that it was made of promises no more than before."""
+    """And the one that it was made of properties no more than before."""
     of, _ = tower(fade)
     quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
     small: Property[SystemState] = always("there is one tower", lambda scene: len(scene.aggregates) == 1)
@@ -425,7 +425,7 @@ def test_a_system_that_properties_more_is_the_same_in_all_else() -> None:
 
 
 def test_a_profile_of_a_machine_takes_its_place_in_a_system() -> None:
-    """Rules, views, commands and promises are as they were, and so is the system that it was made of."""
+    """Rules, views, commands and properties are as they were, and so is the system that it was made of."""
     of, aggregate = tower(pull_the_next)
     quiet: Property[SystemState] = always("nothing is under way", lambda scene: not scene.in_flight)
     system = System("country", of, properties=(quiet,))

@@ -256,7 +256,7 @@ def test_a_postponed_event_of_an_activity_that_has_ended_meanwhile_is_stale() ->
 
 
 def test_after_a_crash_everything_that_goes_on_is_asked_for_again() -> None:
-    """A live activity is adopted or begun anew, an ending one is ended again; nothing else changes."""
+    """A live activity is adopted or restarted, an ending one is ended again; nothing else changes."""
     given = baking()
     before = given.entity
     given = given.take(RunnerRecovered(50), 5_000)

@@ -1,4 +1,4 @@
-"""A promise that is written wrongly is refused where it is written, with what is accepted."""
+"""A property that is written wrongly is refused where it is written, with what is accepted."""
 
 from typing import Any, Final
 
@@ -82,17 +82,17 @@ NAMES: Final = {machine: "lamp", kind: "lamps", system: "house"}
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_seeing_without_its_star_is_refused(owner: Any) -> None:
-    """It makes several promises, and is no promise itself."""
+    """It makes several properties, and is no property itself."""
     with pytest.raises(TypeError) as caught:
         owner((PROPERTY, projected(is_so, PROPERTY)))
-    said = "several promises where one is accepted; a star is missing: *seeing(...) or *near(...)"
+    said = "several properties where one is accepted; a star is missing: *seeing(...) or *near(...)"
     assert str(caught.value) == f"{NAMES[owner]}: {said}"
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_one_property_alone_is_refused_where_several_are_accepted(owner: Any) -> None:
     """A comma is missing."""
-    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several promises, \(promise,\)"):
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: properties= takes several properties, \(promise,\)"):
         owner(PROPERTY)
 
 
@@ -100,14 +100,14 @@ def test_one_property_alone_is_refused_where_several_are_accepted(owner: Any) ->
 @pytest.mark.parametrize("wrong", [is_so, "it is so", None, Lamp()])
 def test_what_is_no_property_is_refused(owner: Any, wrong: object) -> None:
     """With the words that make one."""
-    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: .* is no promise; accepted: always\(\), "):
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: .* is no property; accepted: always\(\), "):
         owner((PROPERTY, wrong))
 
 
 @pytest.mark.parametrize("owner", [machine, kind])
 def test_only_a_system_is_seen_in_part(owner: Any) -> None:
-    """The promise of a machine, or of an aggregate, looks at one thing anyway."""
-    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': seeing\(\) is for promises of a System"):
+    """The property of a machine, or of an aggregate, looks at one thing anyway."""
+    with pytest.raises(TypeError, match=rf"^{NAMES[owner]}: 'it is so': seeing\(\) is for properties of a System"):
         owner(projected(is_so, PROPERTY))
     assert [each.projection for each in system(projected(is_so, PROPERTY)).properties] == [is_so]
 
@@ -120,10 +120,10 @@ def test_a_machine_is_not_let_property_more_of_what_is_none() -> None:
 
 
 def test_an_invariant_is_a_function() -> None:
-    """A promise has another place."""
+    """A property has another place."""
     wrong: Any = (is_so, PROPERTY)
     with pytest.raises(
-        TypeError, match=r"^lamp: an invariant is a function of the record, a promise goes to properties="
+        TypeError, match=r"^lamp: an invariant is a function of the record, a property goes to properties="
     ):
         Machine("lamp", Lamp(), rows=ROWS, invariants=wrong)
 
@@ -146,9 +146,9 @@ def test_seeing_takes_a_function_first() -> None:
 def test_a_property_has_a_name_and_a_function(prop: Any) -> None:
     """In this order."""
     assert isinstance(prop("it is so", is_so), Property)
-    with pytest.raises(TypeError, match="a promise begins with its name, a text; not <function is_so"):
+    with pytest.raises(TypeError, match="a property begins with its name, a text; not <function is_so"):
         prop(is_so, "it is so")
-    with pytest.raises(TypeError, match="a promise begins with its name, a text; not ''"):
+    with pytest.raises(TypeError, match="a property begins with its name, a text; not ''"):
         prop("", is_so)
     with pytest.raises(TypeError, match="'it is so': what holds has to be a function, not True"):
         prop("it is so", True)  # noqa: FBT003 - that is the mistake

@@ -1,4 +1,4 @@
-"""What a machine promises to take is asked of its own table, whichever profile it is in."""
+"""What a machine properties to take is asked of its own table, whichever profile it is in."""
 
 from typing import Any
 
@@ -102,7 +102,7 @@ def test_what_is_taken_can_be_declared_of_some_only() -> None:
 
 
 def test_a_profile_is_held_to_what_its_own_table_takes() -> None:
-    """The promise goes along with the machine, and asks the machine that it is a promise of."""
+    """The property goes along with the machine, and asks the machine that it is a property of."""
     machine = bell(accepts("it can be held", {Bell.QUIET: (Hushed,)}))
     patient = machine.with_rows(row(Bell.QUIET, Hushed, Bell.QUIET), name="patient")
     (before,), (after,) = machine.properties, patient.properties

@@ -1,4 +1,4 @@
-"""What should be heard and is refused breaks a promise, although nothing that is done is wrong."""
+"""What should be heard and is refused breaks a property, although nothing that is done is wrong."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from property_ground import changed
 ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "status": {"the end of a task that an agent has is heard": ("row(RUNNING, TaskEnded",)},
     "mailbox": {
-        "letters that are kept can be read, and delivered": (
+        "messages that are kept can be read, and delivered": (
             "row(Holding, MessagesTaken",
             "row(Holding, MessagesDelivered, Holding",
         )
@@ -56,7 +56,7 @@ ROWS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "and with nothing, as long as something is left of it": ("Refresh",),
     },
 }
-"""By lifecycle and promise: rows, each of which it is broken without."""
+"""By lifecycle and property: rows, each of which it is broken without."""
 
 CASES: Final = [(name, words, prop) for name, of in ROWS.items() for prop, rows in of.items() for words in rows]
 

@@ -1,6 +1,6 @@
 """What holds of a process whatever happens to it: requests, reports, timers, crashes, in any order.
 
-What every lifecycle promises is held elsewhere. These are the promises that people make their plans on.
+What every lifecycle promises is held elsewhere. These are the properties that people make their plans on.
 """
 
 import itertools

@@ -199,7 +199,7 @@ def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_process_breaks_a_property(mistake: str) -> None:
-    """The promise that is named is among those that do not hold any more."""
+    """The property that is named is among those that do not hold any more."""
     machine, prop = MISTAKES[mistake]
     about_pauses = any(word in prop for word in ("pause binds", "suspended", "idleness", "wakes"))
     assert breaks(machine, prop, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

@@ -213,7 +213,7 @@ def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_an_agent_breaks_a_property(mistake: str) -> None:
-    """The promise that is named is among those that do not hold any more."""
+    """The property that is named is among those that do not hold any more."""
     machine, prop = MISTAKES[mistake]
     near_enough = has_one_section if "section" in mistake else has_no_section
     assert breaks(machine, prop, within={machine.name: near_enough})

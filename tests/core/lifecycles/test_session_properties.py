@@ -168,13 +168,13 @@ def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> None:
-    """The promise that is named is among those that do not hold any more."""
+    """The property that is named is among those that do not hold any more."""
     machine, prop = MISTAKES[mistake]
     assert breaks(machine, prop)
 
 
 def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_before_it_is_looked_at() -> None:
-    """No promise is needed for what is no machine: an activity cannot go on where its last event has no row."""
+    """No property is needed for what is no machine: an activity cannot go on where its last event has no row."""
     longer: dict[Any, Any] = {
         (*session.SESSION_LIVES, State.BUILDING_PROMPT): does(run_session, last=session.SessionExited)
     }

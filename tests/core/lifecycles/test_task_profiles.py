@@ -255,7 +255,7 @@ def test_a_report_of_a_claim_that_was_given_back_is_late_too() -> None:
 
 
 def test_a_report_of_a_claim_that_never_was_is_refused() -> None:
-    """There is nobody whose letter it could be (E12)."""
+    """There is nobody whose message it could be (E12)."""
     entity, _ = told(opened(), Claimed("w"))
     assert isinstance(say(entity, Completed(2)), Refusal)
     assert isinstance(say(entity, Completed(0)), Refusal)

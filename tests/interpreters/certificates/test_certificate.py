@@ -114,7 +114,7 @@ def test_a_certificate_is_the_same_each_time_and_everywhere(folder: Path) -> Non
 
 
 def test_a_certificate_is_read_as_it_was_written(folder: Path) -> None:
-    """With everything in it: the counts, the coverage, the promises, the versions."""
+    """With everything in it: the counts, the coverage, the properties, the versions."""
     certificate = _certificate()
     path = folder / "lamp.json"
     path.write_bytes(certificate.encode())
@@ -208,9 +208,9 @@ def test_a_verdict_that_changes_is_a_difference() -> None:
 
 
 def test_nothing_is_certified_that_does_not_hold_or_would_not_be_met_again() -> None:
-    """Not a broken promise, and not a search that the clock has ended."""
+    """Not a broken property, and not a search that the clock has ended."""
     _write(10)
-    with pytest.raises(NoCertificate, match="not every promise holds"):
+    with pytest.raises(NoCertificate, match="not every property holds"):
         _certificate()
     _write(3)
     target = named("lamps:machine")
@@ -226,7 +226,7 @@ def _with_crashes(crashes: CrashBounds) -> Certificate:
 
 
 def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
-    """With its own promises, bounds and counts; the next search looks at as much, and is compared in every number."""
+    """With its own properties, bounds and counts; the next search looks at as much, and is compared in every number."""
     certificate = _with_crashes(CrashBounds(1, 1, 1, states=5_000))
     (folder / "lamp.json").write_bytes(certificate.encode())
     assert read(folder / "lamp.json") == certificate
@@ -258,7 +258,7 @@ def _within(_record: object) -> bool:
 
 
 def test_other_bounds_are_another_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also a limit that is a function, another beginning, and more promises."""
+    """Also a limit that is a function, another beginning, and more properties."""
     certificate = _certificate("task-approval")
     assert changes(certificate, named("task-approval")) == ()
     narrow = Question(bounds=Bounds(within={"task-approval": _within}))

@@ -1,4 +1,4 @@
-"""Test files that are written for broken promises: each fails on the broken rules, and not on the mended ones."""
+"""Test files that are written for broken properties: each fails on the broken rules, and not on the fixed ones."""
 
 import os
 import runpy
@@ -171,7 +171,7 @@ def _test_of(report: Report) -> str:
     ],
 )
 def test_a_way_to_what_must_not_be_fails_until_its_last_step_is_refused(prop: str) -> None:
-    """It fails for the promise; on rules that refuse the step that broke it, it passes."""
+    """It fails for the property; on rules that refuse the step that broke it, it passes."""
     _written(prop)
     text = _test_of(_emitted())
     assert "    run.command(Lit(degrees=900, firing=1))  # Cold → Firing\n" in text
@@ -212,7 +212,7 @@ def test_a_run_that_goes_round_is_gone_twice_with_the_numbers_of_each_round() ->
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_that_goes_round_is_excluded_when_it_cannot_go_on() -> None:
-    """Rules that allow one round, and no second one, keep the promise on this run."""
+    """Rules that allow one round, and no second one, keep the property on this run."""
     prop = f'leads_to("it gets hotter", {HOTTER}, given=weakly(Lit, Fire))'
     _written(prop)
     _emitted()
@@ -236,7 +236,7 @@ def test_a_way_that_is_lost_before_its_end_is_skipped_and_says_where() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_property_that_is_gone_is_skipped_by_name() -> None:
-    """Whoever takes a promise back is told which one."""
+    """Whoever takes a property back is told which one."""
     _written('always("it is never too hot", lambda kiln: kiln.record.degrees < 500)')
     _emitted()
     _written('always("it is never far too hot", lambda kiln: kiln.record.degrees < 1_000)')
@@ -247,7 +247,7 @@ def test_a_property_that_is_gone_is_skipped_by_name() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_what_is_stuck_fails_until_it_can_go_on_or_is_settled() -> None:
-    """The checker's own promise has a test, too."""
+    """The checker's own property has a test, too."""
     stuck = ("row(Heat.FIRING, Fired, Heat.COLD)", "row(Heat.FIRING, Fired, Heat.DONE)")
     state = ('    FIRING = "Firing"', '    FIRING = "Firing"\n    DONE = "Done"\n    GONE = "Gone"')
     way = ("*LATE,", "row(Heat.DONE, GivenUp, Heat.GONE, when=lambda _kiln, _event: False), *LATE,")

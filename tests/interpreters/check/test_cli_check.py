@@ -96,12 +96,12 @@ MORE = ("MOST = 3", "MOST = 4")
 
 
 def test_what_holds_exits_with_0_and_says_so_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    """How much was looked at, what was used, each promise, the sum; nothing wider than 80 characters."""
+    """How much was looked at, what was used, each property, the sum; nothing wider than 80 characters."""
     assert main(["check", "lamps:machine"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"lamp: 11 states, 14 steps, 6 deep, in 0\.\d s \([\d,]+ states/s\)", lines[0])
     assert "  ✓ always      it is turned three times at most" in lines
-    assert lines[-1] == "lamp: all 9 promises hold"
+    assert lines[-1] == "lamp: all 9 properties hold"
     assert max(map(len, lines)) <= 80
 
 
@@ -124,7 +124,7 @@ def test_what_is_broken_exits_with_1_and_shows_the_way(capsys: pytest.CaptureFix
     assert lines[at + 1 : at + 8] == [
         *(f"      {n}. somebody says Turned()   {'Off → On' if n % 2 else 'On → Off'}" for n in range(1, 8)),
     ]
-    assert lines[-1] == "lamp: 8 of 9 promises hold, 1 broken"
+    assert lines[-1] == "lamp: 8 of 9 properties hold, 1 broken"
 
 
 def test_one_broken_target_of_several_is_enough_for_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,7 +132,7 @@ def test_one_broken_target_of_several_is_enough_for_1(capsys: pytest.CaptureFixt
     assert main(["check", "lamps:burning", "lamps:machine"]) == 1
     said = capsys.readouterr().out
     assert "and from then on nothing happens any more" in said
-    assert "lamp: all 9 promises hold" in said
+    assert "lamp: all 9 properties hold" in said
 
 
 @pytest.mark.parametrize("limit", [("--states", "4"), ("--depth", "2")], ids=" ".join)
@@ -164,7 +164,7 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     broken = next(each for each in told["promises"] if each["outcome"] == "broken")
     assert (broken["kind"], broken["name"]) == ("always", "it is turned three times at most")
     assert len(broken["trace"]) == 7
-    assert told["conclusion"] == "8 of 9 promises hold, 1 broken"
+    assert told["conclusion"] == "8 of 9 properties hold, 1 broken"
     assert told["said"]["looked at"] == "everything with 2 events postponed at most"
     assert (told["bounds"]["postponed"], told["bounds"]["commands"], told["led_out"]) == (2, None, 0)
     assert told["compared"] == {"states": 3_000, "depth": 1_500, "renumbered": []}
@@ -310,7 +310,7 @@ def test_what_does_not_hold_gets_no_certificate(folder: Path, capsys: pytest.Cap
 
 
 def test_a_test_file_is_written_for_what_is_broken_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One test for each broken promise, of all targets together; without one there is no file."""
+    """One test for each broken property, of all targets together; without one there is no file."""
     assert main(["check", "lamps:machine", "--emit-test", "test_x.py"]) == 0
     assert not (folder / "test_x.py").exists()
     assert "test_x.py is not written" in capsys.readouterr().err
@@ -362,7 +362,7 @@ def test_a_terminal_gets_colours_and_is_left_as_it_was() -> None:
         assert process.wait(60) == 1
     os.close(ours)
     assert "\x1b[1;31m  ✗ always      it is turned three times at most: broken" in said
-    assert "\x1b[1;31mlamp: 8 of 9 promises hold, 1 broken" in said
+    assert "\x1b[1;31mlamp: 8 of 9 properties hold, 1 broken" in said
     assert said.rfind("\x1b[?25h") > said.rfind("\x1b[?25l") >= 0
 
 

@@ -179,7 +179,7 @@ def test_a_test_is_written_that_raises_the_error_until_it_is_mended(fault: str, 
     """The way, and then the step, or the promise, that cannot be answered."""
     _write(fault)
     assert main(["check", "lamps:machine", "--emit-test", "test_x.py"]) == 1
-    name = "test_lamps_machine_rules_and_promises_raise_no_error"
+    name = "test_lamps_machine_rules_and_properties_raise_no_error"
     with pytest.raises(error):
         runpy.run_path("test_x.py")[name]()
     _write("ACTION=99")

@@ -146,7 +146,7 @@ def test_a_message_that_nobody_can_read_has_a_line_of_its_own(serve: Tell, why: 
     """No such kind, no such entity, no such event: with the shortest way to where it would be sent."""
     report = looked(serve=serve)
     assert report.ok
-    assert report.conclusion().endswith("promises hold; 1 message in vain")
+    assert report.conclusion().endswith("properties hold; 1 message in vain")
     (message,) = report.messages
     assert (message.sender, message.receiver, message.event) == ("kitchen", serve.aggregate, type(serve.event).__name__)
     assert message.why == f"is not sent: kitchen: {why}"
@@ -200,7 +200,7 @@ def test_programs_and_notebooks_are_told_of_messages_in_vain() -> None:
 
 
 def test_a_message_to_an_aggregate_that_the_opening_has_not_is_shown_with_the_way() -> None:
-    """Its kind is there, it is not; that is a broken promise, and nothing else is decided."""
+    """Its kind is there, it is not; that is a broken property, and nothing else is decided."""
     report = check(system(COOK, Tell("inn/second", "table", Served())), opening=OPENING, crashes=CrashBounds(1, 1, 1))
     (broken,) = report.broken()
     assert (broken.name, report.crashes) == ("every message is for somebody who is there", None)
@@ -258,7 +258,7 @@ def test_one_aggregate_does_not_begin_twice() -> None:
 def test_properties_of_a_system_are_properties() -> None:
     """Also those that are asked besides its own."""
     wrong: Any = [OPENING[0]]
-    with pytest.raises(TypeError, match=r"^house: several promises where one is accepted"):
+    with pytest.raises(TypeError, match=r"^house: several properties where one is accepted"):
         check(system(COOK, SERVE), opening=OPENING, properties=wrong)
 
 

@@ -233,7 +233,7 @@ MEANING = json.dumps({"fleet": {"budget": {"session_tokens": 50}}})
 def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A purse is on the board before the task is; what a claim is given, and when it is filled anew, is the fleet's."""
+    """A budget is on the board before the task is; what a claim is given, and when it is filled anew, is the fleet's."""
     FleetLog(log, T1, budget=BUDGET, meaning=MEANING)
     words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue"
     printed = tell(log, capsys, *words.split(), "--budget-usd", "2.5", "--budget-tokens", "100")

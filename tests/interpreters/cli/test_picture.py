@@ -241,9 +241,9 @@ def test_a_service_stands_with_the_agents_and_says_what_it_runs_and_what_waits(t
     def act(draw: Draw, runner: Runner) -> None:
         assert any(line.split()[:2] == ["web", "awaiting"] for line in draw(120, 40))
         now_ms = runner.engine.clock.now_ms()
-        for text in ("answer the letter", "then this"):
+        for text in ("answer the message", "then this"):
             runner.engine.ledger.decide("service/web", Envelope("inbox", inbox.MessageArrived(text), now_ms))
-        assert any("answer the letter, 1 waiting" in line for line in draw(120, 40))
+        assert any("answer the message, 1 waiting" in line for line in draw(120, 40))
 
     anyio.run(drawing, ground, act)
 

@@ -69,7 +69,7 @@ STOPS = (
 
 
 def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What happens to what runs, that it is final, where it is seen; and who sends it a letter, when it is read."""
+    """What happens to what runs, that it is final, where it is seen; and who sends it a message, when it is read."""
     FleetLog(log, T1)
     assert (
         tell(log, capsys, "send", "ann", "look") == "ann: accepted; its next prompt has it; the next run acts on it\n"
@@ -170,20 +170,20 @@ def test_a_letter_is_as_urgent_where_no_runner_is_as_beside_one(log: Path, capsy
     """What it interrupts is interrupted by the next run; one that can wait does not. The status says that they wait."""
     FleetLog(log, T1)
     tell(log, capsys, "send", "ann", "look")
-    assert "1 letter waiting" in tell(log, capsys, "status")
+    assert "1 message waiting" in tell(log, capsys, "status")
     tell(log, capsys, "send", "ann", "later", "--no-interrupt")
     assert [each.event for each in said(log)] == [
         mailbox.OperatorMessageArrived("look", urgent=True),
         mailbox.OperatorMessageArrived("later", urgent=False),
     ]
-    assert "2 letters waiting" in tell(log, capsys, "status")
+    assert "2 messages waiting" in tell(log, capsys, "status")
 
 
 def test_what_an_agent_was_never_told_stays_in_its_status(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody reads it when it has stopped for good, and whoever wrote it sees that."""
     of = FleetLog(log, T1).happens("worker/ann", "mailbox", mailbox.OperatorMessageArrived("look"))
     of.happens("worker/ann", "desired_state", desired_state.StopWanted("enough"))
-    assert "1 letter undelivered" in tell(log, capsys, "status")
+    assert "1 message undelivered" in tell(log, capsys, "status")
 
 
 def test_who_writes_to_a_full_inbox_is_told_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Runners that die after every prefix of their work: ours keeps its promises, and every other order is found out."""
+"""Runners that die after every prefix of their work: ours keeps its properties, and every other order is found out."""
 
 from collections import deque
 from itertools import permutations
@@ -51,7 +51,7 @@ racing: Final = Discipline(SHIPPED.order, together=False)
 
 
 def broken(report: CrashReport) -> set[Fault]:
-    """Return the promises that do not hold."""
+    """Return the properties that do not hold."""
     return {Fault(each.name) for each in report.broken()}
 
 
@@ -120,7 +120,7 @@ def test_of_all_orders_of_the_stages_only_ours_is_sound() -> None:
 
 
 def test_a_runner_that_persists_nothing_properties_nothing() -> None:
-    """It breaks no promise, and is not sound for that."""
+    """It breaks no property, and is not sound for that."""
     report = check_crashes(graph, discipline=Discipline((DECIDE,)), bounds=FEW)
     assert {each.outcome for each in report.verdicts} == {Outcome.VACUOUS}
 

@@ -25,7 +25,7 @@ FEW = CrashBounds(inputs=1, crashes=1, batch=1)
 
 
 def of_crashes(report: Report) -> dict[str, Outcome]:
-    """Return what came of the promises of runners."""
+    """Return what came of the properties of runners."""
     return {each.name: each.outcome for each in report.verdicts if each.owner == "crashes"}
 
 
@@ -163,7 +163,7 @@ def test_an_error_of_the_rules_is_a_verdict_on_the_runner_too() -> None:
     rows = (row(Desk.EMPTY, Asked, Desk.DONE, write),)
     report = check_crashes(Machine("letters", Letter(), rows=rows, final={Desk.DONE}))
     (broken,) = report.broken()
-    assert broken.name == "rules and promises raise no error"
+    assert broken.name == "rules and properties raise no error"
     first, said = [" ".join(line.split()) for line in broken.way(120)]
     assert first == "1. decide letters 1: begins"
     assert re.fullmatch(r"raises OSError: no ink \(in write, test_crash_in_check\.py:\d+\)", said)

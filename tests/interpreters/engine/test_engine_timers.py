@@ -253,7 +253,7 @@ async def test_a_machine_whose_clock_is_set_back_still_hears_its_operators_and_i
 
 
 async def test_the_virtual_clock_of_these_tests_never_comes_early() -> None:
-    """It keeps the promise of a clock: it returns at or after the time, in whichever direction it was set meanwhile."""
+    """It keeps the property of a clock: it returns at or after the time, in whichever direction it was set meanwhile."""
     virtual: Clock = (fake := VirtualClock(100))
     woken: list[int] = []
 

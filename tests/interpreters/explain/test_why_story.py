@@ -184,7 +184,7 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         "assignment",
         "ann: looked at what the session has left, and has it verified",
     ),
-    "urgent letter": (
+    "urgent message": (
         mailbox.OperatorMessageArrived("look"),
         "mailbox",
         "operator: wrote to its agent, urgently: look",

@@ -38,7 +38,7 @@ def read(
 
 
 def all_budgets(fleet: Fleet) -> dict[str, budget.Budget]:
-    """Return the purses that a fleet begins with."""
+    """Return the budgets that a fleet begins with."""
     (_, board), *_ = opening(fleet.plan, 0)
     assert isinstance(board.event, Opened)
     return {ref: each for ref, each in board.event.records.items() if isinstance(each, budget.Budget)}

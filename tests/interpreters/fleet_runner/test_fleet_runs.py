@@ -95,7 +95,7 @@ def test_a_second_interrupt_does_not_wait_for_the_grace(ground: Ground) -> None:
 
 
 def test_an_urgent_message_interrupts_and_comes_with_the_next_prompt(ground: Ground) -> None:
-    """The session is cancelled without being counted as an error; the letter is in what the agent reads (D14)."""
+    """The session is cancelled without being counted as an error; the message is in what the agent reads (D14)."""
     ground.prepare("slow-1", gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
         assert "accepted" in ground.call("send", "agent", "use blue").stdout
@@ -129,7 +129,7 @@ def test_what_is_said_while_no_runner_lives_is_done_by_the_next(ground: Ground) 
 
 
 def test_an_urgent_message_to_a_session_that_survived_its_runner_interrupts_it_in_the_next_run(ground: Ground) -> None:
-    """The session would go on for minutes: it ends without an error, and the next one has the letter."""
+    """The session would go on for minutes: it ends without an error, and the next one has the message."""
     ground.prepare("slow-1", gates=["slow-1"])
     with ground.running() as run, ground.at_gate("slow-1"):
         run.signal(signal.SIGKILL)
@@ -254,7 +254,7 @@ def test_a_hangup_is_a_wish_to_leave(ground: Ground) -> None:
 
 
 def test_a_letter_left_in_the_log_interrupts_nothing_that_has_ended_meanwhile(ground: Ground) -> None:
-    """The letter waits for the next prompt, however urgent it is: a session that succeeded is not run again."""
+    """The message waits for the next prompt, however urgent it is: a session that succeeded is not run again."""
     ground.prepare("plain-1", "plain-2", gates=["plain-1"])
     with ground.running() as run:
         with ground.at_gate("plain-1"):

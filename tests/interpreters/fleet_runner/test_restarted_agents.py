@@ -1,4 +1,4 @@
-"""Agents that stop by their errors, with real processes: begun anew within limits, and then quarantined."""
+"""Agents that stop by their errors, with real processes: restarted within limits, and then quarantined."""
 
 from pathlib import Path
 

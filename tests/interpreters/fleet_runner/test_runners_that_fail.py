@@ -279,7 +279,7 @@ def test_a_session_finds_its_prompt_however_slow_effects_are(ground: Ground) -> 
 def test_a_prompt_that_has_become_too_long_for_an_argument_is_read_from_its_file(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It grows by letters and by what went wrong, and nothing of it is lost: the argument says where it is."""
+    """It grows by messages and by what went wrong, and nothing of it is lost: the argument says where it is."""
     prepare(ground, '(folder / "said").write_text(sys.argv[2])', "one", "two")
     long = "ü" * 300
     text = ground.fleet.read_text().replace('"{prompt_file}"]', '"{prompt_file}", "{prompt}"]')

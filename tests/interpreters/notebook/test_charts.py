@@ -114,7 +114,7 @@ def test_a_run_says_what_happened_in_it_and_where_time_went() -> None:
     """In words, and with a bar for each machine; how quickly it was simulated is no part of it."""
     target = named("fleet-2x3")
     run = simulate(target.subject, opening=target.opening, environment=target.environment, seed=22)
-    assert run_text(run).startswith("seed 22: no promise is broken\n")
+    assert run_text(run).startswith("seed 22: no property is broken\n")
     assert f"{run.counts.inputs:,} inputs" in run_text(run)
     page = run_html(run)
     assert page.count('fill="#24324a"') == len({machine for (machine, _), spent in run.state_ms.items() if spent})
@@ -166,5 +166,5 @@ def test_a_report_on_a_page_has_no_property_that_is_not_in_its_words(tally: Tall
     report = Report(named("fleet-2x3"), tally)
     bundle = BUNDLES[Report](report)
     assert bundle["text/plain"] == str(report)
-    assert "no promise is broken in 20 seeds" in bundle["text/html"]
+    assert "no property is broken in 20 seeds" in bundle["text/html"]
     assert not ELSEWHERE.search(bundle["text/html"])

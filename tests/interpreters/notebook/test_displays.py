@@ -141,7 +141,7 @@ def test_without_the_library_there_is_the_text(shell: Any, report: Report, monke
 
 
 def test_a_report_shows_the_way_as_a_picture(shell: Any, report: Report) -> None:
-    """One for every broken promise that has a way, beside the same report in words."""
+    """One for every broken property that has a way, beside the same report in words."""
     load_ipython_extension(shell)
     data, _ = shell.display_formatter.format(report)
     assert data["text/plain"] == str(report)

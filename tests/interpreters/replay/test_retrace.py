@@ -34,7 +34,7 @@ from lifefold.interpreters.targets.check_targets import Target, named
 
 
 def _baked(*properties: Property[Any], commands: int | None = None) -> Retrace:
-    """Return an oven of these promises in which bread was baked."""
+    """Return an oven of these properties in which bread was baked."""
     run = Retrace(oven.machine.with_properties(*properties), commands=commands)
     run.command(oven.Lit())
     run.report("Bake", oven.Stirred(), after_ms=7)

@@ -108,7 +108,7 @@ FAIRNESS = st.sampled_from([(), weakly(Go), strongly(Go), strongly(Push), weakly
 
 @st.composite
 def properties(draw: st.DrawFn) -> tuple[Property[Any], ...]:
-    """Draw promises of all kinds; some of them hold, by chance."""
+    """Draw properties of all kinds; some of them hold, by chance."""
     place, much = st.integers(0, 4), st.integers(0, 2)
     given: tuple[Fairness, ...] = draw(FAIRNESS)
     one, other = draw(place), draw(place)
@@ -204,7 +204,7 @@ def is_a_property(_scene: object) -> bool:
 
 
 def outcomes(report: Report) -> list[tuple[str, str, Outcome, int]]:
-    """Return what is said of every promise, and how long the way there is, where only the nearest will do."""
+    """Return what is said of every property, and how long the way there is, where only the nearest will do."""
     return [
         (each.owner, each.name, each.outcome, len(each.trace.steps) if each.trace and each.trace.cycle is None else 0)
         for each in report.verdicts
@@ -386,7 +386,7 @@ def test_a_property_of_the_whole_is_asked_state_by_state() -> None:
     ids=["states", "seconds", "memory"],
 )
 def test_a_search_ends_at_its_limits(bounds: dict[str, Any], said: str) -> None:
-    """And what it says of the promises then is that it does not know."""
+    """And what it says of the properties then is that it does not know."""
     report = sessions(3, postponed=0, **bounds).report()
     assert report.truncated == said
     assert {each.outcome for each in report.verdicts} <= {Outcome.UNDECIDED, Outcome.HOLDS}

@@ -20,7 +20,8 @@ from lifefold.core.fleet import worker_slot
 from lifefold.core.kernel import always
 from lifefold.interpreters.check import check
 
-kept = worker_slot.machine.with_properties(always("nobody is <gone>", lambda entity: entity.state is not worker_slot.State.GONE))
+kept = worker_slot.machine.with_properties(always("nobody is <gone>", lambda entity: entity.state is not
+worker_slot.State.GONE))
 
 
 def test_ok():
@@ -44,13 +45,13 @@ KEPT: Final = worker_slot.machine.with_properties(
 
 @cache
 def held() -> Report:
-    """Return a report in which every promise holds."""
+    """Return a report in which every property holds."""
     return check(worker_slot.machine)
 
 
 @cache
 def broken() -> Report:
-    """Return a report of what does not keep a promise."""
+    """Return a report of what does not keep a property."""
     return check(KEPT)
 
 
@@ -62,8 +63,8 @@ def test_a_test_runner_says_which_property_is_broken(tmp_path: Path) -> None:
     by_hand = {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}
     ran = subprocess.run(command, cwd=tmp_path, env=by_hand, capture_output=True, text=True, timeout=120, check=False)
     assert "3 failed" in ran.stdout
-    assert f"where False = <seat: {broken().conclusion()}, ✗ nobody is <gone>: broken>.ok" in ran.stdout
-    assert "assert not (<✗ always: seat: nobody is <gone>: broken>,)" in ran.stdout
+    assert f"where False = <worker slot: {broken().conclusion()}, ✗ nobody is <gone>: broken>.ok" in ran.stdout
+    assert "assert not (<✗ always: worker slot: nobody is <gone>: broken>,)" in ran.stdout
     words = " ".join(word for line in ran.stdout.splitlines() for word in line.removeprefix("E").split())
     way = words.partition("1. somebody says ")[2]
     assert way.startswith("WorkerGone(")
@@ -92,7 +93,7 @@ class Tags(HTMLParser):
 
 @pytest.mark.parametrize("checked", [broken, held])
 def test_a_notebook_shows_all_of_it(checked: Callable[[], Report]) -> None:
-    """As text, and as HTML that stands alone: every promise, what came of it, and the way to where it is broken."""
+    """As text, and as HTML that stands alone: every property, what came of it, and the way to where it is broken."""
     report = checked()
     shown = report._repr_mimebundle_(include=None, exclude=None)
     assert shown["text/plain"] == str(report)

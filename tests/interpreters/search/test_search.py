@@ -139,7 +139,7 @@ def test_a_property_that_cannot_be_judged_is_named() -> None:
     broken: Property[Any] = always("it adds up", lambda entity: bool(1 // entity.version))
     report = check(kiln, properties=[broken])
     (verdict,) = report.broken()
-    assert "the promise of kiln, 'it adds up', cannot be judged: ZeroDivisionError" in " ".join(verdict.way(200))
+    assert "the property of kiln, 'it adds up', cannot be judged: ZeroDivisionError" in " ".join(verdict.way(200))
     assert {each.outcome for each in report.verdicts if each is not verdict} == {Outcome.UNDECIDED}
 
 

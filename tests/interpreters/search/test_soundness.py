@@ -202,7 +202,7 @@ def test_rules_that_run_in_a_circle_are_reported() -> None:
     """The input that begins it is not one that nobody takes."""
     system = System("circle", AggregateType("circle", machines=(CIRCLE,), rules=(again,)))
     report = check(system, opening=[("circle", Envelope("thing", Created(Pendulum()), 0))])
-    assert [each.name for each in report.broken()] == ["rules and promises raise no error"]
+    assert [each.name for each in report.broken()] == ["rules and properties raise no error"]
 
 
 class Clocked(Record, frozen=True):

@@ -168,7 +168,7 @@ def test_spin_meets_as_many_states_of_chance_systems(seed: int, tmp_path: Path) 
 
 
 def broken_after(graph: Graph, prop: int) -> int:
-    """Return how many steps it takes until a promise is broken."""
+    """Return how many steps it takes until a property is broken."""
     found = graph.broken[prop]
     return len(graph.way(found.state)) + (found.after is not None)
 
@@ -197,7 +197,7 @@ def running(agent: Aggregate) -> bool:
 
 
 def test_spin_breaks_a_property_about_two_agents_after_as_many_steps(tmp_path: Path) -> None:
-    """A promise of the whole system, for SPIN an assertion about where both processes are."""
+    """A property of the whole system, for SPIN an assertion about where both processes are."""
 
     def one_at_a_time(scene: SystemState) -> bool:
         return sum(map(running, scene.aggregates.values())) < 2

@@ -244,7 +244,7 @@ def test_what_follows_is_not_asked_and_not_claimed() -> None:
     assert report.alike.groups == (("guest/ann", "guest/anna", "guest/ben"),)
     assert report.alike.unasked == ("somebody is in line",)
     assert report.alike.compared > 0
-    assert "not asked: what follows (1 promises)" in " ".join(str(report).split())
+    assert "not asked: what follows (1 properties)" in " ".join(str(report).split())
     assert report.conclusion().endswith("; 1 not asked")
     every = check(of.system, opening=of.opening, bounds=Bounds(commands=3))
     assert every.alike is None

@@ -1,4 +1,4 @@
-"""A promise of a system that says what it looks at is judged as if it had been asked about every state."""
+"""A property of a system that says what it looks at is judged as if it had been asked about every state."""
 
 from typing import Any, Final
 
@@ -55,7 +55,7 @@ def seen_states() -> tuple[ProductSystem, list[Any]]:
 
 
 def test_what_is_seen_of_states_that_look_alike_is_what_is_seen_of_each() -> None:
-    """Every promise of the fleet says of each of its states what it says of the scene."""
+    """Every property of the fleet says of each of its states what it says of the scene."""
     product_system, columns = seen_states()
     scenes = [product_system.scene(world) for world in zip(*(column.tolist() for column in columns), strict=True)]
     asked = SystemProperties(product_system)
@@ -105,7 +105,7 @@ def is_stopped_there(scene: SystemState) -> bool:
 
 
 def both(name: str, property_kind: PropertyKind) -> tuple[Property[Any], ...]:
-    """Return a promise of a kind twice: one that says what it looks at, and one that does not."""
+    """Return a property of a kind twice: one that says what it looks at, and one that does not."""
     match property_kind:
         case PropertyKind.ALWAYS:
             return (

@@ -38,4 +38,4 @@ def test_two_find_what_one_finds() -> None:
     one = campaign("fleet-2x3", range(24), tell=lambda tally: told.append(tally.seeds))
     assert told == [5, 10, 15, 20, 24]
     assert figures(campaign("fleet-2x3", range(24), jobs=2)) == figures(one)
-    assert conclusion(one) == "no promise is broken in 24 seeds"
+    assert conclusion(one) == "no property is broken in 24 seeds"

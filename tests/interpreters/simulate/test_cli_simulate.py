@@ -54,11 +54,11 @@ def test_what_holds_is_said_with_how_much_was_tried(capsys: pytest.CaptureFixtur
     said = capsys.readouterr().out
     assert said.startswith("intake:machine: 20 seeds, ")
     assert "rows 2/2" in said
-    assert said.endswith("intake:machine: no promise is broken in 20 seeds\n")
+    assert said.endswith("intake:machine: no property is broken in 20 seeds\n")
 
 
 def test_what_is_broken_is_shown_small_and_is_a_test(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Exit code 1; the test fails, and passes when the machine is mended."""
+    """Exit code 1; the test fails, and passes when the machine is fixed."""
     arguments = ["simulate", "intake:broken", "--seeds", "40", "--emit-test", "test_found.py"]
     assert main(arguments) == 1
     said = capsys.readouterr().out

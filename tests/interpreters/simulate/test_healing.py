@@ -1,4 +1,4 @@
-"""Healing gives a promise what it relies on, and nothing else; and the same in every process."""
+"""Healing gives a property what it relies on, and nothing else; and the same in every process."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def loaf(*given: Fairness) -> Machine[Loaf]:
 
 
 def test_what_hangs_comes_to_an_end_only_if_a_property_relies_on_that() -> None:
-    """A promise that forgets to say so is broken, as the checker says; one that says so is kept."""
+    """A property that forgets to say so is broken, as the checker says; one that says so is kept."""
     said, forgotten = (
         [simulate(machine, seed=seed, faults=HANGS, limits=SHORT) for seed in range(20)]
         for machine in (loaf(*weakly(Bake)), loaf())

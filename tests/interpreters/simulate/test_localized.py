@@ -50,7 +50,7 @@ def alone(name: str, prop: Property[Any]) -> System:
 
 
 def entries(system: System, prop: Property[Any], seed: int) -> int | None:
-    """Return after how many inputs a promise is broken; None if it is not."""
+    """Return after how many inputs a property is broken; None if it is not."""
     run = simulate(system, opening=TARGET.opening, environment=TARGET.environment, seed=seed)
     return len(run.entries) if run.found is not None and run.found.prop == prop.name else None
 

@@ -1,4 +1,4 @@
-"""Rules that are lost are found by seeds, and made small: few deviations, few events, in a small fleet."""
+"""Rules that are lost are found by seeds, and shrunk: few deviations, few events, in a small fleet."""
 
 import msgspec
 import pytest
@@ -43,7 +43,7 @@ OF_TRUST = frozenset({"earn", "trust_again", "withdraw"})
 OF_SILENCE = frozenset({"keep_watch", "give_up"})
 """Rules of what only a fleet has whose sessions are watched."""
 OF_RESTARTS = frozenset({"fall", "ask", "begin_anew", "grant", "spend"})
-"""Rules of a fleet whose agents are begun anew."""
+"""Rules of a fleet whose agents are restarted."""
 
 OF_PREEMPTION = frozenset({"make_room", "take_away", "use_room", "leave_room"})
 """Rules of a fleet in which tasks make room for what comes first."""

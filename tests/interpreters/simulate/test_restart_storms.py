@@ -15,7 +15,7 @@ PLAN = restarted_plan(AGENTS, TASKS)
 
 
 def restarts_of(target: Target, run: Run) -> dict[str, list[int]]:
-    """Return when each agent was begun anew, in milliseconds of virtual time: the log of the run, folded again."""
+    """Return when each agent was restarted, in milliseconds of virtual time: the log of the run, folded again."""
     system = target.system
     aggregates: dict[str, Aggregate] = {}
     found: dict[str, list[int]] = defaultdict(list)

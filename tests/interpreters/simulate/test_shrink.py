@@ -1,4 +1,4 @@
-"""What is found is made small: what remains is needed, all of it."""
+"""What is found is shrunk: what remains is needed, all of it."""
 
 from collections.abc import Mapping
 from random import Random

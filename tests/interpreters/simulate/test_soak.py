@@ -83,7 +83,7 @@ def test_the_next_soak_goes_on_where_the_last_one_ended(tmp_path: Path, jobs: in
 
 
 def test_every_seed_that_finds_something_is_kept_and_the_first_ones_as_tests(tmp_path: Path, door: str) -> None:
-    """A seed with all that makes its run again; a test that fails as long as the promise is broken."""
+    """A seed with all that makes its run again; a test that fails as long as the property is broken."""
     soak = soaked(door, tmp_path / "kept", 40)
     found = [seed for seed, _ in soak.tally.found]
     assert len(found) > SMALL_OF_EACH
@@ -126,7 +126,7 @@ def test_a_signal_ends_it_with_a_summary(tmp_path: Path, number: signal.Signals,
     os.killpg(soak.pid, number)
     said, complained = soak.communicate(timeout=60)
     assert (soak.returncode, complained) == (0, "")
-    assert "fleet-1x1: no promise is broken in" in said
+    assert "fleet-1x1: no property is broken in" in said
     assert Folder(tmp_path / "s", "fleet-1x1").next_seed > 0
 
 

@@ -1,4 +1,4 @@
-"""One signal is enough to stop a simulation, also within a long seed, and while what was found is made small."""
+"""One signal is enough to stop a simulation, also within a long seed, and while what was found is shrunk."""
 
 import os
 import signal
@@ -82,7 +82,7 @@ def test_a_long_seed_is_broken_off_by_one_signal(here: Path, number: signal.Sign
         said, complained = simulates.communicate(timeout=HANG_S)
         pipe.close()
     assert (simulates.returncode, complained) == (130, "")
-    assert said.endswith("tap:slow: no promise is broken in 0 seeds\n")
+    assert said.endswith("tap:slow: no property is broken in 0 seeds\n")
 
 
 def test_what_was_found_is_named_when_there_is_no_time_to_make_it_small(
@@ -98,8 +98,8 @@ def test_what_was_found_is_named_when_there_is_no_time_to_make_it_small(
     assert main(["simulate", "tap:broken", "--seeds", "3"]) == 130
     said = capsys.readouterr().out
     assert "tap: it is dry: broken by seed " in said
-    assert "it was not made small" in said
-    assert "one promise is broken, in " in said
+    assert "it was not shrunk" in said
+    assert "one property is broken, in " in said
 
 
 def test_nothing_is_begun_when_somebody_has_asked_to_stop() -> None:

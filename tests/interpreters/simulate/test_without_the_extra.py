@@ -17,4 +17,4 @@ sys.exit(main(["simulate", sys.argv[1], "--seeds", "2"]))
 def test_simulating_needs_no_extra(target: str) -> None:
     """Where they cannot be imported it says what it says elsewhere."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, target], capture_output=True, text=True, check=True)
-    assert f"{target}: no promise is broken in 2 seeds" in done.stdout
+    assert f"{target}: no property is broken in 2 seeds" in done.stdout

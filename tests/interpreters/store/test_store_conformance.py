@@ -1,4 +1,4 @@
-"""The stores that come with lifefold keep every promise of an event store."""
+"""The stores that come with lifefold keep every property of an event store."""
 
 from collections.abc import Iterator
 from pathlib import Path

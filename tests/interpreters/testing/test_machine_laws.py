@@ -137,14 +137,14 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str, int | None]]] = {
     "cannot be read": (hall(more=[row(Door.SHUT, Written, Door.OPEN)]), "what is written is read as it was", -1),
     "keeps what cannot be read": (hall(keep_pair), "what is written is read as it was: Created(", 1),
     "breaks an invariant": (hall(invariants=[few_pushes]), "invariants hold: few_pushes does not hold of Hall(", 3),
-    "breaks a promise": (
+    "breaks a property": (
         hall(properties=[always("it is pushed twice", fewer_than(3))]),
-        "promises hold: 'it is pushed twice' does not hold after operator says Pushed()",
+        "properties hold: 'it is pushed twice' does not hold after operator says Pushed()",
         3,
     ),
-    "breaks a promise of steps": (
+    "breaks a property of steps": (
         hall(properties=[always_step("it is never shut", lambda step: step.entered is not Door.SHUT)]),
-        "promises hold: 'it is never shut' does not hold after",
+        "properties hold: 'it is never shut' does not hold after",
         0,
     ),
 }

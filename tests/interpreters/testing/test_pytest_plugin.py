@@ -62,7 +62,7 @@ def test_a_law_that_is_broken_tells_the_seed_that_breaks_it_again(tmp_path: Path
     assert found[1] == found[2]
     again = run(tmp_path, BROKEN, f"--lifefold-seed={found[1]}")
     assert f"seed={found[1]})" in again
-    assert "oven breaks a law: promises hold: 'no bread' does not hold after" in again
+    assert "oven breaks a law: properties hold: 'no bread' does not hold after" in again
 
 
 def test_a_test_that_has_asked_for_its_seed_and_fails_tells_how_to_repeat_it(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def test_activities_and_timers_begin_and_end_as_the_kernel_derives(nested_machin
             }
             transition = document.transition(id_of[record.state], record, event)
             left: set[str] = set() if transition is None else document.left(id_of[record.state], transition)
-            assert not {slot for slot in set(before) & set(now) if before[slot] in left}, "begun anew"
+            assert not {slot for slot in set(before) & set(now) if before[slot] in left}, "restarted"
 
 
 def test_every_timer_sent_is_cancelled_in_the_same_state(machine: Machine[Any]) -> None:

@@ -399,7 +399,7 @@ async def test_places_of_many_agents_are_made_at_the_same_time(scene: GitScene) 
 
 
 async def test_names_of_any_kind_make_places_of_their_own(scene: GitScene) -> None:
-    """Spaces, slashes, dots and letters of any script in the names of fleets, agents and tasks."""
+    """Spaces, slashes, dots and messages of any script in the names of fleets, agents and tasks."""
     odd = ("a b/c", "..", "", "x.lock", "ü~^:?*[\\@{", "-", "A\nB", "a%20b", "v1.2")
     place = GitWorkplace(scene.repository, scene.root, "a fleet/of.", "main")
     assert len({place.folder(name, "T") for name in odd}) == len(odd)

@@ -235,7 +235,7 @@ class FleetTask(Task, frozen=True):
     ``stage`` is what is left to be done of it, and ``result`` the claim under whose number it is kept meanwhile,
     as the commit ``collected``.
     ``limit`` is how often it may be tried again, as far as is known by its last failure. ``lacks`` is the task, the
-    role, the level or the purse because of which it is blocked; ``removed``: a plan change has taken it out. ``parts``
+    role, the level or the budget because of which it is blocked; ``removed``: a plan change has taken it out. ``parts``
     counts its subtasks, and it ``waits`` as long as they are not all closed. ``orphaned`` is what becomes of it if a
     session dies that works at it, ``on_nothing`` if a session says that it is done, and has changed nothing. ``fate``
     is what it has to do with aborts, if its fleet has any. ``key`` is what the tokens of its claims are derived from;

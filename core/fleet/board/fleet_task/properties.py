@@ -217,7 +217,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a person lets a task be tried once more, and it is as it was", grants_one_retry),
     always_step("what has failed and may be tried again is, when it has rested", is_tried_again_when_it_has_rested),
     always_step("what nobody has agreed to is not done again by itself", silence_is_not_retried),
-    always_step("what a person has not agreed to is begun anew", begins_anew_what_was_not_agreed_to),
+    always_step("what a person has not agreed to is restarted", begins_anew_what_was_not_agreed_to),
     always_step("what waits for a person is nobody's, and is kept", parks_what_a_person_has_to_see),
     always_step("what is done and in no hand is given to one", hands_over_what_nobody_has),
     always_step("whoever claims a task has all of it to do", starts_anew),

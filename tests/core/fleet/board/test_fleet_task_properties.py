@@ -41,7 +41,7 @@ def test_a_small_machine_of_a_fleet_has_all_its_properties(machine: Machine[Any]
 
 
 def short_record(s: worker_slot.WorkerSlot) -> bool:
-    """Tell whether a seat has a record that is long enough for every level, and no longer."""
+    """Tell whether a worker slot has a record that is long enough for every level, and no longer."""
     most_successes, most_violations = 10, 1
     trust = s.trust or Trust()
     return trust.successes <= most_successes and trust.violations <= most_violations

@@ -263,7 +263,7 @@ Rule = Callable[[Aggregate, Transition], Iterator[Dispatch]]
 
 
 def broken(of: Hand) -> set[str]:
-    """Return the promises about aborts that do not hold after the last reaction."""
+    """Return the properties about aborts that do not hold after the last reaction."""
     subjects: dict[PropertyKind, tuple[Any, ...]] = {
         PropertyKind.ALWAYS: (of.aggregate,),
         PropertyKind.ALWAYS_STEP: of.reaction.transitions,

@@ -40,7 +40,7 @@ def test_a_task_is_handed_over_with_its_brief_and_its_seat() -> None:
 
 
 def test_exactly_one_worker_gets_a_task() -> None:
-    """The second one waits; the seat that has waited longest is the next."""
+    """The second one waits; the worker slot that has waited longest is the next."""
     of = ask(
         ask(opened(make("T1"), make("T2", "T1"), make("T3", "T1", ordinal=1), worker_slots=("ann", "bob", "cid"))),
         "bob",
@@ -382,7 +382,7 @@ def test_a_fleet_of_nobody_is_finished() -> None:
 
 
 def test_the_view_passes_over_what_it_does_not_know() -> None:
-    """Only tasks and seats are counted."""
+    """Only tasks and worker slots are counted."""
     of = opened(make("T1"))
     (step, *_) = of.reaction.transitions
     work = work_of(of.aggregate)

@@ -1,4 +1,4 @@
-"""The board under whatever workers, people and time say to it, in any order: it keeps all its promises."""
+"""The board under whatever workers, people and time say to it, in any order: it keeps all its properties."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from lifefold.core.kernel import AggregateType
     ids=["short", "long"],
 )
 def test_a_board_has_its_properties_whatever_is_said_to_it(course: Any) -> None:
-    """And what its rules look up is, after every step, what the tasks and seats are."""
+    """And what its rules look up is, after every step, what the tasks and worker slots are."""
     run_state_machine_as_test(Board, settings=course)
 
 

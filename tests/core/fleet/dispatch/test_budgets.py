@@ -24,17 +24,17 @@ FLEET = budgets.FLEET
 def limited(
     *tasks: fleet_task.FleetTask, all_budgets: dict[str, budget.Budget], worker_slots: tuple[str, ...] = ("ann", "bob")
 ) -> Hand:
-    """Return a board with these tasks, seats and purses."""
+    """Return a board with these tasks, worker slots and budgets."""
     return opened(*tasks, worker_slots=worker_slots, **all_budgets)
 
 
 def sessions(cap: int, **fields: Any) -> budget.Budget:
-    """Return a purse for so many sessions."""
+    """Return a budget for so many sessions."""
     return budget.Budget(lines=(budget.Line(Resource.SESSIONS, 1, Account(cap=cap)),), **fields)
 
 
 def money(cap: int, share: int, **fields: Any) -> budget.Budget:
-    """Return a purse for so many micro-dollars, of which a claim is given a share."""
+    """Return a budget for so many micro-dollars, of which a claim is given a share."""
     return budget.Budget(lines=(budget.Line(Resource.MONEY, share, Account(cap=cap)),), **fields)
 
 
@@ -44,7 +44,7 @@ def ask(of: Hand, name: str = "ann", *, silent: bool = False, **spent: int) -> H
 
 
 def account(of: Hand, ref: str = FLEET) -> tuple[int, int, int]:
-    """Return what is spent, set aside and overrun of a purse with one line."""
+    """Return what is spent, set aside and overrun of a budget with one line."""
     (line,) = of.record(ref).lines
     return line.account.spent, line.account.reserved, line.account.overrun
 
@@ -234,7 +234,7 @@ MISTAKES: Mutants = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_how_a_period_begins_breaks_a_property(name: str) -> None:
-    """It begins with the first share that is taken from a full purse, and with nothing else."""
+    """It begins with the first share that is taken from a full budget, and with nothing else."""
     is_found(MISTAKES[name], named("budget").bounds)
 
 

@@ -32,7 +32,7 @@ DEADLINE_MS = 700
 def board(
     *tasks: fleet_task.FleetTask, worker_slots: Any = ("ann", "bob"), within_ms: int = DEADLINE_MS, **more: Record
 ) -> Hand:
-    """Return a board that preempts, with these tasks and seats, all away."""
+    """Return a board that preempts, with these tasks and worker slots, all away."""
     return opened(
         *tasks, worker_slots=worker_slots, **more, **preemption.preemption_requests(tuple(worker_slots), within_ms)
     )

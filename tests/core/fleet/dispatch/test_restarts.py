@@ -1,4 +1,4 @@
-"""Restart intensity: who fell by its errors is begun anew, so often and no oftener, and then quarantined."""
+"""Restart intensity: who fell by its errors is restarted, so often and no oftener, and then quarantined."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ HOUR_MS = 3_600_000
 
 
 def supervised() -> Hand:
-    """Return a worker whose first error stops it, and who may be begun anew."""
+    """Return a worker whose first error stops it, and who may be restarted."""
     return Hand(
         "worker/ann",
         {
@@ -54,19 +54,19 @@ def fallen(message: str = "exit status 1") -> Hand:
 
 
 def resting(recent: int = 1) -> Hand:
-    """Return one that may be begun anew, and rests."""
+    """Return one that may be restarted, and rests."""
     return fallen().hear("board", "supervisor", supervisor.Granted(recent))
 
 
 def told(of: Hand) -> list[Any]:
-    """Return what the last reaction tells the board of the seat."""
+    """Return what the last reaction tells the board of the worker slot."""
     return [
         each.event for each in of.effects(Tell) if isinstance(each, Tell) and each.entity.startswith("worker_slot:")
     ]
 
 
 def test_an_agent_that_stops_by_its_errors_asks_to_be_begun_anew() -> None:
-    """It is not gone, and reads its letters when it is back."""
+    """It is not gone, and reads its messages when it is back."""
     of = fallen()
     assert (of.state("session"), of.state("supervisor"), of.state("assignment")) == ("Stopped", "Asking", "Idle")
     assert told(of) == [worker_slot.RestartWanted()]
@@ -95,7 +95,7 @@ def test_it_rests_longer_the_oftener_it_was_begun_anew(recent: int, rest_ms: int
 
 
 def test_whom_the_board_refuses_is_quarantined_with_both_reasons() -> None:
-    """It has nothing in hand, nobody reads its letters, and people are told why."""
+    """It has nothing in hand, nobody reads its messages, and people are told why."""
     of = fallen("no api key").hear("board", "supervisor", supervisor.Refused("it was restarted 3 times within 1 h"))
     reason = of.record("supervisor").reason
     assert of.state("supervisor") == "Quarantined"
@@ -158,14 +158,14 @@ def desk(own: int, of_all: int, window_ms: int = HOUR_MS) -> Hand:
 
 
 def asks(of: Hand, name: str) -> Any:
-    """Let a worker ask to be begun anew; return the answer."""
+    """Let a worker ask to be restarted; return the answer."""
     of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.RestartWanted())
     (answer,) = (each.event for each in of.effects(Tell) if isinstance(each, Tell))
     return answer
 
 
 def restart(of: Hand, name: str) -> Any:
-    """Let a worker ask, and be begun anew if it may."""
+    """Let a worker ask, and be restarted if it may."""
     answer = asks(of, name)
     if isinstance(answer, supervisor.Granted):
         of.hear(f"worker/{name}", f"worker_slot:{name}", worker_slot.RestartDone())

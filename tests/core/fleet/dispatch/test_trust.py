@@ -273,7 +273,7 @@ LIMITS: Final = Limits(max_consecutive_errors=1, max_total_errors=1)
 
 
 def small(people: tuple[type[Event], ...], rules: list[Rule], **gates: AccessLevel) -> set[str]:
-    """Return the promises that a small fleet does not keep in which people say only this."""
+    """Return the properties that a small fleet does not keep in which people say only this."""
     of = system.aggregates["board"]
     said: dict[str, tuple[type[Event], ...]] = dict.fromkeys(of.machines, ()) | {"worker_slot": people}
     desk = AggregateType(

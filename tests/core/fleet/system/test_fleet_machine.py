@@ -1,4 +1,4 @@
-"""The whole fleet under operators, agents, time, messages and crashes, in any order: it keeps all its promises."""
+"""The whole fleet under operators, agents, time, messages and crashes, in any order: it keeps all its properties."""
 
 from typing import Any, Final
 

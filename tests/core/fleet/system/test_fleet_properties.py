@@ -25,7 +25,7 @@ NEAR: Final = Limits(max_consecutive_errors=2, max_total_errors=2)
 
 
 def one_letter(box: Mailbox) -> bool:
-    """Tell whether a mailbox has no more than one letter."""
+    """Tell whether a mailbox has no more than one message."""
     return len(box.messages) <= 1
 
 
@@ -113,7 +113,7 @@ def _is_deaf(of: Aggregate, transition: Transition) -> Any:
 
 @rule(on=fleet_task.machine)
 def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
-    """Hand the task over without taking the seat."""
+    """Hand the task over without taking the worker slot."""
     for wish in claims.hand_over.follow(of, transition):
         if isinstance(wish, Tell):
             yield wish
@@ -167,8 +167,8 @@ MISTAKES: Final[dict[str, tuple[str, list[Rule] | None, list[Rule] | None]]] = {
     "a stopped agent keeps its work": ("has no work to be done", None, without(WORKER, "work_ends", _keeps_work)),
     "a stop is not obeyed": ("does so at once", None, without(WORKER, "obey", _is_deaf)),
     "who leaves does not say so": ("everybody goes home", None, without(WORKER, "leave")),
-    "a stopped agent takes letters": ("as long as an agent may read", None, without(WORKER, "close_mailbox")),
-    "a task is given to an empty seat": (
+    "a stopped agent takes messages": ("as long as an agent may read", None, without(WORKER, "close_mailbox")),
+    "a task is given to an empty worker slot": (
         "every owner sits at its task",
         without(BOARD, "hand_over", _hands_over_to_nobody),
         None,
@@ -221,10 +221,10 @@ NO_ORPHANS: Final = "no task stays an orphan, if what is left of it is inspected
 
 NEVER_HERE: Final = {
     NO_ORPHANS,
-    "letters wait to be delivered",
+    "messages wait to be delivered",
     "whoever works at what was taken from him hears of it, if what is begun is merged",
 }
-"""Promises about letters, and about what is taken from somebody: where people only stop agents neither comes to be."""
+"""Promises about messages, and about what is taken from somebody: where people only stop agents neither comes to be."""
 
 
 def _forgets_what_is_closed(work: TaskIndex, transition: Transition) -> TaskIndex:
@@ -243,11 +243,11 @@ def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
     """Also where no rule looks at it before all is over."""
     tasks = (TaskPlan("T0", "do it"), TaskPlan("T1", "do that", priority=1))
     plan = Plan("small", (AgentPlan("a0", NEAR),), tasks)
-    assert "what is looked up is what the tasks and seats are" in broken(
+    assert "what is looked up is what the tasks and worker slots are" in broken(
         witnessed({}, fold=fold), list(opening(plan, 0)), 2_000
     )
 
 
 def broken(fleet: System, begins: Any, states: int = 20_000) -> set[str]:
-    """Return the promises that a fleet does not keep, as far as it is looked at."""
+    """Return the properties that a fleet does not keep, as far as it is looked at."""
     return {each.name for each in check(fleet, opening=begins, bounds=Bounds(states=states, compared=0)).broken()}

@@ -67,7 +67,7 @@ def check_view(name: str, reaction: Reaction) -> None:
         assert board_properties.view_agrees(of)
         waiting = work_of(of).waiting
         since = [of.entities[ref].entered_ms for ref in waiting]
-        assert since == sorted(since), "the seats wait in their order"
+        assert since == sorted(since), "the worker slots wait in their order"
         assert len(set(waiting)) == len(waiting)
 
 
@@ -126,7 +126,7 @@ def test_any_fleet_ends_with_every_task_settled_or_nobody_present(plan: Plan, sc
 
 @given(plans(), SCRIPTS)
 def test_any_fleet_ends_whatever_people_do_and_however_often_the_runner_crashes(plan: Plan, script: list[int]) -> None:
-    """Letters, holds, stops, cancellations and crashes at any moment."""
+    """Messages, holds, stops, cancellations and crashes at any moment."""
     driver = Driver(plan, script, people=True)
     driver.watch = check_view
     finished(driver.run())
@@ -141,7 +141,7 @@ HARMLESS = re.compile(
 def test_no_rule_ever_asks_for_what_is_refused(plan: Plan, script: list[int], people: bool) -> None:  # noqa: FBT001 - drawn
     """The rules know the state that they speak to, with two exceptions that change nothing.
 
-    An interruption that waited for a session that then never ran is over with it, and the letter stays in the mailbox
+    An interruption that waited for a session that then never ran is over with it, and the message stays in the mailbox
     (D14). A task that depends on a failed one in two ways is blocked by the first and asked to block by the second.
     """
     driver = Driver(plan, script, people=people).run()
@@ -158,7 +158,7 @@ def test_the_fleet_has_its_properties_at_every_step(plan: Plan, script: list[int
 
 @given(plans(), SCRIPTS)
 def test_nobody_waits_while_there_is_work(plan: Plan, script: list[int]) -> None:
-    """After every input, either no task is ready or no seat waits."""
+    """After every input, either no task is ready or no worker slot waits."""
     driver = Driver(plan, script, people=True)
     driver.watch = check_claims
     driver.run()

@@ -405,7 +405,7 @@ LOST: Final[dict[str, tuple[str, Callable[[], System]]]] = {
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", LOST)
 def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
-    """The promises see to what the rules are for."""
+    """The properties see to what the rules are for."""
     prop, broken = LOST[name]
     found = check(broken(), opening=named("fleet-orphans").opening, bounds=SMALL).broken()
     assert any(prop in each.name for each in found), [each.name for each in found]

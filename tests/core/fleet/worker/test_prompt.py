@@ -27,7 +27,7 @@ def test_each_addition_stands_alone() -> None:
 
 
 def test_what_an_earlier_session_was_told_is_marked_as_such() -> None:
-    """It may have done something about it. The letters are one list, in order, at the end."""
+    """It may have done something about it. The messages are one list, in order, at the end."""
     messages = ("mind the gap", "hurry")
     said = [compose(Brief(prompt="do it"), messages, continued=False, repeated=n).split("\n\n") for n in range(3)]
     assert [parts[1:-1] for parts in said] == [

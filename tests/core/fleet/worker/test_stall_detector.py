@@ -1,4 +1,4 @@
-"""Whether a session moves: the ladder for whom there is no evidence, its promises, and the worker it belongs to."""
+"""Whether a session moves: the ladder for whom there is no evidence, its properties, and the worker it belongs to."""
 
 from itertools import product
 from typing import Any, Final

@@ -45,7 +45,7 @@ def told(of: Hand) -> list[tuple[Amounts, bool]]:
 
 
 def interrupted(of: Hand, *, microusd: int = 0, tokens: int = 0) -> Hand:
-    """Let the session be interrupted by a letter, and end."""
+    """Let the session be interrupted by a message, and end."""
     start(of).give("mailbox", mailbox.OperatorMessageArrived("look"))
     return end(of, session.Success(), microusd=microusd, tokens=tokens)
 

@@ -27,7 +27,7 @@ from lifefold.effects import LogFatal
 
 
 def test_a_worker_asks_for_work_when_its_worktree_is_ready() -> None:
-    """Its seat on the board begins to wait."""
+    """Its worker slot on the board begins to wait."""
     of = opened().report("session", "PrepareWorktree", session.WorktreeReady())
     assert states(of) == ("BuildingPrompt", "Wanting")
     assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
@@ -212,7 +212,7 @@ def test_a_hold_meets_a_suspended_session_at_rest() -> None:
 
 
 def test_after_a_crash_a_worker_asks_again_for_what_goes_on() -> None:
-    """The session is adopted or begun anew; what the rules serve is not asked of an interpreter."""
+    """The session is adopted or restarted; what the rules serve is not asked of an interpreter."""
     of = running().crash()
     assert of.begun() == ["RunSession"]
     assert wanting().crash().begun() == []

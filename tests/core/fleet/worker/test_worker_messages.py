@@ -56,7 +56,7 @@ def test_a_letter_that_can_wait_interrupts_nobody() -> None:
 
 
 def test_an_urgent_letter_while_spawning_interrupts_right_after_the_start() -> None:
-    """Once, however many letters come (D14)."""
+    """Once, however many messages come (D14)."""
     of = spawning()
     for text in ("one", "two", "three"):
         of.give("mailbox", mailbox.OperatorMessageArrived(text))
@@ -88,7 +88,7 @@ def test_a_letter_that_came_before_the_task_is_in_its_first_prompt() -> None:
 
 
 def test_a_stopped_workers_mailbox_is_closed_and_senders_are_told() -> None:
-    """A letter that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
+    """A message that nobody will read is refused (D14). What was taken before, and not delivered, stays where it is."""
     of = running().give("mailbox", mailbox.OperatorMessageArrived("by the way", urgent=False))
     of.give("desired_state", desired_state.StopWanted("enough"))
     assert (of.state("mailbox"), of.record("mailbox").messages) == ("Closed", ("by the way",))
@@ -180,10 +180,10 @@ def test_no_accepted_letter_is_missing_from_the_prompt_of_the_session_that_succe
     script: list[int],
     people: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    """Nor from any prompt before: over letters of both kinds at any time, and sessions that end in any way."""
+    """Nor from any prompt before: over messages of both kinds at any time, and sessions that end in any way."""
     plan = Plan("plan", (AgentPlan("ann", LIMITS),), tuple(TaskPlan(f"T{n}", "do it") for n in range(4)))
     driver = Driver(plan, script, people=people)
     for number, (at_ms, urgent) in enumerate(messages):
-        driver.post("worker/ann", "mailbox", mailbox.OperatorMessageArrived(f"letter {number}", urgent), at_ms)
+        driver.post("worker/ann", "mailbox", mailbox.OperatorMessageArrived(f"message {number}", urgent), at_ms)
     driver.watch = MessageWatch()
     driver.run()

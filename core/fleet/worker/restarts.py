@@ -1,0 +1,77 @@
+"""Restarts of an agent that has stopped by its errors: the rules of its worker. The board's are in ``dispatch``.
+
+- Only errors that the session counts lead to a restart. An end that an operator wanted is never undone, and neither is
+  a fatal error, which says that no retry helps. It is to a session what an exit with ``{shutdown, Reason}`` is to a
+  *transient* child of an OTP supervisor.
+- A restarted agent has no errors. Its name, its operator messages and the numbers of its sessions stay.
+- An agent that is told to stop while it is down is not restarted: a permit that arrives later fits no row.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lifefold.core.fleet.board import worker_slot
+from lifefold.core.fleet.worker import assignment, desired_state, supervisor
+from lifefold.core.kernel import Aggregate, Dispatch, Property, Transition, always, rule
+from lifefold.core.lifecycles import session, session_profiles
+from lifefold.effects import LogFatal, Tell
+
+
+def comes_back(worker: Aggregate) -> bool:
+    """Tell whether an agent may be restarted if it stops, or has stopped."""
+    found = worker.entities.get(supervisor.REF)
+    return found is not None and found.state not in supervisor.OVER
+
+
+def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """An agent that stops by its errors falls, and may be restarted; any other one stays down."""
+    if transition.entered is session.State.STOPPED and comes_back(worker):
+        wanted = not desired_state.is_to_end(worker.record("desired_state"))
+        by_errors = wanted and isinstance(
+            transition.event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled
+        )
+        said = [each.message for each in transition.effects if isinstance(each, LogFatal)]
+        yield Dispatch(supervisor.REF, supervisor.Fell(" ".join(said)) if by_errors else supervisor.Dismissed())
+
+
+@rule(on=desired_state.machine)
+def dismiss(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+    """An agent that is down when it is told to stop is not brought back."""
+    down = worker.record("session").state is session.State.STOPPED
+    if transition.entered is desired_state.State.STOP and down and comes_back(worker):
+        yield Dispatch(supervisor.REF, supervisor.Dismissed())
+
+
+def ask(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+    """Who fell asks the board, when nothing is in its hands any more: what its session has left comes first."""
+    found = worker.entities.get(supervisor.REF)
+    asks = found is not None and found.state is supervisor.State.ASKING
+    idle = worker.record("assignment").state is assignment.State.IDLE
+    if asks and idle and transition.entered in {supervisor.State.ASKING, assignment.State.IDLE}:
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartWanted())
+
+
+@rule(on=supervisor.machine)
+def begin_anew(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+    """Who has rested is restarted, and the board hears of it."""
+    if isinstance(transition.event, supervisor.RestartDue):
+        yield Dispatch("session", session_profiles.Restarted())
+        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
+
+
+def up_or_down(worker: Aggregate) -> bool:
+    """An agent that has not fallen has not stopped, and one that fell has."""
+    found = worker.entities.get(supervisor.REF)
+    stopped = worker.record("session").state is session.State.STOPPED
+    return found is None or (found.state is not supervisor.State.UP) is stopped
+
+
+def stopped_stays_so(worker: Aggregate) -> bool:
+    """An agent that was told to stop is not brought back."""
+    return worker.record("desired_state").state is not desired_state.State.STOP or not comes_back(worker)
+
+
+OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
+    always("an agent is up until it stops, and then it is down", up_or_down),
+    always("an agent that was told to stop is not restarted", stopped_stays_so),
+)

@@ -1,0 +1,76 @@
+"""lifefold: lifecycles as pure reducers, checked, simulated, run with a durable log, and replayed.
+
+These are the public names. Each is imported when it is first used, so that ``import lifefold`` costs nothing, and the
+search of ``check`` needs its extra (``lifefold[check]``) only where it is called. Everything else is one level down:
+``lifefold.core``, ``lifefold.effects`` and ``lifefold.interpreters``.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from lifefold.core.kernel import (
+        ANY,
+        STAY,
+        AggregateType,
+        Envelope,
+        Event,
+        Machine,
+        Record,
+        State,
+        Step,
+        System,
+        after,
+        alone,
+        always,
+        always_step,
+        does,
+        eventually,
+        leads_to,
+        replace,
+        row,
+        rule,
+        sometimes,
+        strongly,
+        weakly,
+    )
+    from lifefold.effects import Activity, Effect
+    from lifefold.interpreters.check import check
+    from lifefold.interpreters.engine import Engine, Interpreter, Ledger, handles
+    from lifefold.interpreters.simulate import simulate
+    from lifefold.interpreters.store import MemoryStore, SqliteStore
+
+__all__ = [
+    "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger", "Machine",
+    "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone", "always",
+    "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate", "sometimes",
+    "strongly", "weakly",
+]  # fmt: skip
+
+_HOMES: Final = {
+    "lifefold.core.kernel": (
+        "ANY STAY AggregateType Envelope Event Machine Record State Step System after alone always always_step does"
+        " eventually leads_to replace row rule sometimes strongly weakly"
+    ),
+    "lifefold.effects": "Activity Effect",
+    "lifefold.interpreters.check": "check",
+    "lifefold.interpreters.engine": "Engine Interpreter Ledger handles",
+    "lifefold.interpreters.simulate": "simulate",
+    "lifefold.interpreters.store": "MemoryStore SqliteStore",
+}
+_HOME_OF: Final = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name where it is defined. Raises ``AttributeError`` for any other name."""
+    if name == "__version__":
+        return version("lifefold")
+    if name not in _HOME_OF:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
