@@ -1,6 +1,8 @@
 """Prose of pages: sentences without code, tables and pictures, and the words of a style that is not used here."""
 
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -67,3 +69,18 @@ def banned(text: str) -> Iterator[tuple[str, str]]:
     for paragraph in paragraphs(text):
         for pattern, instead in BANNED.items():
             yield from ((each[0], instead) for each in re.finditer(rf"\b({pattern})\b", paragraph, re.IGNORECASE))
+
+
+def in_code(source: str) -> Iterator[str]:
+    """Yield the prose of a Python file: docstrings, comments, and texts of more than two words."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+            yield token.string.lstrip("# ")
+        elif token.type == tokenize.STRING:
+            text = _FIELD.sub("CODE", token.string.strip("rbRBfF\"'"))
+            if len(text.split()) > 2 and "from lifefold" not in text:
+                yield re.sub(r"``[^`]*``", "CODE", text)
+
+
+_DIRECTIVE = re.compile(r"#\s*(noqa|type:|pyright:|pragma|fmt:|!)")
+_FIELD = re.compile(r"\{[^{}]*\}")
