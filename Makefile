@@ -65,6 +65,7 @@ pages: .venv/.has-check ## write docs/lifecycles, the tables of docs/fleet-file.
 	$(BIN)/python docs/write_lifecycles.py
 	$(BIN)/python docs/write_fleet_file.py
 	$(BIN)/python docs/write_figures.py
+	$(BIN)/python docs/draw_architecture.py
 
 certificates: .venv/.has-check ## check what is shipped, and write docs/certificates anew
 	$(BIN)/lifefold check $$($(BIN)/lifefold machines | sed 's/ .*//') $(LARGER) --certificate docs/certificates/ $(ARGS)

@@ -7,9 +7,9 @@ from lifefold.interpreters import views
 FOLDER = Path(__file__).parent / "lifecycles"
 HEAD = """# The lifecycles
 
-Each page is what `lifefold table NAME --format markdown` and `lifefold diagram NAME` print. `make pages` writes them.
+Each page is the output of `lifefold table NAME --format markdown` and of `lifefold diagram NAME`. `make pages` writes them.
 
-| Name | What it governs |
+| Name | Subject |
 | --- | --- |
 """
 
