@@ -7,7 +7,7 @@ from lifefold.interpreters import views
 FOLDER = Path(__file__).parent / "lifecycles"
 HEAD = """# The lifecycles
 
-Each page is the output of `lifefold table NAME --format markdown` and of `lifefold diagram NAME`. `make pages` writes them.
+`make pages` writes these pages: the output of `lifefold table NAME --format markdown` and of `lifefold diagram NAME`.
 
 | Name | Subject |
 | --- | --- |
