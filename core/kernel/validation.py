@@ -1,4 +1,4 @@
-"""What can be wrong with a machine, found when it is built, each problem named with the row or the state it is in."""
+"""The problems that a machine can have, found when it is built; each names its row or its state."""
 
 import typing
 from collections import Counter
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InvalidMachine(ValueError):
-    """The machine cannot be built; ``problems`` says why, a line each."""
+    """The machine cannot be built; ``problems`` has the reasons, a line each."""
 
     def __init__(self, name: str, wrong: tuple[str, ...]) -> None:
         """Take the machine's name and the problems found."""
@@ -24,7 +24,7 @@ class InvalidMachine(ValueError):
 
 
 def problems(machine: "Machine[Any]") -> tuple[str, ...]:
-    """Return what is wrong with a machine, in words; empty if nothing is."""
+    """Return the problems of a machine as sentences; empty if it has none."""
     misnamed = (*_mutable(machine), *_unknown_states(machine), *_without_states(machine))
     if misnamed:
         return misnamed
@@ -35,7 +35,7 @@ def problems(machine: "Machine[Any]") -> tuple[str, ...]:
 
 
 def _mutable(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that nothing of a record or an event can change once it is made, and that its type says what it is."""
+    """Check that records and events cannot change once they are made, and that their types are precise."""
     for kind in (machine.record, *dict.fromkeys(row.event for row in machine.rows)):
         if not kind.__struct_config__.frozen:
             yield f"{kind.__name__} is not frozen: class {kind.__name__}({kind.__mro__[1].__name__}, frozen=True)"
@@ -52,11 +52,11 @@ _INSTEAD: Final = {
     "bytearray": "bytes",
     "object": "the type that it has",
 }
-"""What stands for types that can be changed, those that a log is read back as such among them."""
+"""The accepted types in place of mutable ones, among them the types that a log is read back as."""
 
 
 def _changeable(kind: Any) -> Iterator[str]:
-    """Yield the names of the types within a field's that can be changed, or say nothing of a value."""
+    """Yield the names of the mutable or unspecific types within a field's type."""
     name = getattr(typing.get_origin(kind) or kind, "__name__", "")
     if name in _INSTEAD:
         yield name
@@ -94,12 +94,12 @@ def _unknown_states(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _is_of(machine: "Machine[Any]", state: State) -> bool:
-    """Tell whether a state is this machine's own: those of two machines may be spelled the same."""
+    """Tell whether a state is this machine's own: states of two machines may be spelled the same."""
     return any(state is each for each in machine.states)
 
 
 def _without_states(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that everything is declared for some state: an empty source means none."""
+    """Check that every declaration has a state: an empty source means none."""
     for row in machine.rows:
         if not machine.sources(row):
             yield f"{row} has no source"
@@ -107,7 +107,7 @@ def _without_states(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _outside(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that served activities exist, and that nothing leads into or out of detached states."""
+    """Check that served activities exist, and that no row enters or leaves a detached state."""
     activities = {slot for slot, span in machine.spans.items() if isinstance(span.during, Does)}
     for slot in sorted(machine.served - activities):
         yield f"serving: there is no activity {slot}; there are {', '.join(sorted(activities))}"
@@ -126,7 +126,7 @@ def _slots(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _shadowed(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that no row stands, in all of its states, behind one that is taken whenever it would be."""
+    """Check that no row is shadowed in all of its states by an earlier row that is taken whenever it would be."""
     before: dict[tuple[object, ...], Row[Any]] = {}
     for row in machine.rows:
         places = [(state, row.event) for state in sorted(machine.sources(row))]
@@ -140,7 +140,7 @@ def _shadowed(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _reached(machine: "Machine[Any]", start: State) -> frozenset[State]:
-    """Return the states that rows lead to from one, itself included."""
+    """Return the states that rows lead to from one state, itself included."""
     reached, frontier = {start}, [start]
     while frontier:
         state = frontier.pop()
@@ -199,7 +199,7 @@ def _yields(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _timers(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that a timer, which happens once in a stay, is heard then: in each of its states, or soon after."""
+    """Check that a timer, which fires once in a stay, is accepted in each of its states, or soon after."""
     for slot, span in machine.spans.items():
         if not isinstance(span.during, After):
             continue
@@ -213,7 +213,7 @@ def _timers(machine: "Machine[Any]") -> Iterator[str]:
 
 
 def _last(machine: "Machine[Any]") -> Iterator[str]:
-    """Check that an activity that is over by itself leaves its states: nothing would go on in them."""
+    """Check that an activity that ends by itself leaves its states: otherwise it would be missing in them."""
     for slot, span in machine.spans.items():
         if not isinstance(span.during, Does):
             continue
