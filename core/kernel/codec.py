@@ -212,6 +212,6 @@ def digest(before: bytes, wire: bytes, reaction: Reaction) -> bytes:
     state = blake2b(before + wire, digest_size=DIGEST_BYTES)
     for ref in reaction.changed:
         state.update(encode(reaction.aggregate.entities[ref]))
-    for asked in reaction.effects:
-        state.update(encode(asked))
+    for requested in reaction.effects:
+        state.update(encode(requested))
     return state.digest()

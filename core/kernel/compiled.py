@@ -47,7 +47,7 @@ def start_timer(slot: str, delay_ms: int | None) -> tuple[StartTimer, ...]:
     return () if delay_ms is None else (StartTimer(slot, delay_ms),)
 
 
-_WORDS: Mapping[str, object] = {
+_NAMES: Mapping[str, object] = {
     "Begin": Begin,
     "StartTimer": StartTimer,
     "Step": Step,
@@ -57,7 +57,7 @@ _WORDS: Mapping[str, object] = {
     "start_timer": start_timer,
 }
 _INDENT = "    "
-_SAID = {
+_DOCSTRINGS = {
     False: """Take the transition as ``reduce`` does, without a container: a ``Step`` or an ``IllegalTransition``.""",
     True: """Take the transition: ``Success(Step)``, or ``Failure(IllegalTransition)`` with nothing changed.""",
 }
@@ -84,7 +84,7 @@ def compiled(arms: Arms, refused: Reducer, *, contained: bool) -> Reducer:
             take = written(record.state, type(event))
         return take(record, event)
 
-    reducer.__name__, reducer.__doc__ = "reduce" if contained else "step", _SAID[contained]
+    reducer.__name__, reducer.__doc__ = "reduce" if contained else "step", _DOCSTRINGS[contained]
     reducer.__qualname__ = f"Machine.{reducer.__name__}"
     return reducer
 
@@ -95,7 +95,7 @@ class _Writer:
     def __init__(self, state: State, answer: tuple[str, ...]) -> None:
         self._state = state
         self._answer = answer
-        self._names: dict[str, Any] = dict(_WORDS)
+        self._names: dict[str, Any] = dict(_NAMES)
 
     def function(self, arms: tuple[Arm, ...], refused: Reducer) -> Reducer:
         """Return the function."""

@@ -168,10 +168,10 @@ class EntityStep(msgspec.Struct, frozen=True, gc=False):
 
 def create(machine: Machine[Any], ref: str, record: Record, at_ms: int, actor: str) -> EntityStep:
     """Begin an entity's life."""
-    born = Entity(ref, replace(record, at_ms=at_ms) if machine.clocked else record, 1, at_ms)
-    running, effects = _derive(machine, born, machine.entering(record), 1, at_ms)
-    entity = replace(born, running=running)
-    event = Created(born.record)
+    created = Entity(ref, replace(record, at_ms=at_ms) if machine.clocked else record, 1, at_ms)
+    running, effects = _derive(machine, created, machine.entering(record), 1, at_ms)
+    entity = replace(created, running=running)
+    event = Created(created.record)
     return EntityStep(entity, (Transition(machine.name, None, entity, event, at_ms, actor, effects),), effects)
 
 
@@ -249,19 +249,19 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Ent
     step = machine.step(record, event)
     if isinstance(step, IllegalTransition):
         return Refusal(envelope, "illegal", str(step))
-    became, asked = step.record, step.effects
-    if asked and type(asked[0]) is Postpone:
+    became, requested = step.record, step.effects
+    if requested and type(requested[0]) is Postpone:
         if len(entity.postponed) >= POSTPONED_LIMIT:
             return Refusal(envelope, "overflow", f"{POSTPONED_LIMIT} events are waiting in {entity.state} already")
         return EntityStep(replace(entity, postponed=(*entity.postponed, envelope)))
     version = entity.version + 1
-    running, effects = entity.running, asked
+    running, effects = entity.running, requested
     if running and type(event) in machine.yielded:
         running, ends = _over(machine, running, envelope, became.state)
-        asked += ends
+        requested += ends
     moved = became.state is not record.state
-    if moved or (asked and type(asked[-1]) in _OF_TIMERS):
-        running, effects = _derive(machine, replace(entity, record=became, running=running), asked, version, at_ms)
+    if moved or (requested and type(requested[-1]) in _OF_TIMERS):
+        running, effects = _derive(machine, replace(entity, record=became, running=running), requested, version, at_ms)
     entered_ms = at_ms if moved else entity.entered_ms
     now = Entity(entity.ref, became, version, entered_ms, running, entity.postponed)
     return EntityStep(now, (Transition(machine.name, entity, now, event, at_ms, envelope.actor, effects),), effects)
@@ -288,12 +288,12 @@ def _over(
 
 
 def _derive(
-    machine: Machine[Any], entity: Entity[Any], asked: tuple[Effect, ...], generation: int, at_ms: int
+    machine: Machine[Any], entity: Entity[Any], requested: tuple[Effect, ...], generation: int, at_ms: int
 ) -> tuple[tuple[Running, ...], tuple[Effect, ...]]:
     """Give the derived effects their generations and deadlines, and keep the list of running activities."""
     running = list(entity.running)
     effects: list[Effect] = []
-    for effect in asked:
+    for effect in requested:
         match effect:
             case End(slot=slot) | CancelTimer(slot=slot):
                 effects += _end(machine, running, slot)

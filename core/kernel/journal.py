@@ -55,14 +55,14 @@ def journal(aggregate: str, transition: Transition) -> LifecycleEvent:
 
 def _text(event: Event, name: str) -> str | None:
     """Return the reason that an event has under one of the document's names; None if it has none."""
-    said = getattr(event, name, None)
-    return None if said is None else str(said)
+    reason = getattr(event, name, None)
+    return None if reason is None else str(reason)
 
 
 def describe(event: Event) -> str:
     """Return an event's fields in one line; empty if it has none or is the kernel's own."""
-    says = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
-    fields = {name: value for name, value in says.items() if not _is_left_out(event, value)}
+    values = {name: getattr(event, name) for name in event.__struct_fields__ if name not in _KERNEL_FIELDS | _APART}
+    fields = {name: value for name, value in values.items() if not _is_left_out(event, value)}
     texts = [text if name in _PLAIN_FIELDS else f"{name} {text}" for name, text in _texts(fields)]
     line = ", ".join(texts)
     return line if len(line) <= _LINE_CHARACTERS else line[: _LINE_CHARACTERS - 1] + "…"
@@ -73,11 +73,11 @@ def _is_left_out(event: Event, value: object) -> bool:
     return isinstance(value, msgspec.Struct) and value in event.__struct_defaults__
 
 
-def _texts(said: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _texts(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each field with a value, with its text: a text's first line, a struct by its name and fields."""
-    for name, value in said.items():
+    for name, value in values.items():
         if isinstance(value, msgspec.Struct):
-            fields = {each: said for each, said in msgspec.structs.asdict(value).items() if each not in _APART}
+            fields = {each: part for each, part in msgspec.structs.asdict(value).items() if each not in _APART}
             inside = ", ".join(text for _, text in _texts(fields))
             yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
         elif value not in ("", ()):

@@ -157,7 +157,7 @@ def accepts(
     """
 
     def of(machine: Any) -> Callable[[Any], bool]:
-        asked = {
+        expected = {
             state: [kind for source, kinds in events.items() if state in machine.over(source) for kind in kinds]
             for state in machine.states
         }
@@ -167,7 +167,7 @@ def accepts(
                 return True
             return all(
                 any(_is_taken(machine, entity.record, each) for each in _examples(kind, entity))
-                for kind in asked[entity.state]
+                for kind in expected[entity.state]
             )
 
         return holds
@@ -233,41 +233,41 @@ def localized(
     return tuple(msgspec.structs.replace(each, localized=touched) for each in properties_of("localized()", properties))
 
 
-def properties_of(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+def properties_of(owner: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
     """Return the values of a ``properties=``. Raises ``TypeError``, which names the accepted ones, for other values."""
     _see_to(
         not isinstance(given, Property),
-        f"{whose}: properties= takes several properties, (property,) for one; not {given!r}",
+        f"{owner}: properties= takes several properties, (property,) for one; not {given!r}",
     )
     found = tuple(given)
     for each in found:
         _see_to(
             not isinstance(each, tuple),
-            f"{whose}: several properties where one is accepted; a star is missing: *projected(...) or *localized(...)",
+            f"{owner}: several properties where one is accepted; a star is missing: *projected(...) or *localized(...)",
         )
         _see_to(
             _is_property(each),
-            f"{whose}: {each!r} is no property; accepted: always(), always_step(), sometimes(), eventually(), "
+            f"{owner}: {each!r} is no property; accepted: always(), always_step(), sometimes(), eventually(), "
             "leads_to(), accepts(), *projected(), *localized()",
         )
     return found
 
 
-def unprojected(whose: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
+def unprojected(owner: str, given: Iterable[Property[S]]) -> tuple[Property[S], ...]:
     """Return the properties of a machine or an aggregate type. Raises ``TypeError`` for one with a projection."""
-    found = properties_of(whose, given)
+    found = properties_of(owner, given)
     for each in found:
-        _see_to(each.projection is None, f"{whose}: {each.name!r}: projected() is for properties of a System")
+        _see_to(each.projection is None, f"{owner}: {each.name!r}: projected() is for properties of a System")
     return found
 
 
-def invariants_of(whose: str, given: Iterable[C]) -> tuple[C, ...]:
+def invariants_of(owner: str, given: Iterable[C]) -> tuple[C, ...]:
     """Return the values of an ``invariants=``. Raises ``TypeError`` for a value that is no function."""
     found = tuple(given)
     for each in found:
         _see_to(
             callable(each),
-            f"{whose}: an invariant is a function of the record, a property goes to properties=: {each!r}",
+            f"{owner}: an invariant is a function of the record, a property goes to properties=: {each!r}",
         )
     return found
 
@@ -298,9 +298,9 @@ def _see_to(is_so: object, otherwise: str) -> None:
         raise TypeError(otherwise)
 
 
-def subject_of(declared: Property[Any], scene: SystemState) -> SystemState | Projection:
+def subject_of(declared: Property[Any], state: SystemState) -> SystemState | Projection:
     """Return the subject of a property of a system in this state: the state, or its projection."""
     if declared.projection is None:
-        return scene
-    seen = {name: declared.projection(aggregate) for name, aggregate in scene.aggregates.items()}
-    return Projection(seen, len(scene.in_flight))
+        return state
+    projections = {name: declared.projection(aggregate) for name, aggregate in state.aggregates.items()}
+    return Projection(projections, len(state.in_flight))

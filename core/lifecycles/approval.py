@@ -69,7 +69,7 @@ def refuse(t: Task, e: ApprovalRefused) -> Step[Task, Never]:
     return Step(failed(t, e.reason, kept=0))
 
 
-def lapse(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
+def expire(t: Task, _e: ApprovalExpired) -> Step[Task, Never]:
     """Keep that no answer came."""
     reason = f"not approved within {APPROVAL_TIMEOUT_MS // 1_000} s"
     return Step(failed(t, reason, kept=0))
@@ -79,7 +79,7 @@ ROWS: Final[tuple[Row[Task], ...]] = (
     row(State.DONE, ApprovalRequested, State.PENDING_APPROVAL),
     row(State.PENDING_APPROVAL, ApprovalGranted, State.DONE),
     row(State.PENDING_APPROVAL, ApprovalRefused, State.FAILED, refuse),
-    row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, lapse),
+    row(State.PENDING_APPROVAL, ApprovalExpired, State.FAILED, expire),
 )
 
 
@@ -92,8 +92,8 @@ def agreed_by_a_person(step: Transition) -> bool:
 
 def waits_only_when_done(step: Transition) -> bool:
     """Only finished work waits for a person (E2)."""
-    asked = step.entered is State.PENDING_APPROVAL and step.before is not None
-    return not asked or (step.before is not None and step.before.state is State.DONE)
+    waits = step.entered is State.PENDING_APPROVAL and step.before is not None
+    return not waits or (step.before is not None and step.before.state is State.DONE)
 
 
 def agrees_to_what_was_asked(step: Transition) -> bool:

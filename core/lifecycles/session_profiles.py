@@ -152,8 +152,8 @@ def may_go_on(s: Session, e: SessionExited) -> bool:
 
 def failure(outcome: Outcome) -> str:
     """Return the reason of a session's failure."""
-    said = describe(outcome)
-    return f"{said}, too often in a row" if isinstance(outcome, Suspended) else said
+    ended = describe(outcome)
+    return f"{ended}, too often in a row" if isinstance(outcome, Suspended) else ended
 
 
 def count_suspension(s: Session, e: SessionExited) -> Step[Session, Never]:
@@ -305,11 +305,11 @@ def limits_what_was_said(t: Transition) -> bool:
     return now.limits == was.limits
 
 
-def _least(said: Limits, was: Session) -> Limits:
+def _least(limits: Limits, was: Session) -> Limits:
     """Return new limits as they hold for a session with errors: it may fail once more at least."""
-    again = max(said.max_consecutive_errors, was.consecutive_errors + 1)
+    again = max(limits.max_consecutive_errors, was.consecutive_errors + 1)
     return replace(
-        said, max_consecutive_errors=again, max_total_errors=max(said.max_total_errors, was.total_errors + 1)
+        limits, max_consecutive_errors=again, max_total_errors=max(limits.max_total_errors, was.total_errors + 1)
     )
 
 
@@ -363,7 +363,7 @@ def is_supervised(s: SupervisedSession, _e: Restarted) -> bool:
     return s.supervised
 
 
-def begin_anew(s: Session, _e: Restarted) -> Step[Session, Never]:
+def restart(s: Session, _e: Restarted) -> Step[Session, Never]:
     """Forget all errors; the numbers of sessions continue."""
     return Step(replace(s, consecutive_errors=0, total_errors=0, suspensions=0))
 
@@ -396,7 +396,7 @@ supervised: Machine[Any] = Machine(
     rows=(
         *(INSTEAD.get((r.sources, r.event), r) for r in in_fleet.rows),
         *ROWS,
-        row(State.STOPPED, Restarted, State.INITIALIZING, begin_anew, when=is_supervised),
+        row(State.STOPPED, Restarted, State.INITIALIZING, restart, when=is_supervised),
     ),
     during=dict(in_fleet.during.items()),
     postpone={State.SPAWNING: (UrgentMessage, YieldWanted)},

@@ -51,10 +51,10 @@ def yield_(s: YieldingSession, e: YieldWanted) -> Step[YieldingSession, CancelSe
 
 def has_the_time_it_is_told(t: Transition) -> bool:
     """A yielding session has the time of its request; a session that is interrupted otherwise has its grace."""
-    told = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
+    within_ms = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
     given = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
     began = t.before is not None and t.entered is State.INTERRUPTING
-    return given == ([told or t.after.record.limits.grace_ms] if began else [])
+    return given == ([within_ms or t.after.record.limits.grace_ms] if began else [])
 
 
 def is_asked_to_yield(t: Transition) -> bool:

@@ -163,7 +163,7 @@ def orphan(t: GovernedTask, _e: Orphaned) -> Step[Task, Never]:
     return Step(replace(t, epoch=t.epoch + 1))
 
 
-def keep_letter(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
+def keep_report(t: GovernedTask, e: _Report) -> Step[GovernedTask, KeepDeadLetter]:
     """Change nothing, and keep the report."""
     return Step(t, (KeepDeadLetter(t.id, type(e).__name__, e.epoch, t.epoch),))
 
@@ -188,9 +188,11 @@ def cancelled_is_ended(step: Transition) -> bool:
     """The session that works at a cancelled task is ended (E20)."""
     before = step.before
     worked_at = before is not None and before.state in {State.CLAIMED, State.IN_PROGRESS}
-    asked = [each.owner for each in step.effects if isinstance(each, AbortSession)]
+    aborted = [each.owner for each in step.effects if isinstance(each, AbortSession)]
     return (
-        step.entered is not State.CANCELLED or not worked_at or (before is not None and asked == [before.record.owner])
+        step.entered is not State.CANCELLED
+        or not worked_at
+        or (before is not None and aborted == [before.record.owner])
     )
 
 
@@ -299,12 +301,12 @@ governed: Machine[Any] = Machine(
         *(_instead.get((r.sources, r.event), r) for r in task.machine.rows),
         row(State.CLAIMED, LeaseExpired, State.OPEN, lose),
         row(State.WAITING_FOR_SUBTASKS, Blocked, State.BLOCKED, task.explain, when=task.is_of_no_claim),
-        row(ANY, Started, STAY, keep_letter, when=is_late),
-        row(ANY, Completed, STAY, keep_letter, when=is_late),
-        row(ANY, Failed, STAY, keep_letter, when=is_late),
-        row(ANY, Released, STAY, keep_letter, when=is_late),
-        row(ANY, Decomposed, STAY, keep_letter, when=is_late),
-        row(ANY, Blocked, STAY, keep_letter, when=is_late),
+        row(ANY, Started, STAY, keep_report, when=is_late),
+        row(ANY, Completed, STAY, keep_report, when=is_late),
+        row(ANY, Failed, STAY, keep_report, when=is_late),
+        row(ANY, Released, STAY, keep_report, when=is_late),
+        row(ANY, Decomposed, STAY, keep_report, when=is_late),
+        row(ANY, Blocked, STAY, keep_report, when=is_late),
     ),
     final=task.machine.final,
     properties=(*task.PROPERTIES, *PROPERTIES),

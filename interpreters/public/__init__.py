@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from lifefold.interpreters.store import MemoryStore, SqliteStore
 
 __all__ = [
-    "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger", "Machine",
-    "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone", "always",
-    "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate", "sometimes",
-    "strongly", "weakly",
+    "ANY", "STAY", "Activity", "AggregateType", "Effect", "Engine", "Envelope", "Event", "Interpreter", "Ledger",
+    "Machine", "MemoryStore", "Record", "SqliteStore", "State", "Step", "System", "__version__", "after", "alone",
+    "always", "always_step", "check", "does", "eventually", "handles", "leads_to", "replace", "row", "rule", "simulate",
+    "sometimes", "strongly", "weakly",
 ]  # fmt: skip
 
 _HOMES: Final = {

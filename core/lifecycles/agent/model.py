@@ -132,8 +132,8 @@ class Agent(Record, frozen=True):
 
 def spawned(name: str, at_ms: int, *, parent: str = "", task: str = "", like: Agent | None = None) -> Agent:
     """Return a new agent, its parent and its baseline for every timeout set (E31, E38); all else as in ``like``."""
-    born = like or Agent()
-    return replace(born, id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
+    first = like or Agent()
+    return replace(first, id=name, parent=parent, task=task, started_at_ms=at_ms, task_at_ms=at_ms, at_ms=at_ms)
 
 
 def silent_ms(a: Agent, now_ms: int) -> int:

@@ -67,9 +67,9 @@ def keeps_the_stop(t: Transition) -> bool:
     named = t.event.target if isinstance(t.event, MoveRequested) else None
     unborn = t.before is not None and t.before.state is State.CREATED
     by_name = named is State.STOPPING or (unborn and named is State.STOPPED)
-    asked = by_name or isinstance(t.event, StopRequested)
+    requested = by_name or isinstance(t.event, StopRequested)
     stood = t.before is not None and t.before.record.stop_requested and not _asks_for_a_start(t)
-    return bool(t.after.record.stop_requested) or not (asked or stood)
+    return bool(t.after.record.stop_requested) or not (requested or stood)
 
 
 def starts_when_asked(t: Transition) -> bool:
@@ -107,13 +107,13 @@ def restarts_by_policy(t: Transition) -> bool:
     p: Process = t.after.record
     if t.before is None or not enters(t, State.FAILED):
         return True
-    told = [each.kind for each in t.effects if isinstance(each, NotifyProcess)]
-    told_who_asked = t.before.state is State.STARTING and t.before.record.comeback is Comeback.NONE
-    nobody_asked = not told_who_asked or isinstance(t.event, Orphaned)
-    may = p.limits.restart_policy != "never" and not p.stop_requested and nobody_asked
+    news = [each.kind for each in t.effects if isinstance(each, NotifyProcess)]
+    was_requested = t.before.state is State.STARTING and t.before.record.comeback is Comeback.NONE
+    by_itself = not was_requested or isinstance(t.event, Orphaned)
+    may = p.limits.restart_policy != "never" and not p.stop_requested and by_itself
     left = p.restart_count < p.limits.max_restarts
     exhausted = may and not left
-    return (p.comeback is Comeback.RESTART) == (may and left) and told == ["failed", "restart_exhausted"][
+    return (p.comeback is Comeback.RESTART) == (may and left) and news == ["failed", "restart_exhausted"][
         : 1 + exhausted
     ]
 
@@ -125,22 +125,22 @@ def fails_by_a_crash(t: Transition) -> bool:
 
 def tells_where_it_is(t: Transition) -> bool:
     """A process that is up, suspended, or down after having been up is reported."""
-    told = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
+    news = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
     if t.before is None or t.entered is None:
-        return not told
+        return not news
     match t.before.state, t.after.state:
         case (State.STARTING, State.RUNNING):
-            heard = len(told) == 1 and told <= {"started", "restarted"}
+            heard = len(news) == 1 and news <= {"started", "restarted"}
         case (State.SUSPENDED, State.RUNNING):
-            heard = told == {"resumed"}
+            heard = news == {"resumed"}
         case (_, State.SUSPENDED):
-            heard = told == {"suspended"}
+            heard = news == {"suspended"}
         case (State.STOPPING, State.STOPPED):
-            heard = told == {"stopped"}
+            heard = news == {"stopped"}
         case (_, State.FAILED):
-            heard = "failed" in told
+            heard = "failed" in news
         case _:
-            heard = not told
+            heard = not news
     return heard
 
 
@@ -149,9 +149,9 @@ def keeps_why_it_failed(t: Transition) -> bool:
     if not enters(t, State.FAILED):
         return True
     kept: str = t.after.record.failure
-    told = {each.reason for each in t.effects if isinstance(each, NotifyProcess)}
+    news = {each.reason for each in t.effects if isinstance(each, NotifyProcess)}
     reported = "orphaned" if isinstance(t.event, Orphaned) else getattr(t.event, "reason", "")
-    return told == {kept} and reported in kept
+    return news == {kept} and reported in kept
 
 
 def begins_anew(t: Transition) -> bool:

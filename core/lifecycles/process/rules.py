@@ -168,8 +168,8 @@ def resume(
     p: Process, e: TriggerArrived | ResumeRequested | MoveRequested
 ) -> Step[Process, ResumeTriggers | NotifyProcess]:
     """Resume, and report the reason."""
-    told = NotifyProcess("resumed", reason_of(e), p.restart_count)
-    return Step(replace(p, suspended_for=None), (ResumeTriggers(), told))
+    news = NotifyProcess("resumed", reason_of(e), p.restart_count)
+    return Step(replace(p, suspended_for=None), (ResumeTriggers(), news))
 
 
 def go_on(p: Process, _e: TriggerArrived | ResumeRequested) -> Step[Process, ResumeTriggers]:

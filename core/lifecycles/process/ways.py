@@ -68,8 +68,8 @@ def follows_the_edges(t: Transition) -> bool:
 
 def goes_where_it_is_driven(t: Transition) -> bool:
     """Each event leads to one state, which depends on the present state and the plans of the process."""
-    asked = isinstance(t.event, MoveRequested)
-    return asked or t.before is None or t.after.state in _targets(t.before.record, t.event)
+    requested = isinstance(t.event, MoveRequested)
+    return requested or t.before is None or t.after.state in _targets(t.before.record, t.event)
 
 
 def stops_what_has_failed(t: Transition) -> bool:

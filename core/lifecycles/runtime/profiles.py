@@ -105,8 +105,8 @@ def may_still_recover(e: Entity[Runtime]) -> bool:
 
 def reports_who_is_stuck(t: Transition) -> bool:
     """An agent that is overdue is reported, and nothing else happens."""
-    told = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
-    return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == told)
+    report = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
+    return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == report)
 
 
 def times_who_may_be_stuck(t: Transition) -> bool:

@@ -80,8 +80,8 @@ def calls_its_hooks(t: Transition) -> bool:
             wanted = (CallHook("on_startup", before=True),)
         case _:
             pass
-    told = (CallHook("on_recovery_complete", (t.after.state is State.RUNNABLE,)),) if recovered else ()
-    return hooks == (*wanted, *told)
+    calls = (CallHook("on_recovery_complete", (t.after.state is State.RUNNABLE,)),) if recovered else ()
+    return hooks == (*wanted, *calls)
 
 
 def logs_what_took_too_long(t: Transition) -> bool:
@@ -126,20 +126,20 @@ def signals_in_time(t: Transition) -> bool:
     """No agent is signalled before it is overdue."""
     if t.before is None or not isinstance(t.event, DeadlinePassed) or not _has(t, SignalPreemption):
         return True
-    asked: Preemption = t.before.record.preemption
+    preemption: Preemption = t.before.record.preemption
     timeout_ms = t.before.record.limits.preemption_timeout_ms
-    declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in asked.sections)
-    waited = asked.since_ms is not None and asked.since_ms + timeout_ms <= t.at_ms
-    return asked.spared_ms is not None or waited or (asked.since_ms is None and declared)
+    declared = any(each.until_ms is not None and each.until_ms <= t.at_ms for each in preemption.sections)
+    waited = preemption.since_ms is not None and preemption.since_ms + timeout_ms <= t.at_ms
+    return preemption.spared_ms is not None or waited or (preemption.since_ms is None and declared)
 
 
 def forces_in_time(t: Transition) -> bool:
     """No agent is failed before its signal and its grace, or the limit that it had declared before."""
     if t.before is None or not isinstance(t.event, DeadlinePassed) or not enters(t, State.FAILED):
         return True
-    asked: Preemption = t.before.record.preemption
-    signalled_ms, grace_ms = asked.signalled_ms, t.before.record.limits.preemption_grace_ms
-    before = () if signalled_ms is None else asked.entered_by(signalled_ms)
+    preemption: Preemption = t.before.record.preemption
+    signalled_ms, grace_ms = preemption.signalled_ms, t.before.record.limits.preemption_grace_ms
+    before = () if signalled_ms is None else preemption.entered_by(signalled_ms)
     limit_ms = min((each.until_ms for each in before if each.until_ms is not None), default=0)
     return signalled_ms is not None and t.at_ms >= max(signalled_ms + grace_ms, limit_ms)
 
@@ -179,16 +179,16 @@ def says_why_it_failed(t: Transition) -> bool:
 def notes_the_request(t: Transition) -> bool:
     """A request is reported when it comes, and kept with its first time if it can concern a task (A15)."""
     hooks = [each for each in t.effects if isinstance(each, CallHook)]
-    told = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
+    calls = tuple(each.arguments for each in hooks if each.name == "on_preempt_request")
     if t.before is None or not isinstance(t.event, PreemptionRequested | PreemptionForced):
-        return not told
-    asked: Preemption = t.after.record.preemption
+        return not calls
+    preemption: Preemption = t.after.record.preemption
     first_ms = t.before.record.preemption.asked_ms
     asked_ms = t.at_ms if first_ms is None else first_ms
-    is_kept = (asked.requested, asked.reason, asked.asked_ms) == (True, t.event.reason, asked_ms)
+    is_kept = (preemption.requested, preemption.reason, preemption.asked_ms) == (True, t.event.reason, asked_ms)
     if isinstance(t.event, PreemptionForced):
-        return is_kept and not told
-    return told == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
+        return is_kept and not calls
+    return calls == ((t.event.reason,),) and (is_kept or t.after.state not in AT_WORK)
 
 
 def keeps_the_sections(t: Transition) -> bool:
@@ -213,28 +213,32 @@ def signals_once(t: Transition) -> bool:
     """A signal names the reason and the grace, and its time is recorded."""
     signals = [each for each in t.effects if isinstance(each, SignalPreemption)]
     before = None if t.before is None else t.before.record.preemption.signalled_ms
-    asked: Preemption = t.after.record.preemption
-    noted = asked.signalled_ms is not None and before is None
-    return signals == [SignalPreemption(asked.reason, t.after.record.limits.preemption_grace_ms)] * noted
+    preemption: Preemption = t.after.record.preemption
+    noted = preemption.signalled_ms is not None and before is None
+    return signals == [SignalPreemption(preemption.reason, t.after.record.limits.preemption_grace_ms)] * noted
 
 
 def hears_the_deadline(t: Transition) -> bool:
     """A deadline is accepted when it is due. Then the agent is signalled, or failed after a signal."""
     if t.before is None or not isinstance(t.event, DeadlinePassed):
         return True
-    limits, asked = t.before.record.limits, t.before.record.preemption
-    due_ms = asked.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
+    limits, preemption = t.before.record.limits, t.before.record.preemption
+    due_ms = preemption.due_ms(limits.preemption_timeout_ms, limits.preemption_grace_ms)
     failed = t.after.state is State.FAILED
-    return due_ms is not None and due_ms <= t.at_ms and failed == (asked.signalled_ms is not None)
+    return due_ms is not None and due_ms <= t.at_ms and failed == (preemption.signalled_ms is not None)
 
 
 def begins_to_count(t: Transition) -> bool:
     """The time to answer counts once the agent runs, outside of the sections in which the request came (A17)."""
     if t.before is None or not isinstance(t.event, Run | SectionLeft | PreemptionRequested):
         return True
-    asked: Preemption = t.after.record.preemption
-    can_answer = asked.asked_ms is not None and not asked.entered_by(asked.asked_ms) and t.after.state is State.RUNNING
-    return not can_answer or asked.since_ms is not None
+    preemption: Preemption = t.after.record.preemption
+    can_answer = (
+        preemption.asked_ms is not None
+        and not preemption.entered_by(preemption.asked_ms)
+        and t.after.state is State.RUNNING
+    )
+    return not can_answer or preemption.since_ms is not None
 
 
 def _has(t: Transition, kind: type) -> bool:

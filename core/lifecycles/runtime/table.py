@@ -155,8 +155,8 @@ def time_out_recovery(a: Runtime, e: RecoveryTimedOut) -> Step[Runtime, LogFailu
 
 def abort_recovery(a: Runtime, e: Shutdown) -> Step[Runtime, OnShutdown | OnRecoveryComplete | ReportTaskFailed]:
     """Let the agent clean up; its recovery is over as well, and its failed task is reported (A5, A23)."""
-    told = CallHook("on_recovery_complete", (False,))
-    return Step(replace(a, task_id=None), (*shut_down(a, e).effects, told, *task_failed(a)))
+    call = CallHook("on_recovery_complete", (False,))
+    return Step(replace(a, task_id=None), (*shut_down(a, e).effects, call, *task_failed(a)))
 
 
 def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
@@ -166,12 +166,12 @@ def task_failed(a: Runtime) -> tuple[ReportTaskFailed, ...]:
 
 def request(a: Runtime, e: PreemptionRequested) -> Step[Runtime, OnPreemptRequest]:
     """Tell the agent, and keep the request if it can concern a task (A15, A25)."""
-    told = CallHook("on_preempt_request", (e.reason,))
+    call = CallHook("on_preempt_request", (e.reason,))
     if a.state not in AT_WORK:
-        return Step(a, (told,))
+        return Step(a, (call,))
     requested = a.preemption.request(e.reason, a.at_ms)
     noted = requested.answerable(a.at_ms) if a.state is State.RUNNING else requested
-    return Step(replace(a, preemption=noted), (told,))
+    return Step(replace(a, preemption=noted), (call,))
 
 
 def enter(a: Runtime, e: SectionEntered) -> Step[Runtime, Never]:
@@ -260,8 +260,8 @@ def who_works_has_not_failed(a: Runtime) -> bool:
 
 def deadlines_have_a_request(a: Runtime) -> bool:
     """No deadline of preemption runs without a request."""
-    asked = a.preemption
-    return asked.requested or replace(asked, reason="", sections=()) == Preemption()
+    preemption = a.preemption
+    return preemption.requested or replace(preemption, reason="", sections=()) == Preemption()
 
 
 def init_timeout_ms(a: Runtime) -> int:

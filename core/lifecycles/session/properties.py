@@ -79,7 +79,7 @@ def counts_errors_once(t: Transition) -> bool:
     at_work = t.before.state in {State.SPAWNING, State.RUNNING}
     if at_work and isinstance(t.event.outcome, Error | Timeout):
         return errors_added(t) == 1
-    spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(asked=True)
+    spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(requested=True)
     return not spared or errors_added(t) <= 0
 
 
@@ -121,8 +121,8 @@ def gives_up_at_a_threshold(t: Transition) -> bool:
         )
         if count >= most
     ]
-    said = [each.message.partition(";")[0] for each in t.effects if isinstance(each, LogFatal)]
-    return enters(t, State.STOPPED) == bool(reached) and said == [", ".join(reached)] * bool(reached)
+    reported = [each.message.partition(";")[0] for each in t.effects if isinstance(each, LogFatal)]
+    return enters(t, State.STOPPED) == bool(reached) and reported == [", ".join(reached)] * bool(reached)
 
 
 def keeps_the_prompt(t: Transition) -> bool:
@@ -166,15 +166,15 @@ def leaves_the_pause_when_it_is_over(t: Transition) -> bool:
 
 def says_why_it_stops(t: Transition) -> bool:
     """An agent that stops without an operator's stop reports the reason."""
-    asked = isinstance(t.event, OperatorStop)
-    return not enters(t, State.STOPPED) or asked or any(isinstance(each, LogFatal) for each in t.effects)
+    requested = isinstance(t.event, OperatorStop)
+    return not enters(t, State.STOPPED) or requested or any(isinstance(each, LogFatal) for each in t.effects)
 
 
 def asks_before_it_ends(t: Transition) -> bool:
     """A running session is asked to end when a message interrupts it or an operator stops it, also repeatedly."""
     runs = t.before is not None and t.before.state in {State.RUNNING, State.INTERRUPTING}
-    asked = runs and isinstance(t.event, UrgentMessage | OperatorStop)
-    return not asked or any(isinstance(each, CancelSession) for each in t.effects)
+    requested = runs and isinstance(t.event, UrgentMessage | OperatorStop)
+    return not requested or any(isinstance(each, CancelSession) for each in t.effects)
 
 
 def kills_the_interrupted_alone(t: Transition) -> bool:
@@ -189,8 +189,8 @@ def counts_sessions_once(t: Transition) -> bool:
         return True
     rises = t.after.record.session_seq - t.before.record.session_seq
     goes_on = t.before.state is State.SESSION_COMPLETE and enters(t, State.BUILDING_PROMPT)
-    told = [each.session_seq for each in t.effects if isinstance(each, IncrementSession)]
-    return rises == goes_on and told == [t.after.record.session_seq] * goes_on
+    reported = [each.session_seq for each in t.effects if isinstance(each, IncrementSession)]
+    return rises == goes_on and reported == [t.after.record.session_seq] * goes_on
 
 
 def numbers_every_attempt(t: Transition) -> bool:

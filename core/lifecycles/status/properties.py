@@ -113,13 +113,13 @@ def every_change_is_told(step: Transition) -> bool:
     if step.before is None:
         return True
     found = step.before.record != step.after.record and isinstance(step.event, PiiDetected)
-    told = {"pii_detected"} if found else set[str]()
+    expected = {"pii_detected"} if found else set[str]()
     if step.entered is not None:
-        told |= {_TOLD[step.entered]}
-    return {each.event for each in step.effects if isinstance(each, EmitTelemetry)} == told
+        expected |= {_REPORTED[step.entered]}
+    return {each.event for each in step.effects if isinstance(each, EmitTelemetry)} == expected
 
 
-_TOLD: Final[Mapping[object, str]] = {
+_REPORTED: Final[Mapping[object, str]] = {
     State.RUNNING: "agent_started",
     State.STOPPED: "agent_stopped",
     State.FAILED: "agent_failed",

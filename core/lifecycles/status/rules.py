@@ -83,10 +83,10 @@ def fail(a: Status, e: FatalError) -> Step[Status, SaveState | EmitTelemetry | R
     """Keep the reason and the exit code, and report both (B13, B14, B20)."""
     reason = e.reason or UNKNOWN
     record = replace(a, tasks=(), draining=False, reason=reason, exit_code=e.exit_code)
-    told: dict[str, str | int | None] = {
+    facts: dict[str, str | int | None] = {
         "incarnation": a.incarnation, "reason": reason, "exit_code": e.exit_code
     }  # fmt: skip
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_failed", told), _release(a)))
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_failed", facts), _release(a)))
 
 
 def record_late(a: Status, e: FatalError) -> Step[Status, SaveState]:
@@ -108,8 +108,8 @@ def end_task(a: Status, e: TaskEnded) -> Step[Status, SaveState]:
 def count_pii(a: Status, _e: PiiDetected) -> Step[Status, SaveState | EmitTelemetry]:
     """Count the find, and report it."""
     record = replace(a, pii_detections=a.pii_detections + 1)
-    told: dict[str, str | int | None] = {"pii_detections": record.pii_detections}
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "pii_detected", told)))
+    facts: dict[str, str | int | None] = {"pii_detections": record.pii_detections}
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "pii_detected", facts)))
 
 
 def ignore(a: Status, _e: Event) -> Step[Status, Never]:
@@ -118,16 +118,16 @@ def ignore(a: Status, _e: Event) -> Step[Status, Never]:
 
 
 def _started(a: Status) -> tuple[Told, ...]:
-    told: dict[str, str | int | None] = {"incarnation": a.incarnation}
-    told |= {"replaces": a.replaces} if a.replaces else {}
+    facts: dict[str, str | int | None] = {"incarnation": a.incarnation}
+    facts |= {"replaces": a.replaces} if a.replaces else {}
     launch = CallHook(LAUNCH, (a.agent_id, a.incarnation), before=True)
-    return launch, SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_started", told)
+    return launch, SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_started", facts)
 
 
 def _stopped(a: Status, more: dict[str, str | int | None]) -> Step[Status, Told]:
-    told: dict[str, str | int | None] = {"incarnation": a.incarnation, **more}
+    facts: dict[str, str | int | None] = {"incarnation": a.incarnation, **more}
     record = replace(a, tasks=(), draining=False)
-    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_stopped", told), _release(a)))
+    return Step(record, (SaveState(a.agent_id), EmitTelemetry(a.agent_id, "agent_stopped", facts), _release(a)))
 
 
 def _release(a: Status) -> CallHook:

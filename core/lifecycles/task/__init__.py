@@ -60,9 +60,9 @@ from lifefold.core.lifecycles.task.rules import (
 from lifefold.core.lifecycles.task.table import machine
 
 __all__ = [
-    "OWNED", "PROPERTIES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined", "Decomposed",
-    "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried", "Salvaged", "Stage",
-    "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified", "claim", "close",
-    "explain", "fail", "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner", "lose_patience",
-    "machine", "rests", "resume", "retries_left", "retry", "settled",
+    "OWNED", "PROPERTIES", "Approved", "Blocked", "Brief", "Cancelled", "Claimed", "Completed", "Declined",
+    "Decomposed", "Failed", "OnDeath", "OnNothing", "Orphaned", "OwnerReport", "Rejected", "Released", "Retried",
+    "Salvaged", "Stage", "Started", "State", "SubtasksCompleted", "SubtasksOverdue", "Task", "Unblocked", "Verified",
+    "claim", "close", "explain", "fail", "failed", "give_back", "is_not_of_another_claim", "is_of_no_claim", "is_owner",
+    "lose_patience", "machine", "rests", "resume", "retries_left", "retry", "settled",
 ]  # fmt: skip

@@ -156,20 +156,20 @@ def keeps_what_was_said(step: Transition) -> bool:
     kept = any(isinstance(each, KeepDeadLetter) for each in step.effects)
     match step.event:
         case Claimed(owner=owner):
-            said = (t.owner, t.reason) == (owner, "")
+            as_reported = (t.owner, t.reason) == (owner, "")
         case Released(reason=reason) | Blocked(reason=reason) | Cancelled(reason=reason) | Declined(reason=reason):
-            said = (t.owner, t.reason) == ("", reason)
+            as_reported = (t.owner, t.reason) == ("", reason)
         case Failed(reason=reason) | Rejected(reason=reason):
             fresh = not isinstance(step.event, Rejected) or not t.kept
             trouble = step.event.trouble if isinstance(step.event, Failed) else Trouble.OTHER
-            said = (t.owner, t.reason, t.failure, t.trouble) == ("", reason, reason, trouble) and fresh
+            as_reported = (t.owner, t.reason, t.failure, t.trouble) == ("", reason, reason, trouble) and fresh
         case Verified(commit=commit):
-            said = (t.owner, t.reason, t.commit) == ("", "", commit)
+            as_reported = (t.owner, t.reason, t.commit) == ("", "", commit)
         case SubtasksOverdue():
-            said = not t.owner and bool(t.reason)
+            as_reported = not t.owner and bool(t.reason)
         case _:
-            said = not isinstance(step.event, Unblocked) or not t.reason
-    return kept or said
+            as_reported = not isinstance(step.event, Unblocked) or not t.reason
+    return kept or as_reported
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (

@@ -122,11 +122,11 @@ M: Final = of(replace(RESTARTING, max_consecutive_failures=1))
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a stop is forgotten at once": (
         changed(M, "row(awaiting | running | starting | suspended, StopRequested", action=forgets_the_stop),
-        "a stop stands until somebody asks for a start",
+        "a stop stands until a start is requested",
     ),
     "a stop is not taken while the process starts": (
         M.without_rows((State.STARTING, process.StopRequested)),
-        "a stop is heard in every state",
+        "a stop is accepted in every state",
     ),
     "a stop does not cancel the restart": (
         changed(M, "Crashed", action=comes_back_anyway),
@@ -134,7 +134,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a crash plans one restart too many": (
         changed(M, "Crashed", action=one_too_many),
-        "who fails comes back as the policy says, or says that he will not",
+        "a failed process restarts as the policy says, or reports that it does not",
     ),
     "a restart does not count": (
         changed(M, "BackoffElapsed, starting", action=counts_nothing),
@@ -150,7 +150,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "who is not to come back does": (
         changed(M, "BackoffElapsed, starting", when=unless_asked_to_stop),
-        "nothing starts that was not asked for, or to come back",
+        "a process starts on request or for a restart only",
     ),
     "nothing ends the drain": (
         without_timer(M, "DrainElapsed"),
@@ -162,11 +162,11 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "nothing ends the way to a suspension": (
         without_timer(process.machine, "SuspendDue"),
-        "who runs and is to be suspended soon is",
+        "a running process with a planned suspension is suspended",
     ),
     "every trigger wakes": (
         changed(M, "row(suspended, TriggerArrived", when=None),
-        "a trigger wakes none but the idle",
+        "a trigger ends no suspension but that for idleness",
     ),
     "what waits is suspended without a pause of its triggers": (
         changed(M, "row(awaiting, SuspendRequested", action=pauses_silently),
@@ -186,7 +186,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a failure is not told": (
         changed(M, "row(awaiting | running | stopping | suspended, Crashed", action=stays),
-        "somebody hears of where the process is",
+        "the state of the process is reported",
     ),
 }
 

@@ -151,31 +151,31 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "who is signalled is failed at once": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=forces_at_once),
-        "nobody is failed before he was signalled and had his grace",
+        "no agent is failed before its signal and its grace",
     ),
     "who is asked is signalled at once": (
         changed(M, "row(RUNNING, DeadlinePassed, (same)", when=signals_at_once),
-        "nobody is signalled before he is overdue",
+        "no agent is signalled before it is overdue",
     ),
     "nobody is ever failed": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=stays_signalled),
-        "who is asked to yield yields or is failed, unless a section keeps him that declares no limit",
+        "an agent with a request yields or is failed, unless it is in a section without a limit",
     ),
     "every section starts the timeout anew": (
         changed(M, "SectionLeft", action=starts_anew),
-        "a deadline that runs is not put off, but once, for a wait",
+        "a running deadline is put off only once, for a wait",
     ),
     "every wait takes the signal back": (
         changed(M, "row(WAITING, Run", action=spares_always),
-        "a deadline that runs is not put off, but once, for a wait",
+        "a running deadline is put off only once, for a wait",
     ),
     "who has no task is asked to yield": (
         changed(M, "PreemptionRequested", action=asks_anybody),
-        "nobody is asked to yield who has no task",
+        "only an agent with a task has a request",
     ),
     "a lost task is not reported": (
         changed(M, "row(RECOVERING, CompleteRecovery", action=forgets_the_task),
-        "a task that is put away is completed or reported",
+        "a dropped task is completed or reported",
     ),
     "a recovery does not count": (
         changed(M, "row(FAILED, Recover,", action=stays),
@@ -183,7 +183,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "what lasted too long is not logged": (
         changed(M, "SuspendTimedOut", action=stays),
-        "what lasted too long is logged",
+        "a state that lasted too long is logged",
     ),
     "a shutdown is not announced": (
         changed(M, "row(RUNNING, Shutdown", action=stays),
@@ -191,7 +191,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "the budget of recoveries binds nobody": (
         changed(nearest(supervised), "row(FAILED, Recover,", when=None),
-        "nobody recovers beyond the budget",
+        "no agent recovers beyond the budget",
     ),
 } | {
     f"nothing ends {state}": (without_timer(M, timer), f"{state} does not last for ever")

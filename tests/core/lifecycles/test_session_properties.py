@@ -65,7 +65,7 @@ M: Final = nearest(session.machine)
 MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     "a start of another session counts": (
         changed(M, "SessionStarted(seq)", when=None),
-        "a start counts for the session that was spawned",
+        "a start counts for the spawned session",
     ),
     "an error is followed by the next try at once": (
         changed(M, "row(Running, SessionExited(Error), CoolingDown)", target=State.BUILDING_PROMPT),
@@ -113,11 +113,11 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "the pause is always the same": (
         M.with_rows(during={State.COOLING_DOWN: after(1, BackoffElapsed)}),
-        "a pause is as long as the errors before it say",
+        "a pause is as long as the errors before it require",
     ),
     "a stop is not taken while spawning": (
         M.without_rows((State.SPAWNING, session.OperatorStop)),
-        "an operator's stop is taken in every state, and nothing is left then",
+        "an operator's stop is accepted in every state, and nothing runs after it",
     ),
     "a fatal error is not taken while a session runs": (
         M.without_rows((State.RUNNING, session.FatalError)),
@@ -125,15 +125,15 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
     ),
     "a session that runs is not asked to end": (
         changed(M, "row(Interrupting | Running, OperatorStop", action=stays),
-        "a session that runs is asked to end before it is killed",
+        "a running session is asked to end before it is killed",
     ),
     "the agent gives up in silence": (
         changed(M, "row(Running, SessionExited(Error), Stopped", action=count_error),
-        "who stops unasked says why",
+        "an agent that stops without a request reports the reason",
     ),
     "a fatal error is not told": (
         changed(M, "FatalError", action=stays),
-        "who stops unasked says why",
+        "an agent that stops without a request reports the reason",
     ),
     "a time-out completes a session": (
         changed(M, "row(Running, SessionExited(Timeout), CoolingDown)", target=State.SESSION_COMPLETE, action=stays),
@@ -186,4 +186,4 @@ def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_bef
 @pytest.mark.parametrize("state", [State.INITIALIZING, State.BUILDING_PROMPT, State.RUNNING, State.COOLING_DOWN])
 def test_a_stop_that_is_not_taken_in_a_state_breaks_a_property(state: State) -> None:
     """Also in one that ends by itself soon: what is refused is no step, but it was promised to be taken."""
-    assert breaks(M.without_rows((state, session.OperatorStop)), "a stop, and a fatal error, is heard in every state")
+    assert breaks(M.without_rows((state, session.OperatorStop)), "a stop and a fatal error are accepted in every state")

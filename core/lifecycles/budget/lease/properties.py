@@ -75,8 +75,8 @@ def cost_is_what_was_said(step: Transition) -> bool:
         return True
     grown: int = step.after.record.account.cost - step.before.record.account.cost
     match step.event:
-        case Settle(cost_microusd=said) | Charge(amount_microusd=said):
-            return grown == said
+        case Settle(cost_microusd=amount) | Charge(amount_microusd=amount):
+            return grown == amount
         case _:
             return grown == 0
 
@@ -103,9 +103,9 @@ def returned_is_told(step: Transition) -> bool:
     if step.before is None:
         return True
     before, now = step.before.record.account, step.after.record.account
-    told: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
+    returned: int = sum(each.amount_microusd for each in step.effects if isinstance(each, ReturnBudget))
     over = step.after.state not in OPEN
-    return bool(told == now.returned - before.returned and not (over and now.free))
+    return bool(returned == now.returned - before.returned and not (over and now.free))
 
 
 def grants_what_was_said(step: Transition) -> bool:
