@@ -79,7 +79,7 @@ def counts_errors_once(t: Transition) -> bool:
     at_work = t.before.state in {State.SPAWNING, State.RUNNING}
     if at_work and isinstance(t.event.outcome, Error | Timeout):
         return errors_added(t) == 1
-    spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(requested=True)
+    spared = isinstance(t.event.outcome, Success) or t.event.outcome == Suspended(asked=True)
     return not spared or errors_added(t) <= 0
 
 

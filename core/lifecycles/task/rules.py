@@ -91,7 +91,7 @@ def resume(t: T, _e: Unblocked) -> Step[T, Never]:
     return Step(replace(t, reason=""))
 
 
-def lose_patience(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
+def block_overdue(t: T, _e: SubtasksOverdue) -> Step[T, Never]:
     """Keep the reason of the block."""
     return Step(replace(t, owner="", reason="its subtasks take too long"))
 
