@@ -110,7 +110,7 @@ def says_why_it_was_refused(step: Transition) -> bool:
         case ApprovalRefused(reason=reason):
             return t.reason == t.failure == reason
         case ApprovalExpired():
-            return t.reason == t.failure and t.reason.startswith("nobody approved")
+            return t.reason == t.failure and "approved within" in t.reason
         case _:
             return True
 

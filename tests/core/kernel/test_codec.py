@@ -1,4 +1,4 @@
-"""The log: what is written can be read, by a program and by a person, and what cannot be read is said plainly."""
+"""The log: entries can be read by programs and people, and an unreadable entry is reported."""
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""A property that is written wrongly is refused where it is written, with what is accepted."""
+"""An invalid property is refused at its declaration, with the accepted forms."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Light(State):
 
 
 class Turned(Event, frozen=True):
-    """Somebody turns it."""
+    """It is turned."""
 
 
 class Burn(Activity, frozen=True):
@@ -191,8 +191,8 @@ def test_what_is_written_rightly_is_accepted() -> None:
         assert [each.name for each in owner([found, PROPERTY]).properties] == ["it is so"] * 2
 
 
-def test_who_says_what_is_looked_at_is_asked_of_that_alone() -> None:
-    """And of the whole scene otherwise."""
+def test_a_projected_property_is_evaluated_on_the_projection() -> None:
+    """Other properties are evaluated on the whole system state."""
     scene = SystemState({"a": 1, "b": 2}, (("a", "b", "lamp", Turned()),))
     assert subject_of(PROPERTY, scene) is scene
     assert subject_of(projected(str, PROPERTY)[0], scene) == Projection({"a": "1", "b": "2"}, 1)

@@ -1,4 +1,4 @@
-"""What a machine properties to take is asked of its own table, whichever profile it is in."""
+"""``accepts`` is evaluated on the machine's own table, in every profile."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Bell(State):
 
 
 class Pulled(Event, frozen=True):
-    """Somebody pulls the rope."""
+    """The rope is pulled."""
 
     times: int = 1
 
@@ -37,7 +37,7 @@ class Pulled(Event, frozen=True):
 
 
 class Hushed(Event, frozen=True):
-    """Somebody holds it."""
+    """The bell is held."""
 
 
 class Tower(Record, frozen=True):
@@ -84,7 +84,9 @@ CASES: list[tuple[dict[Any, Any], list[bool]]] = [
 
 
 @pytest.mark.parametrize(("events", "held"), CASES)
-def test_a_state_accepts_the_events_of_its_rows_and_its_postponed_events(events: dict[Any, Any], held: list[bool]) -> None:
+def test_a_state_accepts_the_events_of_its_rows_and_its_postponed_events(
+    events: dict[Any, Any], held: list[bool]
+) -> None:
     """One example of each event suffices; a pattern needs its own variant; a postponed event is accepted."""
     machine = bell(accepts("it is heard", events))
     (declared,) = machine.properties

@@ -93,7 +93,7 @@ def test_each_row_changes_what_it_must_and_nothing_else(source: str, target: str
 
 
 def test_dead_is_final_and_an_agent_begins_by_starting() -> None:
-    """Nobody is born dead, and nobody comes back (E23)."""
+    """No agent begins dead, and no dead agent comes back (E23)."""
     assert machine.final == {State.DEAD}
     assert machine.initial.state is State.STARTING
     assert machine.allowed(State.DEAD) == ()

@@ -1,4 +1,4 @@
-"""What a lease does about lateness, exhaustion and repetition, one test for each decision and thread."""
+"""Leases: lateness, exhaustion and repetition, one test for each decision and thread."""
 
 from lifefold.core.kernel import Event, IllegalTransition, Step
 from lifefold.core.lifecycles.budget import lease

@@ -1,6 +1,6 @@
-"""What holds of a process whatever happens to it: requests, reports, timers, crashes, in any order.
+"""Laws of a process under requests, reports, timers and crashes in any order.
 
-What every lifecycle promises is held elsewhere. These are the properties that people make their plans on.
+The laws of all lifecycles are tested elsewhere. These are the properties that operators rely on.
 """
 
 import itertools
@@ -37,7 +37,7 @@ ASKED: Final = (*STARTS, SuspendRequested, ResumeRequested)
 EVENTS: Final = tuple(event for kind in process.machine.events for event in kind.examples())
 TIMERS: Final = {"SuspendDue", "IdleElapsed", "LifetimeElapsed", "DrainElapsed", "BackoffElapsed"}
 REPORTED: Final = tuple(event for event in EVENTS if type(event).__name__ not in TIMERS)
-"""What people and activities may say; times come by waiting, not by being said."""
+"""Events of operators and activities; timers fire by waiting, not by being sent."""
 
 LIMITS: Final = st.builds(
     Limits,
@@ -112,7 +112,7 @@ def test_every_change_of_state_is_an_edge_of_the_document(limits: Limits, course
 
 
 @given(LIMITS, happenings(), happenings(*STARTS))
-def test_a_stopped_process_starts_only_if_somebody_asks(
+def test_a_stopped_process_starts_only_on_request(
     limits: Limits, before: list[Happening], after: list[Happening]
 ) -> None:
     """From the request to stop on until one to start, no timer, trigger, failure or crash begins it again (C7)."""
@@ -167,9 +167,7 @@ def test_triggers_are_paused_exactly_while_a_suspension_holds_or_is_to_come(
 
 
 @given(LIMITS, st.sampled_from([why for why in SuspendReason if why is not SuspendReason.IDLE]), happenings(*ASKED))
-def test_a_pause_that_was_asked_for_ends_only_if_somebody_asks(
-    limits: Limits, why: SuspendReason, course: list[Happening]
-) -> None:
+def test_a_requested_pause_ends_only_on_request(limits: Limits, why: SuspendReason, course: list[Happening]) -> None:
     """Triggers, idleness, restarts and recycles leave it standing; a stop, a start and a resumption do not (C15)."""
     life = Life(limits).give(StartRequested(), SuspendRequested(why))
     for happening in course:
@@ -189,7 +187,7 @@ def test_nothing_is_live_after_a_crash_of_the_runner(limits: Limits, course: lis
 
 @given(LIMITS, happenings())
 def test_a_timer_that_comes_too_late_is_inert(limits: Limits, course: list[Happening]) -> None:
-    """A restart that was to come and was forgotten does not come by somebody's saying so."""
+    """A planned restart that was cancelled does not happen by a late report of its timer."""
     life = live(limits, course)
     before = life.record
     if before.comeback is Comeback.NONE:
@@ -225,6 +223,6 @@ def test_the_courses_come_everywhere() -> None:
 
 
 def test_an_orphan_is_what_the_machine_makes_of_it() -> None:
-    """The kernel's recovery asks for work again; it is this event that says that nobody does it."""
+    """The kernel's recovery requests the work again; this event reports that no runner does it."""
     life = Life().give(StartRequested(), Orphaned())
     assert (life.state, life.record.failure) == (State.FAILED, "orphaned")

@@ -1,4 +1,4 @@
-"""What a process promises holds in every state that it can reach, and no mistake in its rules goes unnoticed."""
+"""The properties of a process hold in every reachable state, and detect mistakes in its rules."""
 
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ def of(limits: Limits, machine: Machine[Any] = process.machine) -> Machine[Any]:
 
 
 def is_not_to_be_suspended(p: Process) -> bool:
-    """Nobody asks for a suspension."""
+    """No suspension is planned."""
     return p.suspended_for is None
 
 
@@ -192,14 +192,14 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(process.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_process_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     about_pauses = any(word in prop for word in ("pause binds", "suspended", "idleness", "wakes"))
     assert breaks(machine, prop, within={} if about_pauses else {machine.name: is_not_to_be_suspended})

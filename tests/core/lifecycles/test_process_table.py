@@ -325,7 +325,7 @@ def test_by_hand_nothing_happens_but_what_is_asked_for() -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_a_process_that_is_met_in_a_state_keeps_the_invariants(state: State) -> None:
-    """Whoever restores a process begins with a record that the reducer could have reached."""
+    """A restored process begins with a record that the reducer could have reached."""
     record = process.found(state)
     assert record.state is state
     assert [holds.__name__ for holds in machine.invariants if not holds(record)] == []

@@ -1,4 +1,4 @@
-"""What a cooperative agent promises holds in every state that it can reach; no mistake in its rules goes unnoticed.
+"""The properties of a cooperative agent hold in every reachable state, and detect mistakes in its rules.
 
 All times are near each other: only how they compare decides anything.
 """
@@ -105,12 +105,12 @@ def stays(a: Runtime, _e: Any) -> Step[Runtime, Any]:
 
 
 def forces_at_once(a: Runtime, _e: Any) -> bool:
-    """Fail whoever was signalled."""
+    """Fail a signalled agent."""
     return a.preemption.signalled_ms is not None
 
 
 def signals_at_once(a: Runtime, _e: Any) -> bool:
-    """Signal whoever is asked."""
+    """Signal an agent with a request."""
     return a.preemption.requested and a.preemption.signalled_ms is None
 
 
@@ -128,7 +128,7 @@ def spares_always(a: Runtime, _e: Any) -> Step[Runtime, Any]:
     return Step(replace(a, preemption=asked.answerable(a.at_ms)))
 
 
-def asks_anybody(a: Runtime, e: Any) -> Step[Runtime, Any]:
+def requests_of_any(a: Runtime, e: Any) -> Step[Runtime, Any]:
     """Keep a request although there is no task."""
     return Step(replace(a, preemption=a.preemption.request(e.reason, a.at_ms)))
 
@@ -139,7 +139,7 @@ def forgets_the_task(a: Runtime, _e: Any) -> Step[Runtime, Any]:
 
 
 def stays_signalled(a: Runtime, _e: Any) -> bool:
-    """Fail nobody."""
+    """Fail no agent."""
     return a.at_ms < 0
 
 
@@ -149,28 +149,28 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
         changed(M, "row(RUNNING, Suspend,", action=stays),
         "an answered request does not come back",
     ),
-    "who is signalled is failed at once": (
+    "a signalled agent is failed at once": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=forces_at_once),
         "no agent is failed before its signal and its grace",
     ),
-    "who is asked is signalled at once": (
+    "an agent with a request is signalled at once": (
         changed(M, "row(RUNNING, DeadlinePassed, (same)", when=signals_at_once),
         "no agent is signalled before it is overdue",
     ),
-    "nobody is ever failed": (
+    "no agent is ever failed": (
         changed(M, "row(RUNNING, DeadlinePassed, FAILED", when=stays_signalled),
         "an agent with a request yields or is failed, unless it is in a section without a limit",
     ),
-    "every section starts the timeout anew": (
+    "every section restarts the timeout": (
         changed(M, "SectionLeft", action=starts_anew),
         "a running deadline is put off only once, for a wait",
     ),
-    "every wait takes the signal back": (
+    "every wait withdraws the signal": (
         changed(M, "row(WAITING, Run", action=spares_always),
         "a running deadline is put off only once, for a wait",
     ),
-    "who has no task is asked to yield": (
-        changed(M, "PreemptionRequested", action=asks_anybody),
+    "an agent without a task has a request": (
+        changed(M, "PreemptionRequested", action=requests_of_any),
         "only an agent with a task has a request",
     ),
     "a lost task is not reported": (
@@ -181,7 +181,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
         changed(M, "row(FAILED, Recover,", action=stays),
         "every recovery counts until a task is completed",
     ),
-    "what lasted too long is not logged": (
+    "a state that lasted too long is not logged": (
         changed(M, "SuspendTimedOut", action=stays),
         "a state that lasted too long is logged",
     ),
@@ -189,7 +189,7 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
         changed(M, "row(RUNNING, Shutdown", action=stays),
         "hooks are called with their transitions",
     ),
-    "the budget of recoveries binds nobody": (
+    "the budget of recoveries does not bind": (
         changed(nearest(supervised), "row(FAILED, Recover,", when=None),
         "no agent recovers beyond the budget",
     ),
@@ -206,14 +206,14 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(runtime.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_an_agent_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     near_enough = has_one_section if "section" in mistake else has_no_section
     assert breaks(machine, prop, within={machine.name: near_enough})

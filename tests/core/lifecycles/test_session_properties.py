@@ -1,4 +1,4 @@
-"""What an agent's session promises holds in every state that it can reach; no mistake in its rules goes unnoticed."""
+"""The properties of an agent's session hold in every reachable state, and detect mistakes in its rules."""
 
 from typing import Any, Final
 
@@ -161,14 +161,14 @@ MISTAKES: Final[dict[str, tuple[Machine[Any], str]]] = {
 
 
 def test_what_is_declared_of_every_step_holds_of_the_first() -> None:
-    """Nothing was before it, and it promises no less."""
+    """The creation has no state before it, and satisfies the transition properties, too."""
     assert broken_by_birth(session.machine) == []
 
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> None:
-    """The property that is named is among those that do not hold any more."""
+    """The named property is among the broken ones."""
     machine, prop = MISTAKES[mistake]
     assert breaks(machine, prop)
 
@@ -185,5 +185,5 @@ def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_bef
 @pytest.mark.no_cover
 @pytest.mark.parametrize("state", [State.INITIALIZING, State.BUILDING_PROMPT, State.RUNNING, State.COOLING_DOWN])
 def test_a_stop_that_is_not_taken_in_a_state_breaks_a_property(state: State) -> None:
-    """Also in one that ends by itself soon: what is refused is no step, but it was promised to be taken."""
+    """Also in a state that ends by itself soon: a refusal is no step, but ``accepts`` covers it."""
     assert breaks(M.without_rows((state, session.OperatorStop)), "a stop and a fatal error are accepted in every state")

@@ -146,7 +146,7 @@ def test_with_reset_on_success_a_start_resets_nothing() -> None:
 
 
 def test_the_windowed_profile_forgets_errors_of_long_ago() -> None:
-    """In the profile, ``total_errors`` are those of the last window only: 20 errors in a life stop nobody (D22)."""
+    """In the profile, ``total_errors`` are those of the last window only: 20 errors in a life stop no agent (D22)."""
     limits = Limits(max_total_errors=3, total_errors_window_ms=10_000)
     life = ready(WindowedSession(limits=limits), windowed)
     for n in range(6):
@@ -200,7 +200,7 @@ def test_in_a_fleet_a_suspended_session_is_no_error_and_is_followed_by_an_ever_l
 
 
 def test_a_session_that_was_asked_to_suspend_counts_nowhere() -> None:
-    """However often its runner goes: each time somebody has begun another one."""
+    """However often its runner goes: each time another runner was started."""
     life = ready(Session(limits=Limits(max_total_errors=1)), in_fleet)
     for _ in range(3):
         life = life.take(PromptReady("go on"), SessionStarted(0), SessionExited(Suspended(asked=True)))

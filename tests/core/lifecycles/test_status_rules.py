@@ -78,7 +78,7 @@ def test_a_task_begins_and_ends_once() -> None:
     assert is_refused(after(TaskBegan("t")), TaskEnded("u"))
 
 
-def test_stopping_what_is_stopped_tells_nobody() -> None:
+def test_stopping_a_stopped_agent_is_not_reported() -> None:
     """No second ``agent_stopped`` (B3)."""
     assert machine.step(after(Stop()), Stop()) == Step(after(Stop()))
 
@@ -105,7 +105,7 @@ def test_a_successor_has_a_new_id_and_begins_at_zero() -> None:
     )
 
 
-def test_only_who_does_not_run_is_replaced() -> None:
+def test_only_an_agent_that_does_not_run_is_replaced() -> None:
     """Two of one agent would run (B8, B9)."""
     assert not status.is_replaceable(after())
     assert status.is_replaceable(after(Stop()))
@@ -137,7 +137,7 @@ def test_failed_has_a_producer_with_a_reason_and_an_exit_code() -> None:
 
 
 def test_a_failure_without_a_reason_still_has_one() -> None:
-    """A failed agent that says nothing helps nobody (B14)."""
+    """A failure without a reason is of no use to an operator (B14)."""
     assert after(FatalError()).reason == "unknown"
     assert after(Stop(), FatalError()).last_late_report == "unknown"
 

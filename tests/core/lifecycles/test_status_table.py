@@ -212,7 +212,7 @@ ACTIONS: Final[tuple[tuple[Status, Event, tuple[Effect, ...]], ...]] = (
 def test_each_line_asks_for_its_actions_in_their_order(
     record: Status, event: Event, effects: tuple[Effect, ...]
 ) -> None:
-    """What is kept is kept before anybody is told (B10)."""
+    """The state is saved before it is reported (B10)."""
     assert taken(record, event).effects == effects
 
 

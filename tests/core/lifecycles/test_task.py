@@ -117,7 +117,7 @@ CHANGES: Final[dict[str, dict[str, object]]] = {
 }
 
 OWNED: Final = [pair for pair, event in TRIGGERS.items() if hasattr(event, "epoch") and pair[0] != "OPEN"]
-TASK: Final = Task(id="T1", prompt="do it", owner="somebody", epoch=2, reason="before")
+TASK: Final = Task(id="T1", prompt="do it", owner="worker", epoch=2, reason="before")
 
 
 def in_state(state: str) -> Task:
@@ -188,15 +188,15 @@ def test_everything_that_carries_an_epoch_is_fenced() -> None:
     assert [row for row in rows if "epoch" in row.event.__struct_fields__ and row.unguarded] == []
 
 
-def test_who_has_given_a_task_back_can_not_split_it() -> None:
-    """Only who says it as no owner can: a planner, or whoever gives tasks out (E12)."""
+def test_a_former_owner_cannot_split_a_task_that_it_gave_back() -> None:
+    """Only a process that is no owner can: a planner, or the board (E12)."""
     given_back = taken(taken(replace(Task(id="T1"), state=State.OPEN), Claimed("a")), Released(1, "slow"))
     assert isinstance(machine.step(given_back, Decomposed(1)), IllegalTransition)
     assert isinstance(machine.step(given_back, Decomposed(0)), Step)
 
 
 @pytest.mark.parametrize("state", ["CLAIMED", "IN_PROGRESS"])
-def test_whoever_is_no_owner_can_block_a_task_that_is_worked_on(state: str) -> None:
+def test_a_process_that_is_no_owner_can_block_a_task_at_work(state: str) -> None:
     """What is not there may be known to others first; they say so with no claim's number."""
     after = taken(in_state(state), Blocked("no key"))
     assert (after.state, after.reason, after.owner) == (State.BLOCKED, "no key", "")
@@ -219,7 +219,7 @@ def test_what_an_orphan_has_left_counts_only_when_it_was_verified() -> None:
 
 
 def test_each_claim_has_an_epoch_of_its_own() -> None:
-    """It goes up with every claim and never down, whoever claims."""
+    """It goes up with every claim of any worker, and never down."""
     record = replace(Task(id="T1"), state=State.OPEN)
     for epoch in range(1, 4):
         record = taken(record, Claimed(f"w{epoch}"))
@@ -291,7 +291,7 @@ def test_every_event_has_examples_of_its_own_type() -> None:
     assert Blocked.examples() == (Blocked(), Blocked(epoch=1), Blocked(epoch=-1))
 
 
-def test_a_word_of_a_log_that_knew_no_epoch_of_it_is_read_as_nobodys() -> None:
+def test_a_report_of_a_log_without_epochs_is_read_as_one_of_no_claim() -> None:
     """Logs that were written before can be read."""
     assert msgspec.json.decode(b'{"type":"Blocked","reason":"no key"}', type=Blocked) == Blocked("no key", 0)
 
