@@ -190,6 +190,7 @@ def _must_be_ordered(machine: Machine[Any]) -> None:
 
 def _parts(kind: Any) -> Iterator[Any]:
     """Yield a type and all types within it."""
+    # Generic aliases may be unhashable and structs refer to themselves: hence a list, and no recursion.
     seen: list[Any] = []
     waiting = [kind]
     while waiting:

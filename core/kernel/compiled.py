@@ -30,7 +30,7 @@ class Arm(msgspec.Struct, frozen=True):
     row: Row[Any]
 
 
-def misdone(row: Row[Any], record: Record, done: object) -> TypeError:
+def wrong_step(row: Row[Any], record: Record, done: object) -> TypeError:
     """Return the error for an action that returned something else than a step of its row."""
     if isinstance(done, Step):
         state = cast("Step[Record, Effect]", done).record.state
@@ -52,7 +52,7 @@ _NAMES: Mapping[str, object] = {
     "StartTimer": StartTimer,
     "Step": Step,
     "Success": Success,
-    "misdone": misdone,
+    "wrong_step": wrong_step,
     "replace": replace,
     "start_timer": start_timer,
 }
@@ -131,7 +131,7 @@ class _Writer:
         else:
             yield f"done = {self._name(arm.action)}(record, event)"
             yield "if done.__class__ is not Step or done.record.state is not record.state:"
-            yield f"{_INDENT}raise misdone({self._name(arm.row)}, record, done)"
+            yield f"{_INDENT}raise wrong_step({self._name(arm.row)}, record, done)"
             yield from self._moved(arm, target)
             effects.append("done.effects")
         if arm.ended:

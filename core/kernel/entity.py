@@ -185,8 +185,10 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
     admitted = _elapse(machine, entity, envelope, event) if isinstance(event, TimerFired) else envelope
     if isinstance(admitted, Refusal):
         return admitted
+    # A report of an ended or replaced activity must not move the entity that has left its states (D12).
     if admitted.slot and not _is_live(entity, admitted):
         return _stale(entity, envelope, admitted.slot, admitted.generation)
+    # The event of a timer was just made by the kernel; only a report of an activity can be unsolicited.
     if admitted is envelope and envelope.slot and not _may_say(machine, envelope):
         return Refusal(envelope, "unsolicited", f"{type(event).__name__} is not what {envelope.slot} yields")
     return _settle(machine, entity, admitted)
@@ -224,6 +226,7 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         return first
     now = first
     waiting = list(now.entity.postponed)
+    # The queue is taken over as a whole: events that the new state postpones again line up in their old order.
     now = replace(now, entity=replace(now.entity, postponed=()))
     while waiting:
         taken = replace(waiting.pop(0), at_ms=envelope.at_ms)
@@ -234,6 +237,7 @@ def _settle(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         if isinstance(then, Refusal):
             now = replace(now, refusals=(*now.refusals, then))
             continue
+        # A further change of state gives the events that wait again a chance, ahead of those not tried yet (D14).
         if then.entity.record.state is not now.entity.record.state:
             waiting = [*then.entity.postponed, *waiting]
             then = replace(then, entity=replace(then.entity, postponed=()))
@@ -260,6 +264,7 @@ def _take(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> Ent
         running, ends = _over(machine, running, envelope, became.state)
         requested += ends
     moved = became.state is not record.state
+    # A step without a change of state derives nothing, unless its row restarts timers: the common case stays cheap.
     if moved or (requested and type(requested[-1]) in _OF_TIMERS):
         running, effects = _derive(machine, replace(entity, record=became, running=running), requested, version, at_ms)
     entered_ms = at_ms if moved else entity.entered_ms
@@ -279,8 +284,10 @@ def _over(
     ends: list[End] = []
     for part in running:
         if part.phase is not Phase.ENDING and type(envelope.event) in machine.last[part.slot]:
+            # Rules end a served activity themselves, so there is no interpreter to confirm its end.
             if part.slot == envelope.slot or part.slot in machine.served:
                 continue
+            # The event came from elsewhere: the activity still runs, and its end is not in the row's effects.
             if state not in machine.spans[part.slot].states:
                 ends.append(End(part.slot))
         left.append(part)
@@ -298,6 +305,7 @@ def _derive(
             case End(slot=slot) | CancelTimer(slot=slot):
                 effects += _end(machine, running, slot)
             case Begin(slot=slot, activity=activity):
+                # A slot with an unconfirmed end is not free: two sessions must never share one worktree (D13).
                 free = all(part.slot != slot for part in running)
                 running.append(Running(slot, generation, activity, 0, Phase.LIVE if free else Phase.WAITING))
                 if free and slot not in machine.served:
@@ -337,6 +345,7 @@ def _confirm(
     during = machine.spans[event.slot].during
     for index, part in enumerate(running):
         if part.slot == event.slot and part.phase is Phase.WAITING and isinstance(during, Does):
+            # The record may have changed while the activity waited, so it is made anew.
             activity = during.make(entity.record)
             running[index] = replace(part, activity=activity, phase=Phase.LIVE)
             effects = (Begin(part.slot, activity, part.generation),)
@@ -357,6 +366,7 @@ def _recover(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, eve
             case Running(phase=Phase.LIVE), Does(make=make):
                 activity = make(entity.record)
                 restored = replace(part, activity=activity)
+                # The same generation lets an interpreter adopt the process that survived the runner.
                 if part.slot not in machine.served:
                     effects.append(Begin(part.slot, activity, part.generation, resumed=True))
             case _, After(restore=policy, duration_ms=duration_ms):

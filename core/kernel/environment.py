@@ -51,6 +51,7 @@ def possible(of: AggregateType, aggregate: Aggregate, now_ms: int) -> Iterator[P
     for ref, entity in sorted(aggregate.entities.items()):
         machine = of.machines[ref.partition(":")[0]]
         yield from possible_of(machine, entity, now_ms, of.commands.get(machine.name))
+    # A crash of the runner is visible to running activities and timers only.
     if any(entity.running for entity in aggregate.entities.values()):
         yield Possible(Cause.RECOVERY, Envelope("", RunnerRecovered(0), now_ms, "engine"))
 
@@ -77,6 +78,7 @@ def _at(
         for event in kind.examples_for(entity.record):
             yield Possible(Cause.COMMAND, Envelope(entity.ref, event, at_ms))
     for part in entity.running:
+        # Reports of a served activity come from rules, not from the environment.
         if part.slot not in machine.served:
             yield from _of_part(machine, entity, part, at_ms)
 

@@ -80,6 +80,7 @@ def _texts(values: dict[str, Any]) -> Iterator[tuple[str, str]]:
             fields = {each: part for each, part in msgspec.structs.asdict(value).items() if each not in _APART}
             inside = ", ".join(text for _, text in _texts(fields))
             yield name, f"{type(value).__name__}({inside})" if inside else type(value).__name__
+        # An empty text or tuple says nothing that an operator needs to read.
         elif value not in ("", ()):
             yield name, str(value).strip().partition("\n")[0]
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 import msgspec
 from returns.result import Failure, Result, Success
 
-from lifefold.core.kernel.compiled import Arm, Arms, compiled, misdone, start_timer
+from lifefold.core.kernel.compiled import Arm, Arms, compiled, start_timer, wrong_step
 from lifefold.core.kernel.property import Property, invariants_of, unprojected
 from lifefold.core.kernel.record import Event, Record, State, replace
 from lifefold.core.kernel.row import ANY, After, AnyState, Does, During, Row, Source, states
@@ -126,7 +126,7 @@ class Machine(Generic[R]):
             if (arm.test is None or arm.test(event)) and (arm.when is None or arm.when(record, event)):
                 done = Step(record) if arm.action is None else arm.action(record, event)
                 if done.__class__ is not Step or done.record.state is not record.state:
-                    raise misdone(arm.row, record, done)
+                    raise wrong_step(arm.row, record, done)
                 became = replace(done.record, state=arm.target)
                 return Step(became, (*done.effects, *arm.ended, *_begin_all(arm.begun, became)))
         return self._refused(record, event)
@@ -210,6 +210,7 @@ class Machine(Generic[R]):
         for r in self.rows:
             where = self.sources(r).union(added if r.everywhere or r.sources is None else ())
             left = where.difference(*(pair for pair, event in gone if event is r.event))
+            # An unchanged row from ANY keeps meaning any state, also of states that a later profile adds.
             if left == where and r.sources is None:
                 kept.append(r)
             elif left:

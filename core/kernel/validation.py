@@ -26,6 +26,7 @@ class InvalidMachine(ValueError):
 def problems(machine: "Machine[Any]") -> tuple[str, ...]:
     """Return the problems of a machine as sentences; empty if it has none."""
     misnamed = (*_mutable(machine), *_unknown_states(machine), *_without_states(machine))
+    # Wrong states and types would make all other checks report consequences of the same mistake.
     if misnamed:
         return misnamed
     finders = (
@@ -207,6 +208,7 @@ def _timers(machine: "Machine[Any]") -> Iterator[str]:
         if any(field.required for field in msgspec.structs.fields(event)):
             yield f"during {', '.join(sorted(span.states))}: {event.__name__} has fields that no timer can fill"
         heard = {state for state in span.states if _surely_takes(machine, state, event)}
+        # A postponed firing is accepted later, if some state of the timer accepts it at all.
         waits = {state for where, events in machine.postpone.items() if heard and event in events for state in where}
         for state in sorted(span.states - heard - waits):
             yield f"during {state}: {slot} happens once, and {state} has no row for it that has no guard"

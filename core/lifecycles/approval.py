@@ -96,14 +96,14 @@ def waits_only_when_done(step: Transition) -> bool:
     return not waits or (step.before is not None and step.before.state is State.DONE)
 
 
-def agrees_to_what_was_asked(step: Transition) -> bool:
+def grants_what_was_requested(step: Transition) -> bool:
     """A grant needs a request: it completes no task in another state (E2)."""
     if step.before is None or not isinstance(step.event, ApprovalGranted):
         return True
     return step.before.state is State.PENDING_APPROVAL
 
 
-def says_why_it_was_refused(step: Transition) -> bool:
+def keeps_the_reason_of_its_refusal(step: Transition) -> bool:
     """Refused work has failed for the person's reason, or for the missing answer (E41)."""
     t: Task = step.after.record
     match step.event:
@@ -117,7 +117,7 @@ def says_why_it_was_refused(step: Transition) -> bool:
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("work that waits for a person is done by that person's grant only", agreed_by_a_person),
-    always_step("a grant needs a request", agrees_to_what_was_asked),
+    always_step("a grant needs a request", grants_what_was_requested),
     always_step("only finished work waits for a person", waits_only_when_done),
     leads_where(
         "granted work is done, work that is refused or not answered in time is failed",
@@ -128,7 +128,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
         },
     ),
     accepts("waiting work can be granted and refused", {State.PENDING_APPROVAL: (ApprovalGranted, ApprovalRefused)}),
-    always_step("refused work has the reason", says_why_it_was_refused),
+    always_step("refused work has the reason", keeps_the_reason_of_its_refusal),
     lasts_only("ApprovalExpired", State.PENDING_APPROVAL),
     leads_to(
         "no work waits for a person for ever",

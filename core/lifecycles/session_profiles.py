@@ -292,7 +292,7 @@ def change_limits(s: Session, e: LimitsChanged) -> Step[Session, Never]:
     return Step(replace(s, limits=limits))
 
 
-def limits_what_was_said(t: Transition) -> bool:
+def has_the_last_time_limit(t: Transition) -> bool:
     """The time limit of a session is the last one set; other limits change with the plan only."""
     if t.before is None:
         return True
@@ -329,7 +329,7 @@ in_fleet = prompt_failures.with_rows(
     always_step("suspensions count until they are too many, and are then an error", counts_suspensions),
     accepts("a suspension is accepted also if it is one too many", {State.RUNNING: (UNASKED,)}),
     *exits_on(State.RUNNING, SUSPENDED),
-    always_step("the time limit of a session is the last one set", limits_what_was_said),
+    always_step("the time limit of a session is the last one set", has_the_last_time_limit),
     accepts("the time limit of a session can be set before it begins", {State.BUILDING_PROMPT: (TimeLimited,)}),
     accepts("other limits are accepted unless the agent has stopped", {_NOT_STOPPED: (LimitsChanged,)}),
     always_step("a stalled session counts as an error, and is ended", counts_stalls),

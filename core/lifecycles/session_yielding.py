@@ -39,7 +39,7 @@ class YieldingSession(Session, frozen=True):
         return (self.within_ms if self.state is State.INTERRUPTING else 0) or self.limits.grace_ms
 
 
-def begin_unhurried(s: YieldingSession, e: SessionStarted) -> Step[YieldingSession, Never]:
+def begin_without_request(s: YieldingSession, e: SessionStarted) -> Step[YieldingSession, Never]:
     """Do the action of a start; this session has no request to yield yet."""
     return Step(replace(s, consecutive_errors=begin(s, e).record.consecutive_errors, within_ms=0))
 
@@ -49,7 +49,7 @@ def yield_(s: YieldingSession, e: YieldWanted) -> Step[YieldingSession, CancelSe
     return Step(replace(s, within_ms=e.within_ms), cancel(s, e).effects)
 
 
-def has_the_time_it_is_told(t: Transition) -> bool:
+def has_the_time_of_its_request(t: Transition) -> bool:
     """A yielding session has the time of its request; a session that is interrupted otherwise has its grace."""
     within_ms = t.event.within_ms if isinstance(t.event, YieldWanted) else 0
     given = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == "GraceExceeded"]
@@ -64,14 +64,14 @@ def is_asked_to_yield(t: Transition) -> bool:
 
 INSTEAD: Final[dict[tuple[frozenset[Any] | None, type[Event]], Row[Any]]] = {
     (each.sources, each.event): each
-    for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_unhurried, when=is_expected),)
+    for each in (row(State.SPAWNING, SessionStarted, State.RUNNING, begin_without_request, when=is_expected),)
 }
 """Rows that replace a session's for the same state and event, with one more change."""
 
 ROWS: Final[tuple[Row[Any], ...]] = (row(State.RUNNING, YieldWanted, State.INTERRUPTING, yield_),)
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a yielding session has the time of its request", has_the_time_it_is_told),
+    always_step("a yielding session has the time of its request", has_the_time_of_its_request),
     always_step("a yielding session is asked to end", is_asked_to_yield),
     leads_where("a yielding session is being interrupted", {YieldWanted: (State.INTERRUPTING,)}),
     accepts("a running session can be told to yield", {State.RUNNING: (YieldWanted,)}),

@@ -204,7 +204,7 @@ def late_is_kept(step: Transition) -> bool:
     return unchanged is any(isinstance(each, KeepDeadLetter) for each in step.effects)
 
 
-def lease_is_for_who_has_not_begun(step: Transition) -> bool:
+def lease_expires_before_work_only(step: Transition) -> bool:
     """Only an owner that has not begun to work loses its task by the lease (E11)."""
     return step.before is None or not isinstance(step.event, LeaseExpired) or step.before.state is State.CLAIMED
 
@@ -233,7 +233,7 @@ def ends_the_claim_of_an_orphan(step: Transition) -> bool:
     return bool(step.after.record.epoch == step.before.record.epoch + 1)
 
 
-def says_whose_lease_ran_out(step: Transition) -> bool:
+def names_the_owner_of_an_expired_lease(step: Transition) -> bool:
     """A task whose owner has not begun is open again, with the owner's name in the reason (E11)."""
     if step.before is None or not isinstance(step.event, LeaseExpired):
         return True
@@ -267,10 +267,10 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a task that has to rest cannot be claimed", claims_wait),
     always_step("the session that works at a cancelled task is ended", cancelled_is_ended),
     always_step("a report that changes nothing is kept, and no other one is", late_is_kept),
-    always_step("a lease expires only before its owner has begun", lease_is_for_who_has_not_begun),
+    always_step("a lease expires only before its owner has begun", lease_expires_before_work_only),
     always_step("a task rests before it is retried", rests_before_a_retry),
     always_step("the recovery of a task has a number of its own", ends_the_claim_of_an_orphan),
-    always_step("an owner that has not begun loses the task, and is named", says_whose_lease_ran_out),
+    always_step("an owner that has not begun loses the task, and is named", names_the_owner_of_an_expired_lease),
     *keeps_time(
         {
             LeaseExpired: ((State.CLAIMED,), lambda t: t.lease_ms),

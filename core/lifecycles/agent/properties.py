@@ -153,7 +153,7 @@ def life_changes_no_place(step: Transition) -> bool:
     return step.after.state is (State.WORKING if begins else step.before.state)
 
 
-def death_says_why(step: Transition) -> bool:
+def death_has_a_reason(step: Transition) -> bool:
     """An ended agent has the reported reason; an agent that is given up has the exceeded limit as its reason."""
     a: Agent = step.after.record
     match step.event:
@@ -194,7 +194,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a sign of life is recorded when it comes", life_is_noted),
     always_step("no time of a finished task is left", rests_with_nothing),
     always_step("a task over its time gets more after a sign of life, and is overdue otherwise", is_held_to_its_time),
-    always_step("an ended agent has the reason of its end", death_says_why),
+    always_step("an ended agent has the reason of its end", death_has_a_reason),
     accepts(
         "a death and a sign of life are accepted",
         {State.STARTING: (SpawnFailed,), State.WORKING: (Died, Heartbeat, Watched), State.IDLE: (Heartbeat, Recycled)},

@@ -123,7 +123,7 @@ def fails_by_a_crash(t: Transition) -> bool:
     return not isinstance(t.event, Crashed) or t.after.state is State.FAILED
 
 
-def tells_where_it_is(t: Transition) -> bool:
+def reports_its_state(t: Transition) -> bool:
     """A process that is up, suspended, or down after having been up is reported."""
     news = {each.kind for each in t.effects if isinstance(each, NotifyProcess)}
     if t.before is None or t.entered is None:
@@ -225,7 +225,7 @@ STEPS: Final[tuple[Property[Any], ...]] = (
     always_step("a crashed process has failed", fails_by_a_crash),
     always_step("a failed process keeps the reason, and reports it", keeps_why_it_failed),
     always_step("a requested start clears the past", begins_anew),
-    always_step("the state of the process is reported", tells_where_it_is),
+    always_step("the state of the process is reported", reports_its_state),
     always_step("a pause binds as soon as it stands", binds_the_triggers),
     always(
         "a process that waits for a trigger has no planned suspension",

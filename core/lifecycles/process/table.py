@@ -31,7 +31,7 @@ from lifefold.core.lifecycles.process.model import (
 )
 from lifefold.core.lifecycles.process.properties import AT_ALL_TIMES, STEPS, STOPS_FAILED, WHEN_DRIVEN
 from lifefold.core.lifecycles.process.restart import Comeback
-from lifefold.core.lifecycles.process.ways import stops_what_has_failed
+from lifefold.core.lifecycles.process.ways import stops_a_failed_process
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 # Activities and timers
@@ -227,7 +227,9 @@ promptise_1_5 = machine.with_rows(
     _STOP_FAILED,
     row(State.FAILED, StopRequested, State.STOPPING, do.want_stop),
     name="process-promptise-1.5",
-).with_properties(always_step("a failed process that is asked to stop is stopped", stops_what_has_failed), STOPS_FAILED)
+).with_properties(
+    always_step("a failed process that is asked to stop is stopped", stops_a_failed_process), STOPS_FAILED
+)
 """The profile in which a failed process can be stopped (C3)."""
 
 by_hand_1_5 = by_hand.with_rows(_STOP_FAILED, name="process-by-hand-1.5").with_properties(STOPS_FAILED)

@@ -72,7 +72,7 @@ def goes_where_it_is_driven(t: Transition) -> bool:
     return requested or t.before is None or t.after.state in _targets(t.before.record, t.event)
 
 
-def stops_what_has_failed(t: Transition) -> bool:
+def stops_a_failed_process(t: Transition) -> bool:
     """A failed process that is asked to stop does so (C3)."""
     failed = t.before is not None and t.before.state is State.FAILED
     return not (failed and isinstance(t.event, StopRequested)) or t.entered is State.STOPPING

@@ -85,7 +85,7 @@ def recovers_within_the_budget(t: Transition) -> bool:
     return within or not enters(t, State.RECOVERING)
 
 
-def gives_up_aloud(t: Transition) -> bool:
+def reports_that_it_gives_up(t: Transition) -> bool:
     """An agent that is not going to recover is reported."""
     gave_up = isinstance(t.event, RecoveryDue) and t.entered is None
     return gave_up == any(isinstance(each, LogFatal) for each in t.effects)
@@ -103,13 +103,13 @@ def may_still_recover(e: Entity[Runtime]) -> bool:
     return e.record.recoveries < e.record.limits.max_recoveries
 
 
-def reports_who_is_stuck(t: Transition) -> bool:
+def reports_a_stuck_agent(t: Transition) -> bool:
     """An agent that is overdue is reported, and nothing else happens."""
     report = (ReportStuck(t.after.state, t.after.record.limits.stuck_after_ms),)
     return not isinstance(t.event, Overdue) or (t.entered is None and t.effects == report)
 
 
-def times_who_may_be_stuck(t: Transition) -> bool:
+def times_a_stuck_agent(t: Transition) -> bool:
     """A scheduled or waiting agent has a timer for the report."""
     begun = [each.delay_ms for each in t.effects if isinstance(each, StartTimer) and each.slot == Overdue.__name__]
     return begun == [t.after.record.limits.stuck_after_ms] * enters(t, *_MAY_BE_STUCK)
@@ -176,7 +176,7 @@ supervised: Final[Machine[Runtime]] = Machine(
         *ENDING,
         *STEPS,
         always_step("no agent recovers beyond the budget", recovers_within_the_budget),
-        always_step("an agent that gives up is reported", gives_up_aloud),
+        always_step("an agent that gives up is reported", reports_that_it_gives_up),
         always_step("a recovery has its pause before it", pauses_before_it_recovers),
         lasts_only(RecoveryDue.__name__, State.FAILED),
         accepts("a recovery is accepted before its pause is over", {State.FAILED: (Recover,)}, when=may_still_recover),
@@ -202,8 +202,8 @@ watched: Final[Machine[Runtime]] = Machine(
         READY,
         *ENDING,
         *STEPS,
-        always_step("a stuck agent is reported", reports_who_is_stuck),
-        always_step("a scheduled or waiting agent is reported in time", times_who_may_be_stuck),
+        always_step("a stuck agent is reported", reports_a_stuck_agent),
+        always_step("a scheduled or waiting agent is reported in time", times_a_stuck_agent),
         lasts_only(Overdue.__name__, *_MAY_BE_STUCK),
     ),
 )

@@ -84,7 +84,7 @@ def calls_its_hooks(t: Transition) -> bool:
     return hooks == (*wanted, *calls)
 
 
-def logs_what_took_too_long(t: Transition) -> bool:
+def logs_an_overlong_state(t: Transition) -> bool:
     """Every state that lasted too long is logged, with its code, and so is forced preemption."""
     logged = tuple(each.error_code for each in t.effects if isinstance(each, LogFailure))
     if isinstance(t.event, TimedOut):
@@ -93,7 +93,7 @@ def logs_what_took_too_long(t: Transition) -> bool:
     return logged == ("forced_preemption",) * forced
 
 
-def reports_what_is_lost(t: Transition) -> bool:
+def reports_a_lost_task(t: Transition) -> bool:
     """A task that the agent drops was completed, or is reported as failed."""
     lost = t.before is not None and t.before.record.task_id is not None and t.after.record.task_id is None
     reported = any(isinstance(each, ReportTaskFailed) for each in t.effects)
@@ -166,7 +166,7 @@ def keeps_the_task(t: Transition) -> bool:
     return after == before or (after is None and t.after.state not in AT_WORK)
 
 
-def says_why_it_failed(t: Transition) -> bool:
+def keeps_the_reason_of_its_failure(t: Transition) -> bool:
     """A failed agent has the reported reason, and keeps it until it can begin afresh."""
     a: Runtime = t.after.record
     if isinstance(t.event, Fail | FailRecovery):
@@ -271,15 +271,15 @@ _TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime
 STEPS: Final = (
     *HEARD,
     always_step("hooks are called with their transitions", calls_its_hooks),
-    always_step("a state that lasted too long is logged", logs_what_took_too_long),
-    always_step("a dropped task is completed or reported", reports_what_is_lost),
+    always_step("a state that lasted too long is logged", logs_an_overlong_state),
+    always_step("a dropped task is completed or reported", reports_a_lost_task),
     always_step("every recovery counts until a task is completed", counts_recoveries),
     always_step("a request stands until it is answered", keeps_the_request),
     always_step("an answered request does not come back", consumes_the_request),
     always_step("a running deadline is put off only once, for a wait", puts_no_deadline_off),
     always_step("no agent is signalled before it is overdue", signals_in_time),
     always_step("an agent keeps its task until it is over", keeps_the_task),
-    always_step("a failed agent keeps the reason until it begins afresh", says_why_it_failed),
+    always_step("a failed agent keeps the reason until it begins afresh", keeps_the_reason_of_its_failure),
     always_step("a request is reported, and kept for an agent at work", notes_the_request),
     always_step("sections last from when they are entered until they are left", keeps_the_sections),
     always_step("a signal names the grace", signals_once),

@@ -245,14 +245,14 @@ BESIDE: tuple[Row[Runtime], ...] = (
 """The events beside the state: none of them is an edge."""
 
 
-def who_works_has_a_task(a: Runtime) -> bool:
+def has_a_task_at_work(a: Runtime) -> bool:
     """From SCHEDULED to RESUMED the agent has a task; before it is scheduled, and once completed, it has none."""
     if a.state in {State.INITIALIZING, State.RUNNABLE, State.COMPLETED}:
         return a.task_id is None
     return a.task_id is not None or a.state not in AT_WORK
 
 
-def who_works_has_not_failed(a: Runtime) -> bool:
+def has_no_failure_at_work(a: Runtime) -> bool:
     """The reason of a failure is gone once the agent can be scheduled again, or has completed its task."""
     well = a.state in {State.INITIALIZING, State.RUNNABLE, *AT_WORK, State.COMPLETED}
     return not well or (a.failure_reason is None and not a.error_code)
@@ -289,7 +289,7 @@ def recovery_timeout_ms(a: Runtime) -> int:
     return a.limits.recovery_timeout_ms
 
 
-INVARIANTS: Final = (who_works_has_a_task, who_works_has_not_failed, deadlines_have_a_request)
+INVARIANTS: Final = (has_a_task_at_work, has_no_failure_at_work, deadlines_have_a_request)
 
 DURING: Final[dict[Source, After[Runtime]]] = {
     State.INITIALIZING: after(init_timeout_ms, InitTimedOut),

@@ -164,7 +164,7 @@ def leaves_the_pause_when_it_is_over(t: Transition) -> bool:
     return not paused or t.after.state is State.STOPPED or isinstance(t.event, BackoffElapsed)
 
 
-def says_why_it_stops(t: Transition) -> bool:
+def reports_the_reason_of_its_stop(t: Transition) -> bool:
     """An agent that stops without an operator's stop reports the reason."""
     requested = isinstance(t.event, OperatorStop)
     return not enters(t, State.STOPPED) or requested or any(isinstance(each, LogFatal) for each in t.effects)
@@ -282,7 +282,7 @@ STEPS: Final = (
     always_step("an error is followed by a pause or the end", pauses_or_gives_up),
     always_step("a pause is as long as the errors before it require", pauses_long_enough),
     always_step("a pause ends when it is over, or with the agent", leaves_the_pause_when_it_is_over),
-    always_step("an agent that stops without a request reports the reason", says_why_it_stops),
+    always_step("an agent that stops without a request reports the reason", reports_the_reason_of_its_stop),
     always_step("a running session is asked to end before it is killed", asks_before_it_ends),
     always_step("only an interrupted session is killed", kills_the_interrupted_alone),
     always_step("an interrupted session has its grace, and is then killed", gives_it_time),

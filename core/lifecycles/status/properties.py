@@ -99,7 +99,7 @@ def end_releases(step: Transition) -> bool:
     return [each.name for each in step.effects if isinstance(each, CallHook)] == [hook]
 
 
-def change_is_kept_then_told(step: Transition) -> bool:
+def change_is_saved_then_reported(step: Transition) -> bool:
     """A change is saved, and reported only after that; a step without a change is not reported (B3, B10)."""
     if step.before is None:
         return True
@@ -108,7 +108,7 @@ def change_is_kept_then_told(step: Transition) -> bool:
     return kinds in ([SaveState], [SaveState, EmitTelemetry]) if changed else EmitTelemetry not in kinds
 
 
-def every_change_is_told(step: Transition) -> bool:
+def every_change_is_reported(step: Transition) -> bool:
     """Operators hear of every start, every stop, every failure, and of personal data that was found (B3, B13)."""
     if step.before is None:
         return True
@@ -168,8 +168,10 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("only a forced stop cuts off tasks", stop_waits_for_work),
     always_step("a restart counts the incarnation and changes nothing else", restart_keeps_everything),
     always_step("every start launches the agent's work, and every end releases it, once", end_releases),
-    always_step("a change is saved before it is reported, and no other step is reported", change_is_kept_then_told),
-    always_step("operators hear of every start and end, and of personal data", every_change_is_told),
+    always_step(
+        "a change is saved before it is reported, and no other step is reported", change_is_saved_then_reported
+    ),
+    always_step("operators hear of every start and end, and of personal data", every_change_is_reported),
     always_step("an agent's tasks are those that began and have not ended", tasks_are_known),
     always_step("personal data and late errors count, each once", counts_are_kept),
     always_step("a failure is kept with its reason and exit code", failure_is_kept_whole),

@@ -77,7 +77,7 @@ def claims_are_numbered(step: Transition) -> bool:
     return grown == 1 if isinstance(step.event, Claimed) else grown == isinstance(step.event, Orphaned) or grown == 0
 
 
-def claims_what_nobody_has(step: Transition) -> bool:
+def claims_an_unclaimed_task(step: Transition) -> bool:
     """A claimed task cannot be claimed again (E21)."""
     return step.before is None or not isinstance(step.event, Claimed) or not step.before.record.owner
 
@@ -150,7 +150,7 @@ _AFTER: Final[Mapping[type[Event], State]] = {
 """The targets of the document's events."""
 
 
-def keeps_what_was_said(step: Transition) -> bool:
+def keeps_what_was_reported(step: Transition) -> bool:
     """A task has its owner, the reason of its state, the failure of the last attempt, and the commit of its merge."""
     t: Task = step.after.record
     kept = any(isinstance(each, KeepDeadLetter) for each in step.effects)
@@ -179,7 +179,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("every claim has a number of its own", claims_are_numbered),
     always_step("an owner that has lost its task begins, ends and gives back nothing", reports_while_it_has_the_task),
     always_step("the kept state of unfinished work is continued from", kept_is_not_forgotten),
-    always_step("a claimed task cannot be claimed again", claims_what_nobody_has),
+    always_step("a claimed task cannot be claimed again", claims_an_unclaimed_task),
     always_step("a settled task stays settled without a request", settled_stays_settled),
     always_step("every event leads to the document's state", leads_where_it_says),
     accepts(
@@ -195,7 +195,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
             State.DONE: (Verified, Rejected),
         },
     ),
-    always_step("a task knows its owner, its reason and its commit", keeps_what_was_said),
+    always_step("a task knows its owner, its reason and its commit", keeps_what_was_reported),
     asks_once(),
     sometimes("a task is retried as often as it may be", lambda e: e.record.retries == e.record.max_retries),
     always_step("only finished and verified work is closed", done_before_closed),

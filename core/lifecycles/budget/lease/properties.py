@@ -69,7 +69,7 @@ def admits_only_while_active(step: Transition) -> bool:
     return not new_microusd or (step.before.state is State.ACTIVE and new_microusd <= before.free)
 
 
-def cost_is_what_was_said(step: Transition) -> bool:
+def cost_is_what_was_reported(step: Transition) -> bool:
     """The cost grows by the amount of a settlement or a charge, and by nothing else."""
     if step.before is None:
         return True
@@ -98,7 +98,7 @@ def reservations_stay(step: Transition) -> bool:
     return kept <= set(step.after.record.account.reservations)
 
 
-def returned_is_told(step: Transition) -> bool:
+def returned_is_reported(step: Transition) -> bool:
     """Every returned amount is requested as an effect, and a lease that is over has nothing free (B19)."""
     if step.before is None:
         return True
@@ -108,7 +108,7 @@ def returned_is_told(step: Transition) -> bool:
     return bool(returned == now.returned - before.returned and not (over and now.free))
 
 
-def grants_what_was_said(step: Transition) -> bool:
+def grants_the_added_amount(step: Transition) -> bool:
     """The grant grows by added amounts, and by nothing else; an addition of nothing is refused."""
     if step.before is None:
         return True
@@ -122,7 +122,7 @@ def grants_what_was_said(step: Transition) -> bool:
             return grown == 0
 
 
-def reserves_what_was_said(step: Transition) -> bool:
+def reserves_the_admitted_amount(step: Transition) -> bool:
     """An admitted amount is reserved under its name; a charge of nothing is refused."""
     match step.event:
         case Reserve(name=name, amount_microusd=amount):
@@ -144,7 +144,7 @@ def ends_when_it_is_used_up(step: Transition) -> bool:
     return step.entered is (State.EXPIRED if ends else None)
 
 
-def says_why_it_was_revoked(step: Transition) -> bool:
+def keeps_the_reason_of_its_revocation(step: Transition) -> bool:
     """A revoked lease has the reason that its revocation gave."""
     return not isinstance(step.event, Revoke) or step.after.record.reason == step.event.reason
 
@@ -200,11 +200,11 @@ HEARD: Final[tuple[Property[Any], ...]] = (
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     *HEARD,
     always_step("only an active lease reserves, and no more than is free", admits_only_while_active),
-    always_step("the cost grows by settlements and charges only", cost_is_what_was_said),
-    always_step("the grant grows by additions only", grants_what_was_said),
-    always_step("an admitted amount is reserved under its name", reserves_what_was_said),
+    always_step("the cost grows by settlements and charges only", cost_is_what_was_reported),
+    always_step("the grant grows by additions only", grants_the_added_amount),
+    always_step("an admitted amount is reserved under its name", reserves_the_admitted_amount),
     always_step("a lease that has paid its last is over", ends_when_it_is_used_up),
-    always_step("a revoked lease has the reason", says_why_it_was_revoked),
+    always_step("a revoked lease has the reason", keeps_the_reason_of_its_revocation),
     leads_where(
         "every event leads to its state",
         {
@@ -226,7 +226,7 @@ PROPERTIES: Final[tuple[Property[Any], ...]] = (
     asks_once(),
     always_step("a reservation is settled or refunded once", settles_once),
     always_step("no reservation is forgotten", reservations_stay),
-    always_step("every returned amount is reported, and a lease that is over keeps nothing", returned_is_told),
+    always_step("every returned amount is reported, and a lease that is over keeps nothing", returned_is_reported),
     leads_to(
         "every reservation is settled or refunded, if its work reports",
         lambda e: bool(e.record.account.reservations),
