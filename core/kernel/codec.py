@@ -184,7 +184,7 @@ def _must_be_ordered(machine: Machine[Any]) -> None:
             origin = typing.get_origin(part) or part
             if isinstance(origin, type) and issubclass(origin, AbstractSet):
                 found = f"machine {machine.name!r}: {kind.__name__} has a {origin.__name__}"
-                message = f"{found}, whose order is another one in every process, and a log's must not: use a tuple"
+                message = f"{found}; its order differs between processes, and a log needs one order: use a tuple"
                 raise TypeError(message)
 
 

@@ -190,7 +190,7 @@ def advance(machine: Machine[Any], entity: Entity[Any], envelope: Envelope) -> E
         return _stale(entity, envelope, admitted.slot, admitted.generation)
     # The event of a timer was just made by the kernel; only a report of an activity can be unsolicited.
     if admitted is envelope and envelope.slot and not _may_say(machine, envelope):
-        return Refusal(envelope, "unsolicited", f"{type(event).__name__} is not what {envelope.slot} yields")
+        return Refusal(envelope, "unsolicited", f"{envelope.slot} does not yield {type(event).__name__}")
     return _settle(machine, entity, admitted)
 
 

@@ -188,7 +188,7 @@ def _waits_in_vain(machine: "Machine[Any]", state: State, event: type[Event]) ->
         yield f"{event.__name__} never waits, because a row takes it there"
     for slot, span in machine.spans.items():
         if isinstance(span.during, Does) and state in span.states and event in machine.last[slot]:
-            yield f"{event.__name__} cannot wait: {slot} is over with it"
+            yield f"{event.__name__} cannot wait: it ends {slot}"
 
 
 def _yields(machine: "Machine[Any]") -> Iterator[str]:
@@ -211,7 +211,7 @@ def _timers(machine: "Machine[Any]") -> Iterator[str]:
         # A postponed firing is accepted later, if some state of the timer accepts it at all.
         waits = {state for where, events in machine.postpone.items() if heard and event in events for state in where}
         for state in sorted(span.states - heard - waits):
-            yield f"during {state}: {slot} happens once, and {state} has no row for it that has no guard"
+            yield f"during {state}: {slot} fires once, and {state} has no unguarded row for it"
 
 
 def _last(machine: "Machine[Any]") -> Iterator[str]:
@@ -225,4 +225,4 @@ def _last(machine: "Machine[Any]") -> Iterator[str]:
                     yield f"during {state}: {slot} ends with {event.__name__}, for which {state} has no row"
             for row in machine.rows:
                 if row.event is event and any(row.goes(s) in span.states for s in span.states & machine.sources(row)):
-                    yield f"{row} stays where {slot} is declared to go on, but {event.__name__} is its last event"
+                    yield f"{row} stays where {slot} is declared to run, but {event.__name__} is its last event"

@@ -179,14 +179,14 @@ def test_an_activity_can_say_only_what_it_yields() -> None:
     """Any other event in its name is refused, although the table accepts it from other senders."""
     assert baking().take(Doused(), slot="Bake", generation=2).refused == (
         "unsolicited",
-        "Doused is not what Bake yields",
+        "Bake does not yield Doused",
     )
     assert isinstance(baking().take(Doused()).answer, EntityStep)
 
 
 def test_a_timers_event_in_the_timers_name_does_not_get_around_its_deadline() -> None:
     """A timer says only that its time has come (D20)."""
-    assert cooling().take(Cooled(), 1_001, "Cooled", 3).refused == ("unsolicited", "Cooled is not what Cooled yields")
+    assert cooling().take(Cooled(), 1_001, "Cooled", 3).refused == ("unsolicited", "Cooled does not yield Cooled")
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_the_last_event_of_an_activity_does_not_wait() -> None:
         row(Light.RED, Turned, Light.GREEN, when=never), row(Light.RED, Doused, Light.GREEN), HALT, BREAK,
         during={Light.RED: does(shine, last=Turned)}, postpone={Light.RED: Turned},
     )  # fmt: skip
-    assert wrong == ("postpone Red: Turned cannot wait: Shine is over with it",)
+    assert wrong == ("postpone Red: Turned cannot wait: it ends Shine",)
 
 
 def test_an_event_that_a_row_takes_does_not_wait() -> None:
@@ -208,7 +208,7 @@ def test_what_an_activity_yields_has_a_row_in_one_of_its_states() -> None:
 
 def test_a_timer_is_heard_in_each_of_its_states() -> None:
     """It happens once in a stay: what a guard refuses then would never come again. What waits is heard later."""
-    wrong = ("during Red: Turned happens once, and Red has no row for it that has no guard",)
+    wrong = ("during Red: Turned fires once, and Red has no unguarded row for it",)
     guarded = row(Light.RED, Turned, Light.GREEN, when=never)
     assert (
         what_is_wrong(guarded, row(Light.RED, Doused, Light.GREEN), HALT, BREAK, during={Light.RED: after(5, Turned)})
@@ -248,8 +248,8 @@ def test_the_last_event_of_an_activity_has_a_row_in_each_of_its_states() -> None
 def test_the_last_event_of_an_activity_leaves_its_states() -> None:
     """Nothing would go on in them."""
     assert what_is_wrong(during={(Light.RED, Light.GREEN): does(shine, last=Turned)}) == (
-        "row(Red, Turned(by), Green) stays where Shine is declared to go on, but Turned is its last event",
-        "row(Green, Turned(by), Red) stays where Shine is declared to go on, but Turned is its last event",
+        "row(Red, Turned(by), Green) stays where Shine is declared to run, but Turned is its last event",
+        "row(Green, Turned(by), Red) stays where Shine is declared to run, but Turned is its last event",
     )
 
 
