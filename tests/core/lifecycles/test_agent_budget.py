@@ -37,7 +37,7 @@ def opened() -> Aggregate:
 
 
 def after(*inputs: tuple[str, Event]) -> Aggregate:
-    """Return an agent to which this has happened, each of it taken."""
+    """Return an agent after these events, all of them accepted."""
     agent = opened()
     for ref, event in inputs:
         reaction = react(agent_type, agent, Envelope(ref, event, 0))

@@ -51,7 +51,7 @@ def begun(machine: Machine[Any], at_ms: int = 0) -> Entity[Any]:
 def told(
     machine: Machine[Any], entity: Entity[Any], event: Event, at_ms: int
 ) -> tuple[Entity[Any], tuple[Effect, ...]]:
-    """Let an entity take an event that it must take."""
+    """Let an entity take an event, which must be accepted."""
     answer = advance(machine, entity, Envelope("agent", event, at_ms))
     assert isinstance(answer, EntityStep), answer
     return answer.entity, answer.effects

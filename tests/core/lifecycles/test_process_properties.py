@@ -28,18 +28,18 @@ def is_not_to_be_suspended(p: Process) -> bool:
 
 
 def without(machine: Machine[Any], *words: str) -> list[str]:
-    """Return what is not used of a machine besides what these words are about."""
+    """Return the unused parts of a machine, without those with these words."""
     return [line for line in keeps(machine) if not any(word in line for word in words)]
 
 
 @pytest.mark.campaign
 def test_a_process_that_does_everything_by_itself_has_its_properties_in_every_state() -> None:
-    """It idles, grows old, fails and comes back; nothing that the rules have is left unused by it."""
+    """It idles, ages, fails and restarts; every row and guard of the rules is used."""
     assert keeps(of(EVER), *COMING_BACK, *IDLING, *RECYCLING) == ()
 
 
 def test_a_process_as_it_is_without_any_limits_set_has_its_properties_in_every_state() -> None:
-    """Nothing comes back, idles or grows old by itself: those rows are not used, and all others are."""
+    """It never restarts, idles or ages by itself: those rows are not used, and all others are."""
     unused = ("SuspendRequested", "ResumeRequested", "BackoffElapsed", "LifetimeElapsed", "IdleElapsed")
     assert without(process.machine, *unused) == []
 
@@ -57,12 +57,12 @@ def test_a_failed_process_that_can_be_stopped_has_its_properties_in_every_state(
 
 @pytest.mark.parametrize("machine", [process.by_hand, process.by_hand_1_5], ids=lambda machine: machine.name)
 def test_a_process_by_hand_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing happens to it but what is asked for."""
+    """It moves on request only."""
     assert without(machine) == []
 
 
 def forgets_the_stop(p: Process, e: Any) -> Step[Process, Any]:
-    """Stop, but do not mean it."""
+    """Stop without keeping the intent."""
     return Step(replace(p, stop_reason=e.reason, comeback=Comeback.NONE))
 
 

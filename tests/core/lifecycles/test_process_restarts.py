@@ -77,7 +77,7 @@ def test_the_backoff_doubles_up_to_its_cap(restarts: int, base_ms: int, cap_ms: 
 
 
 def test_jitter_shortens_the_backoff_differently_for_each_process_and_the_same_each_time() -> None:
-    """Many that fail together do not come back together, and a replay waits as long.
+    """Processes that fail together do not restart together, and a replay waits as long.
 
     Supervisor/supervisor#1640: programs that fail at once are all restarted at once.
     """
@@ -108,13 +108,13 @@ def test_neither_a_restart_nor_a_start_clears_the_cap() -> None:
 
 
 def test_a_successful_run_clears_the_count() -> None:
-    """Only work that was done is a reason to begin counting anew."""
+    """Only successful work resets the count."""
     life = failed().wait(1_000).give(StartSucceeded(), RunSucceeded(), Crashed("much later"))
     assert (life.record.restart_count, life.delay_ms("BackoffElapsed")) == (0, 1_000)
 
 
 def test_a_success_of_an_incarnation_that_is_dead_clears_nothing() -> None:
-    """A run that reports after its process has failed is of an activity that has ended: inert, whatever it says."""
+    """A run that reports after its process has failed belongs to an ended activity: its report changes nothing."""
     life = up(ON_FAILURE)
     source = life.source(RunSucceeded())
     life.give(Crashed("x")).wait(1_000).give(StartSucceeded())
@@ -155,7 +155,7 @@ def test_no_restarts_at_all_are_exhausted_at_once() -> None:
 
 
 def test_a_requested_start_is_not_retried() -> None:
-    """The one who asked is told, and decides (C8)."""
+    """The requester is told, and decides (C8)."""
     life = Life(ALWAYS).give(StartRequested(), StartFailed("no such model"))
     assert (life.state, life.record.failure, life.news) == (State.FAILED, "no such model", ["failed"])
     assert life.wait(86_400_000).state is State.FAILED

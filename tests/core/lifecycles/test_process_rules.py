@@ -72,7 +72,7 @@ def test_a_run_in_flight_counts_although_the_process_is_suspended() -> None:
 
 
 def test_a_run_in_flight_counts_although_the_process_waits_for_a_trigger() -> None:
-    """Who moves a process to AWAITING by hand does not end what it is doing."""
+    """A move to AWAITING by hand does not end the runs in flight."""
     moved = up().give(RunFailed("x"), MoveRequested(State.AWAITING))
     assert moved.give(QueueEmptied()).state is State.AWAITING
     assert moved.give(RunFailed("x")).record.consecutive_failures == 2
@@ -139,7 +139,7 @@ def test_a_trigger_that_comes_on_the_way_to_an_idle_suspension_is_not_slept_thro
 
 
 def test_a_suspension_on_its_way_can_be_called_off() -> None:
-    """Who resumes what is about to be suspended is heard, and the triggers go on (C6)."""
+    """A resumption before the suspension is accepted, and the triggers continue (C6)."""
     life = waiting().give(SuspendRequested(), ResumeRequested()).wait(60_000)
     assert (life.state, life.record.suspended_for, life.effects.count(ResumeTriggers())) == (State.RUNNING, None, 1)
 
@@ -242,7 +242,7 @@ def test_a_time_of_zero_means_never(slot: str) -> None:
 
 
 def test_idleness_is_counted_from_the_end_of_the_last_run_and_from_a_resumption() -> None:
-    """A process that works is never idle, however long it takes; who is resumed has the whole timeout before him."""
+    """A process at work is never idle; a resumed one has the whole timeout again."""
     life = up(Limits(idle_timeout_ms=30_000)).wait(3_600_000)
     life.give(QueueEmptied()).wait(29_999).give(TriggerArrived()).wait(60_000).give(RunSucceeded(), QueueEmptied())
     assert life.wait(29_999).state is State.AWAITING
@@ -269,7 +269,7 @@ def test_with_the_policy_always_it_is_started_anew_and_that_does_not_count() -> 
 
 
 def test_a_lifetime_goes_on_while_the_process_waits_or_is_suspended() -> None:
-    """It is counted from when the process was up, whatever it did since."""
+    """It is counted from the start of the process, through all later states."""
     life = up(Limits(max_lifetime_ms=60_000)).wait(20_000).give(QueueEmptied()).wait(20_000)
     life.give(SuspendRequested()).wait(19_999)
     assert life.state is State.SUSPENDED

@@ -1,6 +1,6 @@
 """The properties of a cooperative agent hold in every reachable state, and detect mistakes in its rules.
 
-All times are near each other: only how they compare decides anything.
+All times are near each other: only their order matters.
 """
 
 from random import Random
@@ -53,7 +53,7 @@ def has_one_section(a: Runtime) -> bool:
 
 
 def has_no_section(a: Runtime) -> bool:
-    """Nothing is executed that is not to be interrupted."""
+    """No section is running."""
     return not a.preemption.sections
 
 
@@ -65,14 +65,14 @@ def has_no_section(a: Runtime) -> bool:
     ],
 )
 def test_an_agent_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing that the rules have is left unused by it."""
+    """Every row and guard of the rules is used."""
     bounds = Bounds(within={machine.name: has_one_section}, compared=50)
     assert keeps(nearest(machine), bounds=bounds) == ()
 
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.RUNNING, State.WAITING])
 def test_what_a_record_leaves_out_in_its_simplest_form_decides_nothing(state: State) -> None:
-    """Whatever may happen next comes to the same, whether the record is as it is or in that form; over many walks."""
+    """Every next input has the same result for the record and for its normal form; over many walks."""
     name, of = runtime.machine.name, AggregateType("agent", machines=[runtime.machine])
     created = Envelope(name, Created(Runtime(state, limits=NEAR, task_id="T1")), NOW_MS)
     form = Canonical(of)

@@ -36,12 +36,12 @@ def nearest(machine: Machine[Any]) -> Machine[Any]:
     ids=["session", "reset-on-success", "jitter", "prompt-failures", "in-fleet", "windowed"],
 )
 def test_a_session_has_its_properties_in_every_state(machine: Machine[Any]) -> None:
-    """Nothing that the rules have is left unused by it."""
+    """Every row and guard of the rules is used."""
     assert keeps(machine) == ()
 
 
 def off_by_one(s: Session, _e: Any) -> bool:
-    """Give up one error too late."""
+    """Give up after one error too many."""
     consecutive, total = s.counted()
     return consecutive > s.limits.max_consecutive_errors or total > s.limits.max_total_errors
 
@@ -52,7 +52,7 @@ def counts_twice(s: Session, _e: Any) -> Step[Session, Any]:
 
 
 def keeps_attempt(s: Session, e: Any) -> Step[Session, Any]:
-    """Forget to count the attempt."""
+    """Do not count the attempt."""
     return Step(replace(s, prompt=e.prompt))
 
 
@@ -174,7 +174,7 @@ def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> 
 
 
 def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_before_it_is_looked_at() -> None:
-    """No property is needed for what is no machine: an activity cannot go on where its last event has no row."""
+    """No property is needed for an invalid machine: an activity needs a row for its last event in each of its states."""
     longer: dict[Any, Any] = {
         (*session.SESSION_LIVES, State.BUILDING_PROMPT): does(run_session, last=session.SessionExited)
     }

@@ -1,4 +1,4 @@
-"""Profiles of the task's table: four more edges in one, no more edges and much more care in the other."""
+"""Profiles of the task's table: one with four more edges, one with the same edges and more rules."""
 
 from typing import Any, Final
 
@@ -109,7 +109,7 @@ def say(entity: Entity[Any], event: Event, at_ms: int = 0) -> EntityStep | Refus
 
 
 def told(entity: Entity[Any], *events: Event, at_ms: int = 0) -> tuple[Entity[Any], tuple[Effect, ...]]:
-    """Let an entity take events that it must take; return the last one's own effects."""
+    """Let an entity take events, all accepted; return the last one's own effects."""
     effects: tuple[Effect, ...] = ()
     for event in events:
         answer = say(entity, event, at_ms)
@@ -176,7 +176,7 @@ def test_a_claim_without_work_expires() -> None:
 
 
 def test_only_a_claim_that_was_not_begun_runs_out() -> None:
-    """Who has begun is watched by its heartbeats, and is orphaned under its own claim's number (E11, E12)."""
+    """An owner that has begun is watched by its heartbeats, and is orphaned under its own claim's number (E11, E12)."""
     entity, _ = told(opened(), Claimed("w"), Started(1))
     assert entity.running == ()
     for state in set(State) - {State.CLAIMED}:
@@ -236,7 +236,7 @@ LATE: Final = (Started(1), Completed(1), Failed(1, "x"), Released(1, "x"), Decom
 
 @pytest.mark.parametrize("report", LATE, ids=lambda event: type(event).__name__)
 def test_a_report_of_a_claim_that_is_over_changes_nothing_and_is_kept(report: Event) -> None:
-    """The former owner's word is neither obeyed nor lost, and takes nothing from the next one.
+    """The former owner's report is neither obeyed nor lost, and takes nothing from the next one.
 
     E12; majiayu000/harness#1878, aegra/aegra#502, aegra/aegra#547.
     """
@@ -277,7 +277,7 @@ def test_what_is_done_or_has_failed_or_is_orphaned_cannot_be_cancelled(state: St
 
 
 def test_only_one_of_two_claims_wins() -> None:
-    """The second finds the task claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
+    """The second worker finds the task claimed: anthropics/claude-code#22239, librefang/librefang#5961 (E21)."""
     entity, _ = told(opened(), Claimed("w"))
     assert isinstance(say(entity, Claimed("v")), Refusal)
     assert (entity.record.owner, entity.record.epoch) == ("w", 1)

@@ -31,18 +31,18 @@ TASKS: Final[tuple[Machine[Any], ...]] = (machine, bernstein_1_9, governed, appr
 
 @pytest.mark.parametrize("of", TASKS, ids=["task", "bernstein-1.9", "governed", "approval", "approved"])
 def test_a_task_has_all_its_properties(of: Machine[Any]) -> None:
-    """In all of its states, however often it is claimed, with every row and every guard used both ways."""
+    """In all of its states, for any number of claims, with every row and every guard used both ways."""
     assert proven(of).missing == ()
 
 
 class Numbered(GovernedTask, frozen=True):
-    """A task of which every claim is looked at under its own number."""
+    """A task with each claim under its own number, not renumbered."""
 
     identifiers = ()
 
 
 def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
-    """Three claims and their reports, each with its number as it is; there is no end to claims, so it is set here."""
+    """Three claims and their reports, each under its own number; the number of claims is unbounded, so it is limited here."""
 
     def three_claims(t: Task) -> bool:
         return t.epoch <= 3
