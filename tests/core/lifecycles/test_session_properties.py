@@ -174,7 +174,7 @@ def test_a_mistake_in_the_rules_of_a_session_breaks_a_property(mistake: str) -> 
 
 
 def test_that_a_process_lives_on_while_the_next_prompt_is_written_is_refused_before_it_is_looked_at() -> None:
-    """No property is needed for an invalid machine: an activity needs a row for its last event in each of its states."""
+    """An invalid machine needs no property: an activity needs a row for its last event in each of its states."""
     longer: dict[Any, Any] = {
         (*session.SESSION_LIVES, State.BUILDING_PROMPT): does(run_session, last=session.SessionExited)
     }

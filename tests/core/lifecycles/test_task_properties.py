@@ -42,7 +42,7 @@ class Numbered(GovernedTask, frozen=True):
 
 
 def test_reports_of_earlier_claims_are_kept_and_change_nothing() -> None:
-    """Three claims and their reports, each under its own number; the number of claims is unbounded, so it is limited here."""
+    """Three claims and their reports, each under its own number; claims are unbounded, so the test limits them."""
 
     def three_claims(t: Task) -> bool:
         return t.epoch <= 3
