@@ -207,10 +207,12 @@ def _timers(machine: "Machine[Any]") -> Iterator[str]:
         event = span.during.event
         if any(field.required for field in msgspec.structs.fields(event)):
             yield f"during {', '.join(sorted(span.states))}: {event.__name__} has fields that no timer can fill"
-        heard = {state for state in span.states if _surely_takes(machine, state, event)}
+        accepting = {state for state in span.states if _surely_takes(machine, state, event)}
         # A postponed firing is accepted later, if some state of the timer accepts it at all.
-        waits = {state for where, events in machine.postpone.items() if heard and event in events for state in where}
-        for state in sorted(span.states - heard - waits):
+        waits = {
+            state for where, events in machine.postpone.items() if accepting and event in events for state in where
+        }
+        for state in sorted(span.states - accepting - waits):
             yield f"during {state}: {slot} fires once, and {state} has no unguarded row for it"
 
 

@@ -18,7 +18,8 @@ from lifefold.core.kernel import (
     sometimes,
     weakly,
 )
-from lifefold.core.lifecycles.process.heard import HEARD
+from lifefold.core.lifecycles.process.accepted import ACCEPTED
+from lifefold.core.lifecycles.process.edges import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.core.lifecycles.process.model import (
     AT_REST,
     DOWN,
@@ -40,7 +41,6 @@ from lifefold.core.lifecycles.process.model import (
     TriggerArrived,
 )
 from lifefold.core.lifecycles.process.restart import Comeback
-from lifefold.core.lifecycles.process.ways import MOVES, follows_the_edges, goes_where_it_is_driven
 from lifefold.core.lifecycles.property_forms import (
     asks_once,
     ends_confirmed,
@@ -130,18 +130,18 @@ def reports_its_state(t: Transition) -> bool:
         return not news
     match t.before.state, t.after.state:
         case (State.STARTING, State.RUNNING):
-            heard = len(news) == 1 and news <= {"started", "restarted"}
+            reported = len(news) == 1 and news <= {"started", "restarted"}
         case (State.SUSPENDED, State.RUNNING):
-            heard = news == {"resumed"}
+            reported = news == {"resumed"}
         case (_, State.SUSPENDED):
-            heard = news == {"suspended"}
+            reported = news == {"suspended"}
         case (State.STOPPING, State.STOPPED):
-            heard = news == {"stopped"}
+            reported = news == {"stopped"}
         case (_, State.FAILED):
-            heard = "failed" in news
+            reported = "failed" in news
         case _:
-            heard = not news
-    return heard
+            reported = not news
+    return reported
 
 
 def keeps_why_it_failed(t: Transition) -> bool:
@@ -236,7 +236,7 @@ STEPS: Final[tuple[Property[Any], ...]] = (
 )
 """Properties of every transition, in all profiles."""
 
-WHEN_DRIVEN: Final = (always_step("triggers are served paused if the process is", serves_as_it_is), *HEARD)
+WHEN_DRIVEN: Final = (always_step("triggers are served paused if the process is", serves_as_it_is), *ACCEPTED)
 """Properties of the profiles with activities."""
 
 AT_ALL_TIMES: Final[tuple[Property[Entity[Process]], ...]] = (

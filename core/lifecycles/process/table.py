@@ -4,6 +4,7 @@ from typing import Final
 
 from lifefold.core.kernel import STAY, Machine, Pattern, Row, after, always_step, does, row
 from lifefold.core.lifecycles.process import rules as do
+from lifefold.core.lifecycles.process.edges import stops_a_failed_process
 from lifefold.core.lifecycles.process.model import (
     DOWN,
     SERVING,
@@ -31,7 +32,6 @@ from lifefold.core.lifecycles.process.model import (
 )
 from lifefold.core.lifecycles.process.properties import AT_ALL_TIMES, STEPS, STOPS_FAILED, WHEN_DRIVEN
 from lifefold.core.lifecycles.process.restart import Comeback
-from lifefold.core.lifecycles.process.ways import stops_a_failed_process
 from lifefold.effects import DrainProcess, ServeTriggers, StartProcess
 
 # Activities and timers

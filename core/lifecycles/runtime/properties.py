@@ -20,6 +20,7 @@ from lifefold.core.kernel import (
     weakly,
 )
 from lifefold.core.lifecycles.property_forms import asks_once, enters, is_transient, keeps_time, leads_where
+from lifefold.core.lifecycles.runtime.accepted import ABORTS, ACCEPTED
 from lifefold.core.lifecycles.runtime.events import (
     Complete,
     CompleteRecovery,
@@ -47,7 +48,6 @@ from lifefold.core.lifecycles.runtime.events import (
     Wait,
     WaitResources,
 )
-from lifefold.core.lifecycles.runtime.heard import ABORTS, HEARD
 from lifefold.core.lifecycles.runtime.preemption import Preemption, Section
 from lifefold.core.lifecycles.runtime.record import AT_WORK, Runtime, State
 from lifefold.effects import CallHook, LogFailure, ReportTaskFailed, SignalPreemption
@@ -269,7 +269,7 @@ _TIMEOUTS: Final[Mapping[type[Event], tuple[tuple[State, ...], Callable[[Runtime
 """The states of these timers, and their durations."""
 
 STEPS: Final = (
-    *HEARD,
+    *ACCEPTED,
     always_step("hooks are called with their transitions", calls_its_hooks),
     always_step("a state that lasted too long is logged", logs_an_overlong_state),
     always_step("a dropped task is completed or reported", reports_a_lost_task),

@@ -182,7 +182,7 @@ def has_something_left(e: Entity[Lease]) -> bool:
 _WITH_MORE: Final = Pattern(Refresh, "more", lambda e: e.amount_microusd > 0)
 _AS_IT_IS: Final = Pattern(Refresh, "nothing", lambda e: e.amount_microusd == 0)
 
-HEARD: Final[tuple[Property[Any], ...]] = (
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts("free money can be reserved", {State.ACTIVE: (Reserve,)}, when=something_fits),
     accepts("the cost of work can be settled, also when the lease is over", {ANY: (Settle,)}, when=work_can_be_settled),
     accepts("a reservation can be refunded, also when the lease is over", {ANY: (Refund,)}, when=work_can_be_refunded),
@@ -198,7 +198,7 @@ HEARD: Final[tuple[Property[Any], ...]] = (
 """Accepted inputs, and the timers of the states."""
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    *HEARD,
+    *ACCEPTED,
     always_step("only an active lease reserves, and no more than is free", admits_only_while_active),
     always_step("the cost grows by settlements and charges only", cost_is_what_was_reported),
     always_step("the grant grows by additions only", grants_the_added_amount),

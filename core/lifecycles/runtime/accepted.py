@@ -46,7 +46,7 @@ def is_due(e: Entity[Runtime]) -> bool:
     return due is not None and due <= e.record.at_ms
 
 
-HEARD: Final[tuple[Property[Any], ...]] = (
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts(
         "a request to yield is accepted in every state",
         {ANY: (PreemptionRequested,), State.RUNNING: (PreemptionForced,)},

@@ -109,7 +109,7 @@ def has_its_time_before_it(e: Entity[Process]) -> bool:
     return all(e.find(kind.__name__) is not None for kind, runs in timed.items() if runs)
 
 
-HEARD: Final[tuple[Property[Any], ...]] = (
+ACCEPTED: Final[tuple[Property[Any], ...]] = (
     accepts(
         "every report of serving triggers is accepted, also without a consequence",
         {
