@@ -11,7 +11,7 @@ and are left out.
   claim. The recovery of the work reports under the next epoch, and the former owner is late;
 - subtasks have a limit of time (E9), and a lost one blocks its parent with the reason (E7);
 - cancelling a task at work ends its session (E20);
-- a report of a claim that is over changes nothing and is kept as a dead message (E12).
+- a report of a claim that is over changes nothing and is kept as a late report (E12).
 """
 
 from typing import Any, ClassVar, Final, Never
@@ -316,6 +316,6 @@ governed: Machine[Any] = Machine(
         State.CLAIMED: after(lease, LeaseExpired),
         State.WAITING_FOR_SUBTASKS: after(subtasks_limit, SubtasksOverdue),
     },
-    about="task, with rest before a retry, leases, limits for subtasks, and dead messages",
+    about="task, with rest before a retry, leases, limits for subtasks, and late reports",
 )
 """The profile that enforces the document's remarks about retries, leases and subtasks."""
