@@ -133,7 +133,7 @@ def test_rules_that_refuse_what_the_log_has_accepted_are_named() -> None:
         AggregateType("kiln", machines=(kiln.without_rows((Heat.COLD, Called)),), rules=(tell_pots,)),
         AggregateType("tally", machines=(tally,)),
     )
-    with pytest.raises(LogMismatchError, match=r"^kiln/a, entry 2: .*refuse what the log has accepted: .*Called"):
+    with pytest.raises(LogMismatchError, match=r"^kiln/a, entry 2: .*refuse an input that the log has accepted: .*Called"):
         fold(written(), strict)
 
 
