@@ -1,9 +1,9 @@
 """The hash chain of a log's entries, which reveals a changed, missing, moved or cut-off entry.
 
-Each entry is written with a *link*: a digest of the link before it and of the whole entry. The *anchor* holds the number
-of entries and the newest link. It is written in the same transaction as the entries, so a log without its newest entries
-contradicts its anchor. The chain needs no reducers, so it also verifies a log of other rules. It is no signature: a
-program that rewrites all links and the anchor is not detected.
+Each entry is written with a *link*: a digest of the link before it and of the whole entry. The *anchor* holds the
+number of entries and the newest link. It is written in the same transaction as the entries, so a log without its newest
+entries contradicts its anchor. The chain needs no reducers, so it also verifies a log of other rules. It is no
+signature: a program that rewrites all links and the anchor is not detected.
 """
 
 from collections.abc import Iterable, Iterator

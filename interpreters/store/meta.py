@@ -27,7 +27,7 @@ def must_be_whole(path: Path, connection: sqlite3.Connection) -> None:
     epoch_of(path, connection)
     anchor_of(path, connection)
     for (stream,) in connection.execute(_PERFORMED_TOO_MUCH):
-        raise damaged(path, f"it records performed effects of {stream!r} that no entry of it requests")
+        raise damaged(path, f"it records performed effects of {stream!r} that no entry of it asks for")
     made = dict(connection.execute("SELECT name, value FROM meta"))
     found = made.get("digest")
     if found != digest_of_meta({name: value for name, value in made.items() if name not in OF_THE_STORE}):
@@ -47,7 +47,7 @@ def epoch_of(path: Path, connection: sqlite3.Connection) -> int:
     """Return the epoch of the newest writer. Raises ``Damaged``."""
     text = meta_of(connection, "epoch") or ""
     if not text.isdecimal() or not text.isascii() or len(text) > EPOCH_DIGITS:
-        raise damaged(path, f"its epoch is {text!r}, not a number")
+        raise damaged(path, f"it does not say who writes to it: its epoch is {text!r}")
     return int(text)
 
 
@@ -58,7 +58,7 @@ def anchor_of(path: Path, connection: sqlite3.Connection) -> Anchor:
         count, link = text.split(" ")
         return Anchor(int(count), bytes.fromhex(link) or FIRST)
     except ValueError as error:
-        raise damaged(path, f"its anchor is {text[:80]!r}, not a number of entries and a link") from error
+        raise damaged(path, f"it does not say how many entries it has: its anchor is {text[:80]!r}") from error
 
 
 def meta_of(connection: sqlite3.Connection, name: str) -> str | None:

@@ -26,7 +26,7 @@ class Busy(StoreError):
 class Full(Busy):
     """The disk is full; a later try can succeed."""
 
-    waits: ClassVar[str] = "waiting for free space; make some, and the run continues by itself"
+    waits: ClassVar[str] = "waiting until there is room; make some, and the run goes on by itself"
 
 
 class Fenced(StoreError):

@@ -48,26 +48,27 @@ BUSY_PAUSE_S: Final = 0.2
 COPY_TRIES: Final = 3
 """The number of tries to copy a displaced log and open the copy, which may be deleted in between."""
 
-_SCHEMA: Final = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE entries (
-    position INTEGER PRIMARY KEY,
-    stream TEXT NOT NULL,
-    version INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL,
-    key TEXT NOT NULL,
-    envelope BLOB NOT NULL,
-    effects BLOB NOT NULL,
-    digest BLOB NOT NULL,
-    link BLOB NOT NULL,
-    UNIQUE (stream, version)
-);
-CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';
-CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL, answer TEXT);
-CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;
-INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');
-"""
+_SCHEMA: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
+    "CREATE TABLE entries (\n"
+    "    position INTEGER PRIMARY KEY,\n"
+    "    stream TEXT NOT NULL,\n"
+    "    version INTEGER NOT NULL,\n"
+    "    at_ms INTEGER NOT NULL,\n"
+    "    key TEXT NOT NULL,\n"
+    "    envelope BLOB NOT NULL,\n"
+    "    effects BLOB NOT NULL,\n"
+    "    digest BLOB NOT NULL,\n"
+    "    link BLOB NOT NULL,\n"
+    "    UNIQUE (stream, version)\n"
+    ");\n"
+    "CREATE UNIQUE INDEX entries_by_key ON entries (stream, key) WHERE key <> '';\n"
+    "CREATE TABLE performed (stream TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;\n"
+    "CREATE TABLE posts (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, envelope BLOB NOT NULL,"
+    " answer TEXT);\n"
+    "CREATE INDEX posts_unanswered ON posts (id) WHERE answer IS NULL;\n"
+    "INSERT INTO meta VALUES ('epoch', '0'), ('anchor', '0 ');\n"
+)
 
 
 class SqliteStore:
@@ -236,7 +237,7 @@ class SqliteStore:
                 waited = True
             else:
                 if waited:
-                    _logger.warning("%s: the log is written again; the run continues", self.path)
+                    _logger.warning("%s: the log is written again; the run goes on", self.path)
                 if self.displaced is not before:
                     self.when_displaced()
                 return done

@@ -204,4 +204,4 @@ async def test_an_answer_comes_after_the_effects_were_let_go(pottery: Pottery) -
         refused = await engine.send("kiln/a", Envelope("kiln", Lit(), START_MS))
         assert isinstance(refused, Refusal)
         await pottery.take(Doused())
-        assert [type(event).__name__ for event in await pottery.events()] == ["Opened", "Lit", "Doused", "Ended"]
+        assert [type(event).__name__ for event in await pottery.events()] == ["Opened", "Lit", "Doused", "ActivityEnded"]
