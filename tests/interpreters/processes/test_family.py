@@ -31,7 +31,7 @@ family = Family(agent)
 os.write(stop, b".")
 while not family.agent_dead:
     family.look()
-family.bury()
+family.reap_agent()
 family.kill_rest()
 for other in others:
     os.waitpid(other, 0)

@@ -146,7 +146,7 @@ async def test_a_session_of_an_earlier_boot_is_lost_without_a_signal(tmp_path: P
     ended = await adopt(tmp_path)
     assert isinstance(ended, SessionExit)
     assert (ended.outcome, ended.escaped) == ("lost", ())
-    assert "started anew" in ended.message
+    assert "restarted" in ended.message
 
 
 def forge_start(directory: Path, agent: ProcessIdentity) -> None:
