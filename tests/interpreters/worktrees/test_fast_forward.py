@@ -149,7 +149,7 @@ async def test_what_the_user_edits_meanwhile_stays_and_is_named(scene: GitScene,
         os.killpg(os.getpgid(left.pid), signal.SIGKILL)
     (tmp_path / "quick").touch()
     await death(left)
-    with pytest.raises(InTheWayError, match=r"made good, but for .*: b1, s1, znew1 "):
+    with pytest.raises(InTheWayError, match=r"is repaired, but for .*: b1, s1, znew1 "):
         await scene.merge("a", "T1", 1, "do")
     with pytest.raises(InTheWayError, match="in the way of a merge: b1, s1, znew1 "):
         await scene.merge("a", "T1", 1, "do")

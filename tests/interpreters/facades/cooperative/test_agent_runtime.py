@@ -474,7 +474,7 @@ def test_an_agent_that_is_restored_has_neither_the_sections_nor_the_limits_of_th
     new.restore(record)
     assert (new.state_name, new.current_task_id) == ("SUSPENDED", record.task_id)
     assert (new.record.preemption.sections, new.record.limits) == ((), Limits())
-    with pytest.raises(ValueError, match="cannot go on as"):
+    with pytest.raises(ValueError, match="cannot continue as"):
         new.restore(record)
 
 

@@ -234,7 +234,7 @@ def test_cancelling_in_the_governed_profile_ends_the_session() -> None:
     assert heard == ["claimed", "cancelled", AbortSession("w", "T1")]
     deaf = Governance()
     deaf.transition_task(claimed(deaf, "w", machine=task_profiles.governed), "cancelled")
-    assert "nobody performs AbortSession" in str(deaf.failures[0])
+    assert "no function performs AbortSession" in str(deaf.failures[0])
 
 
 def test_exactly_one_of_many_threads_claims() -> None:

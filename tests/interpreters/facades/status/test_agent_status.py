@@ -68,7 +68,7 @@ def test_a_busy_agent_is_stopped_by_drain_or_by_force(house: AgentHouse) -> None
         assert caught.value.tasks == ("t",)
     assert house.runtime.stop_agent(one, force=True).status is State.STOPPED
     assert house.runtime.stop_agent(two, drain=True).status is State.RUNNING
-    with pytest.raises(TaskRefused, match=r"has no task 'u', and takes none any more"):
+    with pytest.raises(TaskRefused, match=r"has no task 'u', and accepts none any more"):
         house.runtime.begin_task(two, "u")
     assert house.runtime.end_task(two, "t").status is State.STOPPED
     assert house.fields[-2:] == [{"incarnation": 1, "forced": 1}, {"incarnation": 1}]
