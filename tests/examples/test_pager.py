@@ -93,7 +93,7 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
     [
         ([400], 1, "says 400 Bad Request"),
         ([302], 1, "says 302 Found"),
-        ([500, 502, 503, 200], 3, "says 503 Service Unavailable"),
+        ([500, 502, 503, 200], 3, "answers 503 Service Unavailable"),
         ([SILENCE] * 4, 3, "(timed out|no answer in 0.1 s)"),
     ],
     ids=str,
@@ -108,7 +108,7 @@ def test_a_receiver_that_takes_nothing_is_given_up_and_people_are_told(
     (_, first), (_, second) = bench.handlers.notices
     assert first == "no key"
     assert len(receiver.got) == tries
-    assert second.startswith(f"nobody was paged: {origin(receiver.url)}")
+    assert second.startswith(f"the page was not sent: {origin(receiver.url)}")
     assert urlsplit(receiver.url).path not in second
     assert re.search(why, second), second
     assert receiver.asked_otherwise == 0
@@ -157,12 +157,12 @@ def test_a_fleet_whose_agent_gives_up_pages_once(tmp_path: Path, receiver: Recei
 
 
 def test_a_pager_that_is_down_does_not_stop_the_fleet(tmp_path: Path) -> None:
-    """It ends as it would have ended without one, and says that nobody was paged."""
+    """It ends as it would have ended without one, and says that the page was not sent."""
     with receiving() as gone:
         url = gone.url
     done = lifefold("run", str(fleet_file(tmp_path, url)), "--no-live", code=1)
     assert "ann: total_errors 1 of 1" in done.stdout
-    assert f"ann: nobody was paged: {origin(url)}: [Errno 111] Connection refused" in done.stdout
+    assert f"ann: the page was not sent: {origin(url)}: [Errno 111] Connection refused" in done.stdout
     assert url not in done.stdout + done.stderr
 
 

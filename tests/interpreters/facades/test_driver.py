@@ -227,7 +227,7 @@ def test_the_caller_serves_the_activities_and_postponed_events_wait() -> None:
 
 def test_an_effect_without_a_performer_is_an_error_at_once() -> None:
     """It names the effect, before anything has happened."""
-    with pytest.raises(MissingHandlersError, match=r"no performer for Ring: the machine 'oven' can ask for it"):
+    with pytest.raises(MissingHandlersError, match=r"no performer for Ring: the machine 'oven' can request it"):
         Driver(oven, Oven())
 
 
