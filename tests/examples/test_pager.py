@@ -1,4 +1,4 @@
-"""The example of a pager: whoever is on duty hears once of what an agent dies of, and the fleet goes on anyway."""
+"""The example of a pager: the operator on duty gets each fatal error once, and the fleet continues in any case."""
 
 import re
 from collections.abc import Generator
@@ -91,8 +91,8 @@ def test_what_may_pass_is_tried_again_under_the_same_key(
 @pytest.mark.parametrize(
     ("answers", "tries", "why"),
     [
-        ([400], 1, "says 400 Bad Request"),
-        ([302], 1, "says 302 Found"),
+        ([400], 1, "answers 400 Bad Request"),
+        ([302], 1, "answers 302 Found"),
         ([500, 502, 503, 200], 3, "answers 503 Service Unavailable"),
         ([SILENCE] * 4, 3, "(timed out|no answer in 0.1 s)"),
     ],

@@ -1,4 +1,4 @@
-"""The example of a recorder: a fleet is rehearsed, nothing is done, and everything is taken down once."""
+"""The example of a recorder: a fleet is rehearsed, nothing is performed, and each request is recorded once."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ EFFECTS: Final = {each.__name__ for each in Effect.__subclasses__()}
 
 
 class RecorderBench(FleetBench):
-    """The bench, with a look at the effects that are on record: that an activity was asked for stays there, too."""
+    """The bench, with a look at the recorded effects; requests of activities stay recorded too."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, Recorder)
@@ -84,7 +84,7 @@ def test_a_log_of_a_rehearsal_is_not_gone_on_with_in_earnest(tmp_path: Path) -> 
 
 
 def test_a_last_line_that_a_power_cut_has_torn_is_left_out(tmp_path: Path) -> None:
-    """What it was about is taken down again when it is asked for again; every line is whole."""
+    """The effect of a torn line is recorded again when it is requested again; every line is whole."""
     bench = RecorderBench(tmp_path)
     anyio.run(an_effect_comes_to_the_same_when_it_is_performed_again, bench)
     file = bench.handlers.folder.root / "requested.jsonl"

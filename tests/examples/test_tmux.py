@@ -1,4 +1,4 @@
-"""The example of agents in tmux: people can look, a session is found again after a crash, no end leaves anything."""
+"""The example of agents in tmux: users can watch, a crash loses no session, and an ended session leaves no process."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What a handle shows of itself in a shell, a log, and a failing test; and what its errors carry."""
+"""The representation of facades in a shell, a log, and a failing test; and the attributes of their errors."""
 
 import copy
 import pickle
@@ -140,7 +140,7 @@ OWN: Final = "record"
 
 
 class Keeper(cooperative.Agent):
-    """An agent of somebody's, with an attribute that the base class has a property for."""
+    """A user's agent, with an attribute that is a property in the base class."""
 
     def __init__(self, agent_id: str) -> None:
         super().__init__(agent_id)

@@ -1,4 +1,4 @@
-"""The shim as a program: whom it refuses, what it survives, and its own small JSON."""
+"""The shim as a program: starts that it refuses, failures that it survives, and its own JSON codec."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_a_second_shim_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["", "{}", "[]", '{"argv": []}', "no JSON"])
 def test_a_shim_with_a_useless_order_records_that(spec: str, tmp_path: Path) -> None:
-    """What cannot be understood is recorded as a failed start, so that nobody waits for it."""
+    """An unreadable order is recorded as a failed start, so that no runner waits for it."""
     (tmp_path / "spec.json").write_text(spec)
     assert run_shim(tmp_path) == program.OK
     ended = read_exit(tmp_path)

@@ -1,4 +1,4 @@
-"""The log of an agent's output: bounded, with its head and its tail, whatever is written in whichever pieces."""
+"""The log of an agent's output: bounded, with its head and its tail, for all outputs in pieces of all sizes."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""A file that other programs use as well: a writer has patience, a command gives up, and nothing is lost by either."""
+"""A file that other programs use too: a writer waits, a command gives up, and neither loses data."""
 
 import errno
 import fcntl
@@ -107,7 +107,7 @@ def test_a_log_that_somebody_keeps_for_himself_cannot_be_opened(made: Path, monk
 def test_a_disk_that_cannot_lock_is_not_mistaken_for_another_writer(
     made: Path, monkeypatch: pytest.MonkeyPatch, asking: Callable[[Path], SqliteStore]
 ) -> None:
-    """Some network disks have no locks: the error says that, for writers and for whoever asks whether one is there."""
+    """Some network disks have no locks: the error says so, to writers and to readers that look for a writer."""
 
     def no_locks(_lock: int, _how: int) -> Never:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))

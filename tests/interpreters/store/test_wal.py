@@ -1,4 +1,4 @@
-"""A file that several processes open at the same time is opened by all of them, by whoever keeps data in one."""
+"""A file that several processes open at the same time is opened by all of them, in each module that uses SQLite."""
 
 import re
 import sqlite3
@@ -79,7 +79,7 @@ def test_who_opens_a_file_gives_up_when_the_busy_time_is_over(
 
 
 def test_many_processes_make_one_file_together(tmp_path: Path) -> None:
-    """All of them open it, whoever comes first."""
+    """All of them open it, in any order."""
     work = (
         "import sys; from lifefold.interpreters.facades.status import SqliteStateManager; sys.stdin.readline();"
         "[SqliteStateManager(f'{sys.argv[1]}/{number}.db') for number in range(20)]"

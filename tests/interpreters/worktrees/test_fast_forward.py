@@ -1,6 +1,6 @@
-"""What is guaranteed of a fast-forward in the user's checkout that is cut off: it is made good, and nothing is lost.
+"""An interrupted fast-forward in the user's checkout is repaired, and nothing is lost.
 
-Git is stopped by a filter while it writes a file, so that kills come at chosen points of its work: real runners, real
+A filter stops git while it writes a file, so that kills come at chosen points of its work: real runners, real
 gits, real kills.
 """
 

@@ -1,4 +1,4 @@
-"""What an agent configures, or puts where its place was, leads no git of ours astray."""
+"""No configuration of an agent, and no file at the path of its worktree, redirects a git of the fleet."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ def untouched(elsewhere: Path, *more: str) -> bool:
 async def test_merges_write_into_the_users_tree_and_not_where_core_worktree_says(
     scene: GitScene, elsewhere: Path
 ) -> None:
-    """Also for a runner that was started anew afterwards; the folder that the agent named is not touched."""
+    """Also for a restarted runner; the folder that the agent named is not touched."""
     await at_work(scene, done="d")
     configured(scene, "core.worktree", str(elsewhere))
     assert await scene.merge("a", "T1", 1, "do")

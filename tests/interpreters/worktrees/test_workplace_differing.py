@@ -1,4 +1,4 @@
-"""Whether anything was left of a claim: what a session has done of it that has died."""
+"""Whether a claim has changes: the work of a session that has died."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is guaranteed of an agent that is used by calls: the document's exceptions, hooks, and safe points."""
+"""An agent that is used by calls: the document's exceptions, hooks, and safe points."""
 
 import logging
 import pickle
@@ -213,7 +213,7 @@ def test_a_hook_before_a_transition_may_overtake_it() -> None:
 
 
 def test_the_hooks_of_a_plain_agent_do_nothing_or_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Nobody has to override anything."""
+    """No hook must be overridden."""
     clock = VirtualClock()
     agent = Agent("a", clock=clock)
     agent.start()

@@ -35,7 +35,7 @@ def test_siblings_are_told_to_shut_down_and_the_parent_is_not() -> None:
 
 
 def test_who_was_spawned_first_is_told_first() -> None:
-    """In every process; a family that has lost somebody keeps its order."""
+    """In every process; a family without one of its members keeps its order."""
     chain = AbortChain()
     names = [f"s{number}" for number in range(50)]
     for name in names:
@@ -65,7 +65,7 @@ def test_escalation_is_opt_in() -> None:
 
 
 def test_a_spawned_session_is_in_the_chain_by_itself() -> None:
-    """Nobody has to register it (E38)."""
+    """It needs no registration (E38)."""
     chain = AbortChain()
     AgentSession("root", aborts=chain)
     AgentSession("child", parent_id="root", aborts=chain)
@@ -108,7 +108,7 @@ ODD: Final[list[Any]] = [None, 0, "", "a", "b", "root", "\ud800", object(), Abor
 
 
 def test_ten_thousand_calls_with_odd_arguments_raise_nothing_undocumented() -> None:
-    """Whatever family comes of it, circles included, nobody is named twice; the seed is fixed."""
+    """In every family, also with cycles, no session is named twice; the seed is fixed."""
     chance = random.Random(3)  # noqa: S311 - a fixed seed
     chain = AbortChain(AbortPolicy(tool_to_sibling=True, sibling_to_session=True))
     calls = [chain.register_child, chain.abort_tool, chain.abort_siblings, chain.propagate_abort, chain.abort_session]

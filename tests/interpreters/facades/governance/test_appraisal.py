@@ -1,4 +1,4 @@
-"""Document 004's judgements about agents through its own interface."""
+"""Document 004's assessments of agents through its own interface."""
 
 import random
 import threading

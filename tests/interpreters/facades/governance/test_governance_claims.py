@@ -1,4 +1,4 @@
-"""The governance kernel: transitions asked for twice, claims and their fences, approval of work and of plans."""
+"""The governance kernel: repeated transitions, claims with fencing tokens, approval of work and of plans."""
 
 import threading
 from contextlib import suppress
@@ -38,7 +38,7 @@ def claimed(governance: Governance, actor: str = "w", **given: Any) -> Task:
 
 
 def test_the_same_transition_id_again_returns_the_original_event() -> None:
-    """Although the task is somewhere else by now; nobody is told twice (E14)."""
+    """Also after the task has moved on; no listener is called twice (E14)."""
     governance, told = Governance(), list[LifecycleEvent]()
     governance.add_listener(told.append)
     task = Task("T1")
@@ -79,7 +79,7 @@ def test_a_transition_id_belongs_to_its_entity() -> None:
 
 
 def test_a_token_proves_whose_claim_it_is() -> None:
-    """Nobody else completes it, in the document's own table (E12; camunda/camunda#57335, zenml-io/kitaru#743)."""
+    """No other actor completes it, in the document's own table (E12; camunda/camunda#57335, zenml-io/kitaru#743)."""
     governance = Governance()
     task = claimed(governance, "w")
     old = task.token
@@ -113,7 +113,7 @@ def test_without_a_token_an_actor_speaks_of_its_own_claim(status: str, machine: 
 
 
 def test_who_claims_again_speaks_of_its_new_claim() -> None:
-    """And so does whoever owns a task from the beginning; others speak of the present claim."""
+    """So does the first owner of a task; reports of other actors belong to the present claim."""
     governance = Governance()
     task = Task("T1", "claimed", owner="a", epoch=4)
     governance.transition_task(task, "open", actor="a")
@@ -172,7 +172,7 @@ def test_a_profiles_own_limits_are_those_of_its_sessions() -> None:
 
 
 def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
-    """What is due happens before anybody is asked for a level."""
+    """Due timers fire before a level is checked."""
     clock = VirtualClock()
     governance = Governance(gates={("pending_approval", "done"): AccessLevel.TRUSTED})
     task = claimed(governance, clock=clock)
@@ -185,7 +185,7 @@ def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
 
 
 def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
-    """By its token or by its name; anybody else may split a task that nobody has claimed (E12)."""
+    """By its token or by its name; any actor may split a task without a claim (E12)."""
     governance = Governance()
     task = claimed(governance, "a")
     token = task.token
@@ -226,7 +226,7 @@ def test_in_the_governed_profile_a_late_report_is_kept() -> None:
 
 
 def test_cancelling_in_the_governed_profile_ends_the_session() -> None:
-    """Whoever performs is told after the listeners; without anybody it is a failure (E20)."""
+    """The performer is called after the listeners; without one it is a failure (E20)."""
     heard: list[Effect | str] = []
     governance = Governance(perform=heard.append)
     governance.add_listener(lambda event: heard.append(event.to_status))
@@ -323,7 +323,7 @@ def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None
 
 
 def test_silence_is_a_refusal() -> None:
-    """After an hour, whoever comes too late finds the task failed; the timer is told as the actor (E41)."""
+    """After an hour, a late approval finds the task failed; the actor is the timer (E41)."""
     clock, governance, told = VirtualClock(), Governance(), list[LifecycleEvent]()
     governance.add_listener(told.append)
     task = Task("T1", "done", clock=clock)
@@ -375,7 +375,7 @@ def planned_for(_t: tasks.Task) -> int:
 EAGER: Final = tasks.machine.with_rows(
     during={tasks.State.PLANNED: after(planned_for, tasks.Declined)}, name="task-eager"
 )
-"""A profile in which a plan that nobody approves is given up."""
+"""A profile in which a plan without an approval is given up."""
 
 
 def test_a_plan_follows_one_table() -> None:

@@ -156,7 +156,7 @@ def test_metadata_that_cannot_be_copied_leave_neither_a_transition_nor_a_gap(tim
 
 
 def test_a_move_is_copied_twice() -> None:
-    """Once for the history and once for whoever made it; that is all that metadata cost."""
+    """Once for the history and once for the caller; metadata cost no more."""
     copied = list[int]()
     lifecycle().move(ProcessState.STARTING, metadata={"counted": Copied(9, lambda: copied.append(1))})
     assert len(copied) == 2

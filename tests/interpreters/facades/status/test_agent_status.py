@@ -1,4 +1,4 @@
-"""What is guaranteed of the runtime of document 001: the decisions, the failures around it, many at once, odd calls."""
+"""The runtime of document 001: its decisions, failures of its environment, concurrent and invalid calls."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -188,7 +188,7 @@ def test_a_spawn_that_fails_leaves_nothing(house: AgentHouse) -> None:
 
 
 def test_a_restart_that_fails_leaves_the_agent_stopped(house: AgentHouse) -> None:
-    """As it was, and nobody is told (B10)."""
+    """It is unchanged, and no telemetry is sent (B10)."""
     agent_id = house.runtime.spawn_agent()
     stopped = house.runtime.stop_agent(agent_id)
     house.launch = boom
@@ -199,7 +199,7 @@ def test_a_restart_that_fails_leaves_the_agent_stopped(house: AgentHouse) -> Non
 
 
 def test_what_cannot_be_kept_has_not_happened() -> None:
-    """A spawn is rolled back, a stop does not take place, and nobody is told (B10, B11)."""
+    """A spawn is rolled back, a stop does not happen, and no telemetry is sent (B10, B11)."""
     store = UneasyStore()
     house = AgentHouse(store)
     agent_id = house.runtime.spawn_agent()
