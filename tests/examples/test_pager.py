@@ -57,7 +57,7 @@ def page(bench: FleetBench, url: str, message: str = "no key", index: int = 0, t
     anyio.run(handler.page, LogFatal(message), EffectContext(within, "session", 7, index))
 
 
-def test_a_message_says_who_and_why_and_bears_the_effects_identity(tmp_path: Path, receiver: Receiver) -> None:
+def test_a_message_names_agent_and_reason_and_has_the_effects_identity(tmp_path: Path, receiver: Receiver) -> None:
     """The key is the fleet's run and the place in its log: the same when it is performed again, and no other's."""
     bench = FleetBench(tmp_path)
     for index in (0, 0, 1):

@@ -209,7 +209,7 @@ async def test_time_goes_on_where_the_log_ends(pottery: Pottery) -> None:
         assert [entry.at_ms for entry in await pottery.entries()][-1] == START_MS + 5_000
 
 
-async def test_an_input_for_nobody_is_refused(pottery: Pottery) -> None:
+async def test_an_input_without_a_receiver_is_refused(pottery: Pottery) -> None:
     """An aggregate of an unknown kind, or an unknown entity, is a refusal to the sender and not the engine's end."""
     async with pottery.running() as engine:
         assert reason(await engine.send("oven/a", Envelope("oven", Lit(), START_MS))) == "unknown"

@@ -89,7 +89,7 @@ async def test_a_post_is_taken_and_answered(pottery: Pottery) -> None:
         assert pottery.entity.state is Heat.FIRING
 
 
-async def test_a_post_that_nobody_took_waits_for_the_next_engine(pottery: Pottery) -> None:
+async def test_an_operator_command_that_was_not_taken_waits_for_the_next_engine(pottery: Pottery) -> None:
     """What was left while no engine ran is taken by the next one, in order, once."""
     async with pottery.running():
         pass

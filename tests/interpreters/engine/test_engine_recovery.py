@@ -232,7 +232,7 @@ async def test_an_activity_is_begun_once_although_it_begins_during_the_recovery(
         tasks.cancel_scope.cancel()
 
 
-async def test_every_runner_says_in_the_log_how_long_nobody_was_there(pottery: Pottery) -> None:
+async def test_every_runner_records_how_long_no_runner_was_there(pottery: Pottery) -> None:
     """Each aggregate gets one ``RunnerRecovered`` from each later runner, and none from the one that made it."""
     async with pottery.running():
         await pottery.take(Lit())

@@ -137,7 +137,7 @@ async def test_a_timer_whose_state_was_left_does_not_come_and_would_be_inert(pot
         assert pottery.entity.state == Heat.COLD
 
 
-async def test_nobody_can_make_a_timer_come_early(pottery: Pottery) -> None:
+async def test_no_sender_can_make_a_timer_fire_early(pottery: Pottery) -> None:
     """A report of a timer before its deadline is refused, from any sender, and the timer still fires."""
     async with pottery.running() as engine:
         await cool(pottery)

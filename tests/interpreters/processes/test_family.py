@@ -40,7 +40,7 @@ print(family.escaped == others[1:], family.extinct())
 
 
 @pytest.mark.skipif(not proc.LINUX, reason="elsewhere those that have left the group are not found")
-def test_who_has_not_left_the_group_is_not_said_to_have_escaped() -> None:
+def test_a_process_in_the_group_is_not_reported_as_escaped() -> None:
     """Also after the agent was reaped, when the remaining processes are signalled one by one."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "True True\n"

@@ -98,7 +98,7 @@ def test_silence_does_not_last_longer_because_the_machine_slept_or_a_clock_was_s
     assert silence.lasts_ms() == 30_000
 
 
-async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(tmp_path: Path) -> None:
+async def test_a_repeated_request_to_interrupt_sends_one_signal(tmp_path: Path) -> None:
     """A restarted runner may repeat a request; another request is another signal."""
     run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), tmp_path / "go"
     session = await launch(run, script(HEARS.format(bell=bell, go=go)))
@@ -114,7 +114,7 @@ async def test_a_wish_to_interrupt_comes_to_one_signal_however_often_it_is_said(
     assert bell.is_silent()
 
 
-async def test_who_has_ended_or_is_being_ended_is_not_signalled(tmp_path: Path) -> None:
+async def test_a_session_that_has_ended_or_is_being_ended_is_not_signalled(tmp_path: Path) -> None:
     """A late request reaches no process: not the session, and no other process with its reused pid."""
     run, bell, go = tmp_path / "run", Bell(tmp_path / "bell"), Bell(tmp_path / "go")
     text = "trap 'echo int > {bell}' INT; trap 'echo term > {bell}; read l < {go}; exit 3' TERM; echo > {bell}; "

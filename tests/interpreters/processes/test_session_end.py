@@ -106,7 +106,7 @@ async def test_an_agent_ends_when_its_time_is_over(tmp_path: Path) -> None:
     assert "100 ms" in ended.message
 
 
-async def test_an_agent_whose_lease_nobody_renews_ends(tmp_path: Path) -> None:
+async def test_an_agent_with_an_expired_lease_ends(tmp_path: Path) -> None:
     """A runner that is cut off loses the session, at a moment that it knows."""
     until_ms = boot_ms() + 150
     session = await launch(tmp_path / "run", script("sleep 1000"), lease_ms=150)

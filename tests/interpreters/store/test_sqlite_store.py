@@ -90,7 +90,7 @@ def test_a_closed_log_lets_another_writer_in(made: Path) -> None:
     SqliteStore.open(made).close()
 
 
-def test_whether_somebody_writes_can_be_asked(made: Path) -> None:
+def test_a_reader_can_find_out_whether_a_writer_runs(made: Path) -> None:
     """It is told of oneself and of another process, and no more once that process is gone."""
     with SqliteStore.peek(made) as beside:
         assert not beside.is_written()

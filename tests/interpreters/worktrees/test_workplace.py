@@ -68,7 +68,7 @@ async def test_folders_beside_a_repository_are_taken(scene: GitScene) -> None:
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "folders/T1"], ids=["link", "loop"])
-async def test_a_tasks_folder_that_was_replaced_by_a_link_is_made_anew(tmp_path: Path, target: str) -> None:
+async def test_a_tasks_folder_that_was_replaced_by_a_link_is_made_again(tmp_path: Path, target: str) -> None:
     """The link is moved aside, and what it points to is left alone."""
     (tmp_path / "elsewhere").mkdir()
     write(tmp_path / "elsewhere", precious="p")
@@ -557,7 +557,7 @@ async def test_work_that_left_its_beginning_is_not_merged_and_not_lost(scene: Gi
     assert scene.merges() == []
 
 
-async def test_a_merge_that_the_agent_did_not_resolve_is_not_brought_home(scene: GitScene) -> None:
+async def test_a_merge_that_the_agent_did_not_resolve_is_not_merged(scene: GitScene) -> None:
     """Conflict markers do not get into the fleet's branch."""
     await scene.workplace.check_out("a", "T1", 1)
     commit(scene.place(), shared="mine\n")

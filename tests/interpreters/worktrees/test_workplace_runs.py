@@ -22,7 +22,7 @@ def slow(scene: GitScene, tmp_path: Path) -> Slow:
 
 
 @pytest.mark.parametrize("operation", [("prepare", "a"), ("check_out", "a", "T1", "1")], ids=["prepare", "check_out"])
-async def test_nobody_works_beside_a_git_that_a_killed_runner_has_left(
+async def test_no_runner_works_beside_a_git_that_a_killed_runner_has_left(
     scene: GitScene, slow: Slow, monkeypatch: pytest.MonkeyPatch, operation: tuple[str, ...]
 ) -> None:
     """The next runner waits for it, names it, and then finds a sound worktree that is not removed."""

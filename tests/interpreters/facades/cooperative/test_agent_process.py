@@ -257,7 +257,7 @@ def suspended(bench: Bench) -> None:
     bench.leave_gates_open()
 
 
-def test_whoever_gets_the_task_next_goes_on_where_the_suspended_agent_was(bench: Bench) -> None:
+def test_the_next_agent_with_the_task_continues_where_the_suspended_agent_was(bench: Bench) -> None:
     """Another agent of the same class, too. It was started once for all: ``on_startup`` is not called again.
 
     openai/openai-agents-python#2172.

@@ -411,7 +411,7 @@ def test_an_agent_without_an_audit_can_be_retired(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == ["retired in INITIALIZING: no more work", "retired in INITIALIZING"]
 
 
-def test_whoever_calls_a_retired_agent_is_told_why_it_was_and_what_to_do() -> None:
+def test_a_call_of_a_retired_agent_raises_the_reason_and_the_remedy() -> None:
     """The first reason counts (A9)."""
     agent, silent = Agent("a"), Agent("b")
     agent.retire("no more work")

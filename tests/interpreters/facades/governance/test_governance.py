@@ -132,7 +132,7 @@ def test_retries_end_where_the_task_says() -> None:
 # Listeners
 
 
-def test_what_a_listener_raises_stops_nobody() -> None:
+def test_an_error_of_a_listener_stops_no_other_listener() -> None:
     """Neither the transition nor the other listeners; it is kept (E42)."""
     governance, told = Governance(), list[str]()
 

@@ -112,7 +112,7 @@ def test_without_a_token_an_actor_speaks_of_its_own_claim(status: str, machine: 
     assert task.status == status
 
 
-def test_who_claims_again_speaks_of_its_new_claim() -> None:
+def test_after_a_second_claim_reports_belong_to_the_new_claim() -> None:
     """So does the first owner of a task; reports of other actors belong to the present claim."""
     governance = Governance()
     task = Task("T1", "claimed", owner="a", epoch=4)
@@ -140,7 +140,7 @@ def test_a_task_that_is_made_again_still_knows_whose_claims_are_over() -> None:
     assert governance.transition_task(again, "done", actor="gate").to_status == "done"
 
 
-def test_who_does_not_say_its_name_speaks_of_its_own_claim_too() -> None:
+def test_a_report_without_a_name_belongs_to_its_own_claim_too() -> None:
     """What was claimed without a name, and given back, cannot be completed for its next owner."""
     governance = Governance()
     task = claimed(governance, actor="")
@@ -171,7 +171,7 @@ def test_a_profiles_own_limits_are_those_of_its_sessions() -> None:
     assert (hasty.status, patient.status) == (agents.State.DEAD, agents.State.STARTING)
 
 
-def test_an_approval_that_is_late_has_expired_whoever_gives_it() -> None:
+def test_a_late_approval_has_expired_for_every_actor() -> None:
     """Due timers fire before a level is checked."""
     clock = VirtualClock()
     governance = Governance(gates={("pending_approval", "done"): AccessLevel.TRUSTED})
@@ -196,7 +196,7 @@ def test_a_former_owner_splits_nothing_that_it_has_given_back() -> None:
     governance.transition_task(task, "waiting_for_subtasks", actor="planner")
 
 
-def test_who_was_given_up_for_dead_cannot_end_what_others_recover() -> None:
+def test_an_agent_that_was_given_up_cannot_end_a_task_that_others_recover() -> None:
     """In the governed profile; its word is kept (E12, E40)."""
     governance = Governance()
     task = claimed(governance, "a", machine=task_profiles.governed)
@@ -313,7 +313,7 @@ def test_a_rejected_task_has_failed_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("status", [status for status in TaskStatus if status != "pending_approval"], ids=str)
-def test_nothing_is_approved_that_nobody_asked_about(status: TaskStatus) -> None:
+def test_nothing_is_approved_without_a_request(status: TaskStatus) -> None:
     """An approval completes no task that is somewhere else: sipyourdrink-ltd/bernstein#3081 (E2)."""
     governance, task = Governance(), Task("T1", status)
     for decide in (governance.approve, governance.reject):

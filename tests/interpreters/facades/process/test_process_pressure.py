@@ -162,7 +162,7 @@ def test_a_move_is_copied_twice() -> None:
     assert len(copied) == 2
 
 
-def test_nobody_waits_for_metadata_that_are_being_copied() -> None:
+def test_no_call_waits_for_metadata_that_are_being_copied() -> None:
     """Copying runs code of theirs: another thread may use the process meanwhile, when it moves and when it is read."""
     lc, waited = lifecycle("starting"), list[bool]()
 

@@ -49,7 +49,7 @@ def test_both_spellings_of_a_start_are_one() -> None:
     assert Runtime.start_agent is Runtime.spawn_agent
 
 
-def test_ids_are_agents_with_a_number_that_nobody_else_has() -> None:
+def test_ids_have_a_unique_number() -> None:
     """A UUID, unless told otherwise."""
     runtime = Runtime(MemoryStateManager())
     first, second = runtime.spawn_agent(), runtime.spawn_agent()
@@ -74,7 +74,7 @@ def test_a_busy_agent_is_stopped_by_drain_or_by_force(house: AgentHouse) -> None
     assert house.fields[-2:] == [{"incarnation": 1, "forced": 1}, {"incarnation": 1}]
 
 
-def test_a_second_stop_changes_nothing_and_tells_nobody(house: AgentHouse) -> None:
+def test_a_second_stop_changes_nothing_and_sends_no_telemetry(house: AgentHouse) -> None:
     """Not even a version is used for it (B3)."""
     agent_id = house.runtime.spawn_agent()
     stopped = house.runtime.stop_agent(agent_id)
@@ -263,7 +263,7 @@ def test_a_restarted_runner_finds_the_dead(house: AgentHouse) -> None:
     assert [state.agent_id for state in runtime.list_agents(State.FAILED)] == [dead]
 
 
-def test_a_probe_that_fails_or_is_late_kills_nobody(house: AgentHouse) -> None:
+def test_a_probe_that_fails_or_is_late_fails_no_agent(house: AgentHouse) -> None:
     """Not to know is no proof of death, and the one asked about is not the one that runs now (B17)."""
     agent_id = house.runtime.spawn_agent()
 

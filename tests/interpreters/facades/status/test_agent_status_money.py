@@ -34,7 +34,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
 
 
 @pytest.mark.parametrize("end", ["stop_agent", "fail"])
-def test_nothing_new_is_spent_by_who_does_not_run_and_what_was_begun_is_settled(house: AgentHouse, end: str) -> None:
+def test_a_stopped_agent_reserves_nothing_and_its_reservations_are_settled(house: AgentHouse, end: str) -> None:
     """After a stop and after a failure (I2, B12)."""
     agent_id = house.runtime.spawn_agent(CONFIG)
     house.runtime.reserve(agent_id, "w", 300)

@@ -37,7 +37,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHouse:
     return AgentHouse(store)
 
 
-def test_who_was_slower_decides_again() -> None:
+def test_the_slower_call_decides_again() -> None:
     """On what the other one has made of the agent: a stop meets one that has failed meanwhile (B16)."""
     store = UneasyStore()
     house = AgentHouse(store)

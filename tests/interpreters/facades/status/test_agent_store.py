@@ -84,7 +84,7 @@ def test_a_failed_agent_of_four_fields_has_an_unknown_reason() -> None:
     assert Runtime(store).stop_agent("agent_1").status is State.FAILED
 
 
-def test_whoever_knows_four_fields_can_read_ours() -> None:
+def test_programs_that_know_four_fields_can_read_the_document() -> None:
     """They come first and mean what they meant."""
     store = MemoryStateManager()
     runtime = Runtime(store, new_id=lambda: "agent_1")
