@@ -1,4 +1,4 @@
-"""The example of a session with a state of its own: checked, simulated, run on real processes, its log read again."""
+"""The example of a session with an added state: checked, simulated, run on real processes, its log read again."""
 
 from pathlib import Path
 
