@@ -50,7 +50,7 @@ def _said(happening: Happening) -> str:
         case event:
             outcome = getattr(event, "outcome", None)
             which = "" if outcome is None else f"({type(outcome).__name__})"
-            who = {Cause.COMMAND: "somebody: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
+            who = {Cause.COMMAND: "operator: ", Cause.MESSAGE: f"{happening.envelope.sender}: "}
             return f"{who.get(happening.cause, '')}{type(event).__name__}{which}"
 
 

@@ -61,7 +61,7 @@ def test_the_page_says_how_many_were_tried() -> None:
         Seen("it", "x", 1, 0, "", 2),
     )
     text = section([Simulations("worker_slot", 5, 10.0, seen_so)])
-    assert "| worker slot | 3 | 2 | 1 | 1 |" in text
+    assert "| worker_slot | 3 | 2 | 1 | 1 |" in text
     assert "- `this`: not found by 7 seeds" in text
     assert f"- `that`: {SHORT} events" in text
     assert "one in 5 was tried" in text

@@ -229,7 +229,7 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
-    "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone()": _ORDER,
+    "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot` before": _ORDER,
     "keep_watch on session: comes after work_begins": _ORDER,
     "bury on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (

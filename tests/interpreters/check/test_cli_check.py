@@ -122,7 +122,7 @@ def test_what_is_broken_exits_with_1_and_shows_the_way(capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     at = lines.index("  ✗ always      it is turned three times at most: broken")
     assert lines[at + 1 : at + 8] == [
-        *(f"      {n}. somebody says Turned()   {'Off → On' if n % 2 else 'On → Off'}" for n in range(1, 8)),
+        *(f"      {n}. operator says Turned()   {'Off → On' if n % 2 else 'On → Off'}" for n in range(1, 8)),
     ]
     assert lines[-1] == "lamp: 8 of 9 properties hold, 1 broken"
 

@@ -104,19 +104,19 @@ def _write(fault: str) -> None:
     Path("lamps.py").write_text(LAMPS.replace("\n\nmachine =", f"\n{name} = {at}\n\nmachine ="))
 
 
-TURNS = ("1. somebody says Turned() Off → On", "2. somebody says Turned() On → Off")
+TURNS = ("1. operator says Turned() Off → On", "2. operator says Turned() On → Off")
 ZERO = "ZeroDivisionError: integer division or modulo by zero"
 
 FLAWS: dict[str, tuple[str, ...]] = {
-    "ACTION=1": (*TURNS, "3. somebody says Turned()", "raises RuntimeError: the bulb is <hot> (in turn, lamps.py)"),
-    "GUARD=1": (*TURNS, "3. somebody says Turned()", "raises KeyError: 'x' (in may_turn, lamps.py)"),
+    "ACTION=1": (*TURNS, "3. operator says Turned()", "raises RuntimeError: the bulb is <hot> (in turn, lamps.py)"),
+    "GUARD=1": (*TURNS, "3. operator says Turned()", "raises KeyError: 'x' (in may_turn, lamps.py)"),
     "EXAMPLES=0": (TURNS[0], f"what may happen next cannot be told: {ZERO} (in examples_for, lamps.py)"),
     "ALWAYS=1": (TURNS[0], f"the promise of lamp, 'it turns', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
     "LEADS=1": (TURNS[0], f"the promise of lamp, 'it ends', cannot be judged: {ZERO} (in <lambda>, lamps.py)"),
 }
 OF_SYSTEMS: dict[str, tuple[str, ...]] = {
     "SCENE=1": (TURNS[0], f"the promise of lamps, 'shines', cannot be judged: {ZERO} (in shines, lamps.py)"),
-    "RULE=1": ("1. somebody says Turned()", "raises RuntimeError: nobody listens (in say, lamps.py)"),
+    "RULE=1": ("1. operator says Turned()", "raises RuntimeError: nobody listens (in say, lamps.py)"),
 }
 
 
@@ -159,7 +159,7 @@ def test_what_may_rest_is_judged_with_the_way_to_it(capsys: pytest.CaptureFixtur
     assert main(["check", "lamps:machine"]) == 1
     said = capsys.readouterr().out
     assert "✗ always      what is not settled can go on: broken" in said
-    assert "1. somebody says Broken()   Off → Gone" in said
+    assert "1. operator says Broken()   Off → Gone" in said
     assert "ZeroDivisionError" in said
 
 

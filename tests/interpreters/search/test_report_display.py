@@ -66,7 +66,7 @@ def test_a_test_runner_says_which_property_is_broken(tmp_path: Path) -> None:
     assert f"where False = <worker slot: {broken().conclusion()}, ✗ nobody is <gone>: broken>.ok" in ran.stdout
     assert "assert not (<✗ always: worker slot: nobody is <gone>: broken>,)" in ran.stdout
     words = " ".join(word for line in ran.stdout.splitlines() for word in line.removeprefix("E").split())
-    way = words.partition("1. somebody says ")[2]
+    way = words.partition("1. operator says ")[2]
     assert way.startswith("WorkerGone(")
     assert way.partition("Away")[2].startswith(" → Gone")
 
@@ -102,4 +102,4 @@ def test_a_notebook_shows_all_of_it(checked: Callable[[], Report]) -> None:
     assert tags.open == []
     assert all(verdict.words(of="worker_slot") in tags.text for verdict in report.verdicts)
     assert report.conclusion() in tags.text
-    assert ("somebody says" in tags.text) is not report.ok
+    assert ("operator says" in tags.text) is not report.ok
