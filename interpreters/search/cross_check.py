@@ -1,12 +1,12 @@
-"""Whether the search has left nothing out by looking at one form for all that mean the same.
+"""The cross-check: a search compares its reductions with the unreduced semantics.
 
-A part of the same system is walked through with nothing renumbered and nothing forgotten, level by level, as far as the
-bound on states allows. State by state the two must agree (they are *bisimilar*): the steps of a state lead to what the
-steps of its form lead to, no more and no less, and every property has the same truth in a state and in its form. With
-symmetry, what stands for the form was met, too, and the system's properties have the same truth there.
+A prefix of the same system is explored without reductions, level by level, up to the bound on states. State by state
+the two must be *bisimilar*. The steps of a state lead to the canonical forms of the search, no more and no fewer.
+Every property has the same truth in a state and in its form. With symmetry, the representative of the form was
+reached, and the system's properties have the same truth there.
 
-A property on which they disagree is set aside, and the comparison goes on with the others. Where the steps disagree,
-the comparison ends: the search has not looked at this system.
+A property on which they disagree is set aside, and the comparison continues. If the steps disagree, the comparison
+ends: the search has explored another system.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,18 @@ Opinion = Mapping[tuple[int, str], tuple[bool, bool]]
 
 
 class Comparison(NamedTuple):
-    """How many states were compared, how deep, and the traces to where the search and the rules disagree."""
+    """The number of compared states, the depth, and the traces to disagreements between the search and the rules."""
 
     states: int
     depth: int
     properties: Mapping[int, Trace]
-    """By the number of a property: to where its truth differs."""
+    """By the number of a property: the trace to a state in which its truth differs."""
     steps: Trace | None
-    """To a state whose steps differ; None if there is none."""
+    """The trace to a state whose steps differ; None if there is none."""
 
 
 def gate(product_system: ProductSystem, graph: Findings) -> Comparison:
-    """Compare, within the bounds."""
+    """Compare the search with the unreduced semantics, within the bounds."""
     return _Gate(product_system, graph).pass_through()
 
 
@@ -59,7 +59,7 @@ class _Gate:
         return Comparison(len(self._came), self._depth, self._properties, differs)
 
     def _walk(self) -> None:
-        """Walk level by level, as far as the bound on states allows. Raises ``Unsound``."""
+        """Explore level by level, up to the bound on states. Raises ``Unsound``."""
         most = self._house.bounds.compared
         level = [self._plain.initial()]
         self._came[level[0]] = None
@@ -76,7 +76,9 @@ class _Gate:
             self._after(world)
 
     def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
-        """Return where the steps of a state lead, which must be where those of its form lead. Raises ``Unsound``."""
+        """Return the next states of a state, which must have the forms of the next states of its form. Raises
+        ``Unsound``.
+        """
         form = self._house.form(world)
         self._compare(world, form)
         self._represented(world, form)
@@ -101,25 +103,25 @@ class _Gate:
         raise Unsound(disagreement(self._way(world), said, fields))
 
     def _represented(self, world: PlainWorld, form: World) -> None:
-        """See to it that what stands for a state was met. Raises ``Unsound``."""
+        """Check that the representative of a state was reached. Raises ``Unsound``."""
         if form in self._steps or not isinstance(self._graph, Graph) or self._graph.symmetry is None:
             return
         for_it = self._graph.symmetry.of(form)
         if for_it not in self._graph.seen:
-            raise Unsound(disagreement(self._way(world), "The search has not met the state that stands for this one"))
+            raise Unsound(disagreement(self._way(world), "The search has not reached the representative of this state"))
         self._compare_scenes(world, self._house.scene(form), self._house.scene(for_it))
 
     def _judge(self, world: PlainWorld, after: PlainWorld, happened: Happening) -> None:
-        """See to it that the search has seen every property broken that a step breaks."""
+        """Check that the search has found every property that a step breaks."""
         of = self._house.system.type_of(happened.aggregate)
         for number in self._house.judge.step(of, happened.reaction):
             if number not in self._graph.broken and number not in self._properties:
                 fields = self._fields(after)
-                said = "This step breaks the property by the unreduced rules, and keeps it in the reduced search"
+                said = "This step breaks the property by the unreduced rules, and not in the reduced search"
                 self._properties[number] = disagreement([*self._way(world), happened], said, fields)
 
     def _compare(self, world: PlainWorld, form: World) -> None:
-        """See to it that every property has the same truth in a state and in its form."""
+        """Check that every property has the same truth in a state and in its form."""
         judge = self._house.judge
         for component, aggregate, local in zip(self._house.components, world.aggregates, form, strict=False):
             key = (component.number, local)
@@ -143,12 +145,12 @@ class _Gate:
                 self._differs(number, world, rules, search)
 
     def _differs(self, number: int, world: PlainWorld, rules: Sequence[Aggregate], search: Sequence[Aggregate]) -> None:
-        said = "The property is not the same in this state by the unreduced rules as in the reduced search"
+        said = "The property has another truth in this state by the unreduced rules than in the reduced search"
         if number not in self._properties:
             self._properties[number] = disagreement(self._way(world), said, differing(rules, search))
 
     def _fields(self, world: PlainWorld) -> str:
-        """Return which fields differ between a state and its form; nothing if the search has not met that form."""
+        """Return the fields that differ between a state and its form; an empty text if the form was not reached."""
         form = self._house.form(world)[: len(self._house.components)]
         if -1 in form:
             return ""
@@ -156,7 +158,7 @@ class _Gate:
         return differing(world.aggregates, known)
 
     def _way(self, world: PlainWorld) -> list[Happening]:
-        """Return the steps by which a state was met."""
+        """Return the steps to a state."""
         found: list[Happening] = []
         while (came := self._came[world]) is not None:
             world, happened = came

@@ -1,8 +1,7 @@
-"""The same system without the tables: every step taken by the rules as they are, nothing renumbered or forgotten.
+"""The unreduced semantics of a system: every step is computed by the rules, without tables and reductions.
 
-What a search finds is shown, and believed, only when it has been found again here; and here is where its short cuts are
-held against what they stand for (see ``gate``). A move is the how-manieth of what is possible, and what is possible
-stands in the same order in both.
+A trace is shown only after it was replayed here. The cross-check compares the reductions of a search with this
+semantics (see ``cross_check``). A move is the number of a possible input; both have the same order of possible inputs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ from lifefold.interpreters.search.product_system import ProductSystem, Refused
 
 
 class Happening(NamedTuple):
-    """One step as it happened: to which aggregate, what, and what came of it."""
+    """One step: its aggregate, its cause, its input and its reaction."""
 
     aggregate: str
     cause: Cause
@@ -35,7 +34,7 @@ class Happening(NamedTuple):
 
 
 class PlainWorld(NamedTuple):
-    """A state of a system: its aggregates, what is under way on each channel, how much people have said, the time."""
+    """A state of a system: its aggregates, the messages in flight, the number of operator commands, the time."""
 
     aggregates: tuple[Aggregate, ...]
     under_way: tuple[tuple[Tell, ...], ...]
@@ -51,7 +50,7 @@ class Unreduced:
         self._house: Final = product_system
 
     def initial(self) -> PlainWorld:
-        """Return the state in which every aggregate has taken the input that opens it."""
+        """Return the state after the opening of every aggregate."""
         world = PlainWorld((), tuple(() for _ in self._house.channels), 0, NOW_MS)
         for component, (name, envelope) in zip(self._house.components, self._house.opening, strict=True):
             world = world._replace(aggregates=(*world.aggregates, component.of.start(name)))
@@ -59,7 +58,7 @@ class Unreduced:
         return world._replace(said=0)
 
     def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
-        """Yield where the moves lead that can be made within the bounds, in the order of the search."""
+        """Yield the next state of each move within the bounds, in the order of the search."""
         commands = self._house.bounds.commands
         for component in self._house.components:
             aggregate = world.aggregates[component.number]
@@ -75,7 +74,7 @@ class Unreduced:
                 yield self.go(world, Move(receiver, 0, channel))
 
     def go(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening]:
-        """Make a move. Raises ``IndexError`` if there is none like it, ``Refused``."""
+        """Make a move. Raises ``IndexError`` if it is not possible, ``Refused``."""
         cause, envelope = self.input(world, move)
         if move.channel >= 0:
             rest = world.under_way[move.channel][1:]
@@ -83,7 +82,7 @@ class Unreduced:
         return self._take(world, move.component, cause, envelope)
 
     def input(self, world: PlainWorld, move: Move) -> tuple[Cause, Envelope]:
-        """Return what a move consists in. Raises ``IndexError`` if there is no move like it."""
+        """Return the input of a move. Raises ``IndexError`` if it is not possible."""
         if move.channel < 0:
             aggregate = world.aggregates[move.component]
             every = possible(self._house.components[move.component].of, aggregate, world.now_ms)
@@ -94,7 +93,7 @@ class Unreduced:
         return Cause.MESSAGE, sent_message
 
     def walk(self, moves: Iterable[Move]) -> tuple[PlainWorld, list[Happening]]:
-        """Make moves from the beginning."""
+        """Make moves from the opening."""
         world = self.initial()
         happened: list[Happening] = []
         for move in moves:
@@ -136,7 +135,7 @@ class Unreduced:
         return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)
 
     def subject(self, world: PlainWorld, component: int, entity: str) -> Any:
-        """Return what a property is about: the system, an aggregate, an entity (None if there is none yet)."""
+        """Return the subject of a property: the system, an aggregate, an entity (None if there is none yet)."""
         if component < 0:
             return self.scene(world)
         return world.aggregates[component].entities.get(entity) if entity else world.aggregates[component]
