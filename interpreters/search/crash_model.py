@@ -143,8 +143,7 @@ class Flight(NamedTuple):
 
 
 class Durable(NamedTuple):
-    """The contents of the disk. ``past`` are entries without a record although later decisions knew of their effects.
-    """
+    """The contents of the disk. ``past``: entries without a record although later decisions knew of their effects."""
 
     log: tuple[int, ...]
     entries: tuple[int, ...]
@@ -154,8 +153,7 @@ class Durable(NamedTuple):
 
 
 class Volatile(NamedTuple):
-    """The volatile knowledge of a runner. ``pending``: aggregates that wait for their opening or ``RunnerRecovered``.
-    """
+    """The volatile knowledge of a runner. ``pending``: aggregates that wait for an opening or ``RunnerRecovered``."""
 
     now: tuple[int, ...]
     pending: tuple[int, ...]

@@ -76,9 +76,7 @@ class _Gate:
             self._after(world)
 
     def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
-        """Return the next states of a state, which must have the forms of the next states of its form. Raises
-        ``Unsound``.
-        """
+        """Return the next states, whose forms must be the next states of its form. Raises ``Unsound``."""
         form = self._house.form(world)
         self._compare(world, form)
         self._represented(world, form)

@@ -12,7 +12,9 @@ from lifefold.core.kernel import Aggregate
 from lifefold.interpreters.search.trace import Attempt, Trace, placed
 from lifefold.interpreters.search.unreduced import Happening
 
-CAUSE: Final = "a record declares too much as identifiers, timestamps, opaque or horizon_ms, or its normal_form drops too much"
+CAUSE: Final = (
+    "a record declares too much as identifiers, timestamps, opaque or horizon_ms, or its normal_form drops too much"
+)
 """The cause of every disagreement, unless the checker itself is wrong."""
 
 DIFFERENCES_SHOWN: Final = 4

@@ -341,8 +341,7 @@ class _Search:
                 yield place, (which, queues, np.array(longer, dtype=np.int64)[back.ravel()])
 
     def _judge(self, begin: int) -> None:
-        """Judge the states from ``begin`` on: by the results of their components, and by the properties of the system.
-        """
+        """Judge the states from ``begin`` on: by the results of their components, and by the system's properties."""
         graph, judge = self._graph, self._house.judge
         if judge.wrong or judge.seen:
             columns = [graph.seen.column(component.number, begin) for component in self._house.components]

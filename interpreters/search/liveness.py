@@ -151,8 +151,7 @@ class Steps:
 
 
 class _Fair(NamedTuple):
-    """A fairness assumption in a graph: its steps, the steps that postpone it, and the states in which it is possible.
-    """
+    """A fairness assumption in a graph: its steps, the steps that postpone it, and the states that enable it."""
 
     strong: bool
     doing: Flags

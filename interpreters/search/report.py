@@ -46,8 +46,7 @@ class Verdict(msgspec.Struct, frozen=True):
     note: str = ""
 
     def lines(self, width: int = WIDTH, *, of: str = "") -> Iterator[str]:
-        """Yield the lines of the verdict, with the trace of a broken property; the owner is named unless it is ``of``.
-        """
+        """Yield the lines of the verdict, with the trace of a broken property; without the owner if it is ``of``."""
         yield from wrapped(f"{self.mark} {self.property_kind:<11} ", self.words(of=of), width)
         yield from (f"  {line}" for line in self.way(width - 2))
 
@@ -74,8 +73,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Alike(NamedTuple):
-    """The alike aggregates, the number of states that confirmed their symmetry, and the properties that were not checked.
-    """
+    """The alike aggregates, the number of states that confirmed it, and the properties that were not checked."""
 
     groups: tuple[tuple[str, ...], ...]
     compared: int
@@ -236,7 +234,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def _of_alike(alike: Alike) -> str:
     groups = "; ".join(", ".join(group) for group in alike.groups)
-    exchanged = f"of states that differ only in the order of alike aggregates, one was explored ({alike.compared:,} exchanged: equal)"
+    exchanged = f"one state represents all orders of alike aggregates ({alike.compared:,} exchanged: equal)"
     unasked = f"; not checked: liveness ({len(alike.unasked)} properties)" if alike.unasked else ""
     return f"{groups}: {exchanged}{unasked}"
 

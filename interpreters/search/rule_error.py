@@ -24,7 +24,7 @@ UNANSWERED: Final = "a flaw in the rules"
 
 
 class Place(NamedTuple):
-    """The place of an error: a state of an aggregate (none: the opening), with the number of its input or with a message.
+    """The place of an error: a state of an aggregate (none: the opening), with the number of its input or a message.
 
     An error of the whole system has a ``state``.
     """

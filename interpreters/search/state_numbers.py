@@ -74,7 +74,9 @@ class Numbered:
             return self._by_value.setdefault(entity, len(self._entities))
         except TypeError as error:
             name = type(entity.record).__name__
-            message = f"{name} of {entity.ref!r} is not a value: {error}; a record must contain immutable values, such as tuples"
+            message = (
+                f"{name} of {entity.ref!r} is not a value: {error}; a record contains immutable values, such as tuples"
+            )
             raise Unusable(message) from error
 
 

@@ -121,7 +121,7 @@ class Seen:
         """Give a free slot to the first of the rows that need it, with a new number."""
         at = slots[wanting]
         marks = (-1 - wanting).astype(np.int32)
-        self._table[at[::-1]] = marks[::-1]  # numpy keeps the last of several writes to a slot: here that of the first row
+        self._table[at[::-1]] = marks[::-1]  # the last write to a slot stays: here the first row's
         won: Numbers = wanting[self._table[at] == marks]
         new = np.arange(self.count, self.count + len(won), dtype=np.int64)
         for ours, theirs in zip(self._words, words, strict=True):

@@ -348,9 +348,7 @@ class Symmetry:
         return after
 
     def _look(self, own: int, group: tuple[int, ...], columns: Columns) -> Numbers:
-        """Return, as one number for each state, the portrait of an aggregate: itself, in other aggregates, on its
-        channels.
-        """
+        """Return, as a number for each state, the portrait of an aggregate: of itself, in others, on its channels."""
         components = self._house.components
         look = np.zeros(len(columns[0]), dtype=np.uint64)
         places = [own, *(component.number for component in components if component.number not in group)]

@@ -148,14 +148,15 @@ def _what(cause: Cause, envelope: Envelope) -> str:
             return f"{slot} has ended"
         case RunnerRecovered():
             return "the runner comes back"
-        case event if cause is Cause.REPORT:
-            return f"{envelope.slot} says {event!r}"
-        case event if cause is Cause.MESSAGE:
-            return f"{envelope.sender} tells {event!r}"
-        case Created() | Opened() as event:
-            return f"from outside: {event!r}"
         case event:
-            return f"operator says {event!r}"
+            return f"{_source(cause, envelope)} {event!r}"
+
+
+def _source(cause: Cause, envelope: Envelope) -> str:
+    if isinstance(envelope.event, Created | Opened):
+        return "from outside:"
+    said = {Cause.REPORT: f"{envelope.slot} says", Cause.MESSAGE: f"{envelope.sender} tells"}
+    return said.get(cause, "operator says")
 
 
 def placed(aggregate: str, entity: str) -> str:
