@@ -1,7 +1,7 @@
-"""What a module's text means to the interpreter, as a text of its own: its syntax tree without prose and positions.
+"""The meaning of a module's text, as a text of its own: its syntax tree without prose and positions.
 
-Two texts that differ only in docstrings, comments and layout have the same meaning, also for different versions of
-Python: fields that are empty, as those that a version has added, are left out.
+Two texts that differ only in docstrings, comments and layout have the same meaning. It is the same for different
+versions of Python: empty fields, such as those that a version has added, are left out.
 """
 
 import ast
@@ -11,15 +11,15 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 DIGITS: Final = 32
-"""How many hexadecimal digits of a digest are kept."""
+"""The number of hexadecimal digits of a digest."""
 
 _TEXTS: Final = 512
-"""Of how many texts the digest is remembered: several targets are made of the same modules."""
+"""The number of texts whose digest is remembered: several targets share modules."""
 
 
 @lru_cache(maxsize=_TEXTS)
 def digest_of(text: str) -> str:
-    """Return a digest of what a module's text means. Raises ``SyntaxError``."""
+    """Return a digest of the meaning of a module's text. Raises ``SyntaxError``."""
     return sha256("".join(_written(ast.parse(text))).encode()).hexdigest()[:DIGITS]
 
 
