@@ -12,7 +12,7 @@ NOTHING_MORE: Final = "nothing happens any more"
 
 
 class Move(NamedTuple):
-    """A transition of an entity: the number of the step, the entity, its states before (None: new) and after, the input."""
+    """A step of an entity: the number of the step, the entity, its states before (None: new) and after, the input."""
 
     number: int
     place: str

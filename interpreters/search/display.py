@@ -47,7 +47,7 @@ def _message(message: "Message") -> Iterator[str]:
 def _way(lines: Iterable[str]) -> Iterator[str]:
     way = "\n".join(lines)
     if way:
-        yield f"<details open><summary>the shortest way</summary><pre>{escape(way)}</pre></details>"
+        yield f"<details open><summary>the shortest trace</summary><pre>{escape(way)}</pre></details>"
 
 
 def _row(verdict: "Verdict", of: str, picture: "Callable[[Trace], str]") -> Iterator[str]:

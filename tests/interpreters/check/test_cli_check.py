@@ -161,25 +161,25 @@ def test_json_has_all_of_it_for_programs(capsys: pytest.CaptureFixture[str]) -> 
     assert (told["target"], told["ok"], told["truncated"], told["local_states"]) == (
         "lamps:machine", False, "", {"lamp": told["states"]},
     )  # fmt: skip
-    broken = next(each for each in told["promises"] if each["outcome"] == "broken")
+    broken = next(each for each in told["properties"] if each["outcome"] == "broken")
     assert (broken["kind"], broken["name"]) == ("always", "it is turned three times at most")
     assert len(broken["trace"]) == 7
     assert told["conclusion"] == "8 of 9 properties hold, 1 broken"
     assert told["said"]["looked at"] == "everything with 2 events postponed at most"
     assert (told["bounds"]["postponed"], told["bounds"]["commands"], told["led_out"]) == (2, None, 0)
     assert told["compared"] == {"states": 3_000, "depth": 1_500, "renumbered": []}
-    notes = {each["name"]: each["note"] for each in told["promises"]}
+    notes = {each["name"]: each["note"] for each in told["properties"]}
     assert notes["what is late or comes twice changes nothing"] == f"{told['refused']} refused"
     crashes = told["crashes"]
     assert crashes["said"] == told["said"]["crashes"]
     assert (crashes["begun"], crashes["inputs"], crashes["crashes"], crashes["truncated"]) == (3, 2, 1, "")
     assert crashes["moments"] > 100
-    assert [each["outcome"] for each in told["promises"] if each["owner"] == "crashes"] == ["holds"] * 6
+    assert [each["outcome"] for each in told["properties"] if each["owner"] == "crashes"] == ["holds"] * 6
 
 
 BAD: dict[tuple[str, ...], str] = {
     (): "check what?",
-    ("sesion",): "did you mean 'session' or 'supervision'?",
+    ("sesion",): "did you mean 'session'",
     ("nowhere:machine",): "'nowhere' cannot be imported",
     ("lamps:Light",): "accepted: a Machine, a pair (System, opening)",
     ("lamps:strange",): "lamp has no machine for 'x'",

@@ -248,7 +248,7 @@ def test_a_system_is_opened_in_one_transaction() -> None:
 def test_whoever_tells_nobody_something_is_named() -> None:
     """A system has to be opened as a whole."""
     opening = [each for each in kiln.opened() if each[0] != "tally"]
-    with pytest.raises(ValueError, match="kiln/a tells 'tally' something; the aggregates are kiln/a"):
+    with pytest.raises(ValueError, match="kiln/a sends 'tally' a message; the aggregates are kiln/a"):
         check_crashes(kiln.system, opening=opening)
 
 
