@@ -238,7 +238,7 @@ class _Search:
         if fault is not Fault.TWICE or step is None or step.handler is not None:
             return ""
         name = type(self._runner.effects[step.deed][3]).__name__
-        return f"; declare {name} as idempotent, or recognised"
+        return f"; say of {name} that it is idempotent, or recognised"
 
     def _unanswered(self) -> Iterator[Verdict]:
         if self._flaw is not None:
@@ -279,7 +279,7 @@ class _Search:
                 again = ", again" if step.deed in model.outside.performed else ""
                 return Incident(step.stage, f"{self._runner.names[component]} {version}.{index}: {effect!r}{again}")
             case Stage.CRASH:
-                return Incident(step.stage, "the runner crashes; another one reads the log")
+                return Incident(step.stage, "the runner dies; another one reads the log")
             case _:
                 return Incident(step.stage, self._written(model, step))
 

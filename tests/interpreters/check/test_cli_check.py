@@ -187,7 +187,7 @@ BAD: dict[tuple[str, ...], str] = {
     ("--verify",): "--verify needs --certificate",
     ("lamps:machine", "--search"): "--search means nothing without --verify",
     ("--verify", "--certificate", "x.json"): "x.json: No such file",
-    ("--verify", "--certificate", "lamps.py"): "lamps.py is no certificate",
+    ("--verify", "--certificate", "lamps.py"): "lamps.py is not a certificate",
     ("--verify", "--certificate", "."): "no certificate of anything; there are: none",
 }
 
@@ -329,7 +329,7 @@ def test_a_search_that_contradicts_itself_fails_and_says_why(folder: Path, capsy
     path = str(folder / "lamp.json")
     assert main(["check", "lamps:machine", "--certificate", path]) == 0
     late = ("Broken, Light.GONE)", "Broken, Light.GONE, when=lambda lamp, _event: lamp.turns > 2)")
-    _write(late, ("    turns: int = 0\n", '    turns: int = 0\n    serials = ("turns",)\n'))
+    _write(late, ("    turns: int = 0\n", '    turns: int = 0\n    identifiers = ("turns",)\n'))
     assert main(["check", "lamps:machine"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "the reduced search takes the steps of the unreduced rules: unsound" in shown

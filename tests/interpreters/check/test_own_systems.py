@@ -214,7 +214,7 @@ def test_so_is_one_that_is_told_in_the_beginning() -> None:
     """Before anything happens."""
     opening = (("inn", Envelope("", Opened({"table": Table(Guest.WAITING)}), 0)), OPENING[1])
     report = check(system(Tell("kitchen/b", "stove", Cook()), SERVE), opening=opening)
-    assert ["inn tells 'kitchen/b' something" in line for line in report.broken()[0].way()] == [True]
+    assert ["inn sends 'kitchen/b' a message" in line for line in report.broken()[0].way()] == [True]
 
 
 def lonely(told: Tell) -> Report:

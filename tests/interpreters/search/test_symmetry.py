@@ -313,13 +313,13 @@ class Pushed(Event, frozen=True):
     pass
 
 
-class ProductSystem(Record, frozen=True):
+class House(Record, frozen=True):
     state: Door = Door.SHUT
 
 
-machine = Machine("door", ProductSystem(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
-system = System("town", AggregateType("product_system", machines=(machine,)))
-target = system, [(f"product_system/{name}", Envelope("door", Created(ProductSystem()), 0)) for name in ("a", "b", "c")]
+machine = Machine("door", House(), rows=(row(Door.SHUT, Pushed, Door.OPEN), row(Door.OPEN, Pushed, Door.SHUT)))
+system = System("town", AggregateType("house", machines=(machine,)))
+target = system, [(f"house/{name}", Envelope("door", Created(House()), 0)) for name in ("a", "b", "c")]
 """
 
 
@@ -331,7 +331,7 @@ def test_the_command_line_looks_at_one_for_all(
     monkeypatch.chdir(tmp_path)
     assert main(["check", "town:target", "--symmetry", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)
-    assert (told["states"], told["alike"]["groups"]) == (4, [["product_system/a", "product_system/b", "product_system/c"]])
+    assert (told["states"], told["alike"]["groups"]) == (4, [["house/a", "house/b", "house/c"]])
     assert main(["check", "fleet", "--symmetry"]) == 2
     assert "fleet cannot be checked: no two aggregates of the opening are alike" in capsys.readouterr().err
     assert main(["check", "town:target", "--symmetry", "--certificate", "x.json", "--verify"]) == 2
