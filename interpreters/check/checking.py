@@ -15,7 +15,7 @@ from lifefold.interpreters.search.bitset_search import Product, search
 from lifefold.interpreters.search.component import Carried
 from lifefold.interpreters.search.configuration import Bounds, Judge, NamedProperty, Subject
 from lifefold.interpreters.search.crash_model import CrashBounds
-from lifefold.interpreters.search.cross_check import Comparison, gate
+from lifefold.interpreters.search.cross_check import Comparison, cross_check
 from lifefold.interpreters.search.determinism import REPEATABLE
 from lifefold.interpreters.search.disagreement import Unsound
 from lifefold.interpreters.search.findings import Findings, Progress
@@ -149,7 +149,7 @@ class _Check:
         try:
             symmetry = graph.symmetry if isinstance(graph, Graph) else None
             exchanged = 0 if symmetry is None else symmetry.hold(self._bounds.compared)
-            return gate(product_system, graph), exchanged, None
+            return cross_check(product_system, graph), exchanged, None
         except (MemoryError, NotAlike, Refused):
             raise
         except Exception as error:  # noqa: BLE001 - whatever the rules raise is what is to be told
@@ -216,7 +216,7 @@ class _Liveness:
     """Checks liveness properties."""
 
     def __init__(self, product_system: ProductSystem, graph: Graph) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = graph
         self._steps: Steps | None = None
         self._scenes = SystemProperties(product_system)
@@ -225,7 +225,7 @@ class _Liveness:
         """Return whether the property was ever due, and a run on which it fails."""
         if self._steps is None:
             self._steps = Steps(self._graph)
-        fair = assumptions(self._house, declared.given)
+        fair = assumptions(self._product, declared.given)
         ever = False
         for due, holds in self._truths(number, declared):
             ever = ever or bool(due.any())
@@ -237,28 +237,28 @@ class _Liveness:
     def _left_out(self, labels: frozenset[int]) -> Flags:
         """Tell of each state whether a step with one of these labels is possible there, and leaves the bounds."""
         found = np.zeros(self._graph.count, dtype=np.bool_)
-        commands = self._house.bounds.commands
-        for component in self._house.components:
+        commands = self._product.bounds.commands
+        for component in self._product.components:
             cut = [local for local, left in component.left_out.items() if left & labels]
             if cut:
                 found |= np.isin(self._graph.seen.column(component.number), cut)
             if commands is not None and (said := component.said_at(labels)):
-                spent = self._graph.seen.column(self._house.width - 1) >= commands
+                spent = self._graph.seen.column(self._product.width - 1) >= commands
                 found |= spent & np.isin(self._graph.seen.column(component.number), said)
         return found
 
     def _truths(self, number: int, declared: Property[Any]) -> Iterable[tuple[Flags, Flags]]:
-        subjects = [subject for subject in self._house.judge.truths if subject.prop == number]
+        subjects = [subject for subject in self._product.judge.truths if subject.prop == number]
         for subject in subjects:
             yield self._of_part(subject, declared)
-        if number in self._house.judge.of_system:
+        if number in self._product.judge.of_system:
             holds = [self._scenes.holds(number, columns, begin) for begin, columns in self._graph.chunks()]
             due = [self._scenes.is_due(number, columns, begin) for begin, columns in self._graph.chunks()]
             yield self._beginning() if declared.when is None else np.concatenate(due), np.concatenate(holds)
 
     def _of_part(self, subject: Subject, declared: Property[Any]) -> tuple[Flags, Flags]:
-        truths = self._house.judge.truths[subject]
-        count = len(self._house.components[subject.component].states)
+        truths = self._product.judge.truths[subject]
+        count = len(self._product.components[subject.component].states)
         due, holds = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         for local, (is_due, does_hold) in truths.items():
             due[local], holds[local] = is_due, does_hold

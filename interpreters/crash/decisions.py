@@ -52,7 +52,7 @@ class Decisions:
         self._opening: Final = tuple(envelope for _, envelope in opening)
         self._types: Final = tuple(system.type_of(name) for name in self.names)
         self._deeds: Final[dict[tuple[int, int, int, bytes], int]] = {}
-        self._letter_numbers: Final[dict[tuple[int, bytes], int]] = {}
+        self._message_numbers: Final[dict[tuple[int, bytes], int]] = {}
         self._numbers: Final[list[dict[Aggregate, int]]] = [{} for _ in opening]
         self._choices: Final[dict[tuple[int, int], tuple[Choice, ...]]] = {}
         self._greeted: Final[dict[tuple[int, int], int]] = {}
@@ -164,7 +164,7 @@ class Decisions:
         """Return the number of a message. Raises ``Unaddressed`` if it has no recipient."""
         if tell.aggregate not in self.names:
             raise Unaddressed(self.names[sender], tell.aggregate, self.names)
-        number = self._letter_numbers.setdefault((sender, encode(tell)), len(self.messages))
+        number = self._message_numbers.setdefault((sender, encode(tell)), len(self.messages))
         if number == len(self.messages):
             self.messages.append((sender, tell))
         return number

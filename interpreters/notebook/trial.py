@@ -36,8 +36,8 @@ _WIDE_PT: Final = 420
 _NAME_PT: Final = 90
 _BAR_PT: Final = 20
 _LINE_PT: Final = 14
-_LETTER_PT: Final = 6.2
-"""The mean width of a letter, at most."""
+_CHARACTER_PT: Final = 6.2
+"""The mean width of a character, at most."""
 
 NAMED: Final = 0.01
 """The least share of the time of a state with a name below its bar; the others have a hint."""
@@ -128,7 +128,7 @@ def _named(components: Iterable[_Share]) -> list[list[tuple[float, _Share]]]:
     x = 0.0
     for each in components:
         if each.share >= NAMED:
-            wide = _LINE_PT * 1.5 + len(_said(each)) * _LETTER_PT
+            wide = _LINE_PT * 1.5 + len(_said(each)) * _CHARACTER_PT
             if x + wide > _WIDE_PT and lines[-1]:
                 lines.append([])
                 x = 0.0

@@ -42,7 +42,7 @@ class Canonical:
         self._clocked: Final = {name for name, machine in of.machines.items() if machine.clocked}
         self._changes: Final[dict[Found, Change | None]] = {}
 
-    def serials_of(self, entity: Entity[Any]) -> Found:
+    def identifiers_of(self, entity: Entity[Any]) -> Found:
         """Return the identifiers of an entity."""
         return numbers(entity, self.identifiers) if self.identifiers else NONE
 

@@ -95,7 +95,7 @@ class Component:
         self.cut = 0
         self.left_out: Final[dict[int, set[int]]] = {}
         """By state: the labels of the steps that lead out of the bounds."""
-        self._house: Final = product_system
+        self._product: Final = product_system
         self._choice = -1
         """The number of the input whose step is being computed."""
         self._numbered: Final = Numbered(Canonical(of, product_system.kept))
@@ -110,8 +110,8 @@ class Component:
         number = self._numbered.add(aggregate)
         if number == len(self._steps):
             self._steps.append(None)
-            self._house.judge.meet(self.number, number, self.of, self.states[number])
-            self._house.coverage.meet(self.of, self.states[number])
+            self._product.judge.meet(self.number, number, self.of, self.states[number])
+            self._product.coverage.meet(self.of, self.states[number])
         return number
 
     def known(self, aggregate: Aggregate) -> int:
@@ -122,7 +122,7 @@ class Component:
         """Return the steps of a state on inputs other than messages."""
         known = self._steps[number]
         if known is None:
-            with self._house.flawless(lambda: Place(self.number, number, self._choice)):
+            with self._product.flawless(lambda: Place(self.number, number, self._choice)):
                 known = self._steps[number] = tuple(self._spontaneous(number))
         return known
 
@@ -143,19 +143,19 @@ class Component:
         key = (number, channel, message)
         known = self._receptions.get(key)
         if known is None:
-            with self._house.flawless(lambda: Place(self.number, number, -1, channel, message)):
+            with self._product.flawless(lambda: Place(self.number, number, -1, channel, message)):
                 known = self._receptions[key] = self._take(number, channel, message)
         return known
 
     def _spontaneous(self, number: int) -> Iterator[LocalStep]:
         aggregate = self.states[number]
         self._choice = -1
-        self._house.refused += self._reactions.inert(aggregate, Place(self.number, number))
+        self._product.refused += self._reactions.inert(aggregate, Place(self.number, number))
         for choice, each in enumerate(possible(self.of, aggregate, NOW_MS)):
             self._choice = choice
             reaction = self._reactions(aggregate, each.envelope)
             self._repeats.see(aggregate, each.envelope, reaction, Place(self.number, number, choice))
-            self._house.coverage.react(self.of, aggregate, each.envelope, reaction)
+            self._product.coverage.react(self.of, aggregate, each.envelope, reaction)
             if isinstance(reaction, Refusal):
                 if reaction.kind == "circle":
                     raise RuleError(ANSWERED, Place(self.number, number, choice), reaction.reason)
@@ -165,27 +165,27 @@ class Component:
             label = Label(self.name, each.cause, given.entity, _slot(given), None if given.slot == "" else given.event)
             if each.cause is Cause.COMMAND:
                 label = Label(self.name, each.cause, given.entity, "", given.event)
-            self._house.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
+            self._product.post.send(self.name, reaction.refusals, Place(self.number, number, choice))
             step = self._step(aggregate, choice, label, reaction)
             if step is not None:
                 yield step
             else:
-                self.left_out.setdefault(number, set()).add(self._house.label(label))
+                self.left_out.setdefault(number, set()).add(self._product.label(label))
             self._choice = -1
 
     def _take(self, number: int, channel: int, message: int) -> LocalStep:
-        aggregate, sent_message = self.states[number], self._house.messages[message]
+        aggregate, sent_message = self.states[number], self._product.messages[message]
         place = Place(self.number, number, -1, channel, message)
-        sender = self._house.sender(channel)
+        sender = self._product.sender(channel)
         envelope = Envelope(sent_message.entity, sent_message.event, NOW_MS, sender, "", "", 0, sender, 1)
         reaction = react(self.of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise RuleError(TAKEN, place, f"is refused, and so would be delivered for ever: {reaction.reason}")
         self._repeats.see(aggregate, envelope, reaction, place)
-        self._house.coverage.react(self.of, aggregate, envelope, reaction)
-        self._house.post.deliver(self.name, envelope, reaction, place)
-        self._house.post.send(self.name, reaction.refusals, place)
-        self._house.refuse_again(self.of, reaction.aggregate, envelope, place)
+        self._product.coverage.react(self.of, aggregate, envelope, reaction)
+        self._product.post.deliver(self.name, envelope, reaction, place)
+        self._product.post.send(self.name, reaction.refusals, place)
+        self._product.refuse_again(self.of, reaction.aggregate, envelope, place)
         label = Label(self.name, Cause.MESSAGE, sender=sender)
         step = self._step(aggregate, 0, label, reaction)
         if step is None:
@@ -194,16 +194,16 @@ class Component:
 
     def _step(self, before: Aggregate, choice: int, label: Label, reaction: Reaction) -> LocalStep | None:
         """Return the step, unless it leads out of the bounds."""
-        if not self._house.bounds.hold(self.of, reaction.aggregate):
+        if not self._product.bounds.hold(self.of, reaction.aggregate):
             self.cut += 1
             return None
-        told = self._house.told(self.number, reaction)
+        told = self._product.told(self.number, reaction)
         to = self.number_of(reaction.aggregate)
-        wrong = self._house.judge.step(self.of, reaction)
+        wrong = self._product.judge.step(self.of, reaction)
         said = label.cause is Cause.COMMAND
         again = tuple(restarted(before, reaction))
         label = replace(label, restarts=again) if again else label
-        return LocalStep(choice, to, self._house.label(label), said, told, wrong)
+        return LocalStep(choice, to, self._product.label(label), said, told, wrong)
 
 
 def _slot(envelope: Envelope) -> str:

@@ -79,7 +79,7 @@ class Subject(msgspec.Struct, frozen=True):
     entity: str = ""
 
 
-_IN_ANY_HOUSE: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP})
+_IN_ANY_SYSTEM: Final = frozenset({PropertyKind.ALWAYS, PropertyKind.ALWAYS_STEP})
 
 
 class Judge:
@@ -109,7 +109,7 @@ class Judge:
             for machine in of.machines.values():
                 invariants = (always(_words(holds), _of_record(holds)) for holds in machine.invariants)
                 alone = len(system.aggregates) == len(of.machines) == 1
-                properties = [each for each in machine.properties if alone or each.property_kind in _IN_ANY_HOUSE]
+                properties = [each for each in machine.properties if alone or each.property_kind in _IN_ANY_SYSTEM]
                 numbers = [self._add(machine.name, each) for each in (*invariants, *properties)]
                 self._of_machines[kind, machine.name] = numbers
             self._of_types[kind] = [self._add(kind, each) for each in of.properties]

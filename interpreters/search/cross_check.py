@@ -34,14 +34,14 @@ class Comparison(NamedTuple):
     """The trace to a state whose steps differ; None if there is none."""
 
 
-def gate(product_system: ProductSystem, graph: Findings) -> Comparison:
+def cross_check(product_system: ProductSystem, graph: Findings) -> Comparison:
     """Compare the search with the unreduced semantics, within the bounds."""
     return _Gate(product_system, graph).pass_through()
 
 
 class _Gate:
     def __init__(self, product_system: ProductSystem, graph: Findings) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = graph
         self._plain = Unreduced(product_system)
         self._opinions: dict[tuple[int, int], Opinion] = {}
@@ -60,7 +60,7 @@ class _Gate:
 
     def _walk(self) -> None:
         """Explore level by level, up to the bound on states. Raises ``Unsound``."""
-        most = self._house.bounds.compared
+        most = self._product.bounds.compared
         level = [self._plain.initial()]
         self._came[level[0]] = None
         while level and len(self._came) < most:
@@ -77,7 +77,7 @@ class _Gate:
 
     def _after(self, world: PlainWorld) -> list[tuple[PlainWorld, Happening]]:
         """Return the next states, whose forms must be the next states of its form. Raises ``Unsound``."""
-        form = self._house.form(world)
+        form = self._product.form(world)
         self._compare(world, form)
         self._represented(world, form)
         after = list(self._plain.steps(world))
@@ -88,8 +88,8 @@ class _Gate:
 
     def _compare_steps(self, world: PlainWorld, form: World, after: Sequence[tuple[PlainWorld, Happening]]) -> None:
         if form not in self._steps:
-            self._steps[form] = {to for _, to, _ in self._house.successors(form)}
-        forms = [self._house.form(to) for to, _ in after]
+            self._steps[form] = {to for _, to, _ in self._product.successors(form)}
+        forms = [self._product.form(to) for to, _ in after]
         if set(forms) == self._steps[form]:
             return
         fields = self._fields(world)
@@ -107,12 +107,12 @@ class _Gate:
         for_it = self._graph.symmetry.of(form)
         if for_it not in self._graph.seen:
             raise Unsound(disagreement(self._way(world), "The search has not reached the representative of this state"))
-        self._compare_scenes(world, self._house.scene(form), self._house.scene(for_it))
+        self._compare_scenes(world, self._product.scene(form), self._product.scene(for_it))
 
     def _judge(self, world: PlainWorld, after: PlainWorld, happened: Happening) -> None:
         """Check that the search has found every property that a step breaks."""
-        of = self._house.system.type_of(happened.aggregate)
-        for number in self._house.judge.step(of, happened.reaction):
+        of = self._product.system.type_of(happened.aggregate)
+        for number in self._product.judge.step(of, happened.reaction):
             if number not in self._graph.broken and number not in self._properties:
                 fields = self._fields(after)
                 said = "This step breaks the property by the unreduced rules, and not in the reduced search"
@@ -120,18 +120,18 @@ class _Gate:
 
     def _compare(self, world: PlainWorld, form: World) -> None:
         """Check that every property has the same truth in a state and in its form."""
-        judge = self._house.judge
-        for component, aggregate, local in zip(self._house.components, world.aggregates, form, strict=False):
+        judge = self._product.judge
+        for component, aggregate, local in zip(self._product.components, world.aggregates, form, strict=False):
             key = (component.number, local)
             if key not in self._opinions:
                 self._opinions[key] = judge.opinion(component.of, component.states[local])
             for (number, ref), truth in judge.opinion(component.of, aggregate).items():
                 if truth != self._opinions[key].get((number, ref)):
                     self._differs(number, world, (aggregate,), (component.states[local],))
-        self._compare_scenes(world, self._plain.scene(world), self._house.scene(form))
+        self._compare_scenes(world, self._plain.scene(world), self._product.scene(form))
 
     def _compare_scenes(self, world: PlainWorld, here: SystemState, there: SystemState) -> None:
-        judge = self._house.judge
+        judge = self._product.judge
         for number in judge.of_system:
             prop = judge.properties[number]
             if prop.property.property_kind is PropertyKind.ALWAYS_STEP:
@@ -149,10 +149,10 @@ class _Gate:
 
     def _fields(self, world: PlainWorld) -> str:
         """Return the fields that differ between a state and its form; an empty text if the form was not reached."""
-        form = self._house.form(world)[: len(self._house.components)]
+        form = self._product.form(world)[: len(self._product.components)]
         if -1 in form:
             return ""
-        known = [component.states[local] for component, local in zip(self._house.components, form, strict=True)]
+        known = [component.states[local] for component, local in zip(self._product.components, form, strict=True)]
         return differing(world.aggregates, known)
 
     def _way(self, world: PlainWorld) -> list[Happening]:

@@ -18,7 +18,7 @@ from lifefold.interpreters.search.component import Component, LocalStep, Move
 from lifefold.interpreters.search.findings import Finding, Findings, Progress, Watch
 from lifefold.interpreters.search.product_system import ProductSystem, World
 from lifefold.interpreters.search.rule_error import Place, RuleError
-from lifefold.interpreters.search.state_set import Change, Numbers, Seen, Words
+from lifefold.interpreters.search.state_set import Change, Numbers, StateSet, Words
 from lifefold.interpreters.search.symmetry import Symmetry
 from lifefold.interpreters.search.system_properties import SystemProperties
 
@@ -39,7 +39,7 @@ class Graph(Findings):
         """Begin without states."""
         super().__init__(product_system)
         self.symmetry: Symmetry | None = None
-        self.seen: Final = Seen(product_system.width)
+        self.seen: Final = StateSet(product_system.width)
         self.parents: Final = array("q")
         self.first: Numbers = np.zeros(1, dtype=np.int64)
         self.targets: Halves = np.zeros(0, dtype=np.int32)
@@ -165,7 +165,7 @@ def _after(columns: Sequence[Numbers], batch: _Batch) -> list[Numbers]:
 
 class _Search:
     def __init__(self, product_system: ProductSystem, tell: Callable[[Progress], None] | None) -> None:
-        self._house = product_system
+        self._product = product_system
         self._graph = Graph(product_system)
         self._watch = Watch(self._graph, tell)
         self._tables = [_Table(component) for component in product_system.components]
@@ -185,7 +185,7 @@ class _Search:
         ]
 
     def run(self) -> Graph:
-        graph, product_system = self._graph, self._house
+        graph, product_system = self._graph, self._product
         beginning = product_system.initial()
         if product_system.bounds.symmetry:
             graph.symmetry = Symmetry(product_system, beginning)
@@ -218,12 +218,12 @@ class _Search:
 
     def _look(self, begin: int, end: int) -> None:
         """Take all steps from the states from ``begin`` to before ``end``."""
-        seen, components = self._graph.seen, self._house.components
-        columns = [seen.column(number, begin, end) for number in range(self._house.width)]
+        seen, components = self._graph.seen, self._product.components
+        columns = [seen.column(number, begin, end) for number in range(self._product.width)]
         batches = [self._spontaneous(component.number, columns) for component in components]
         batches += [
             self._reception(channel, columns)
-            for channel in range(len(self._house.channels))
+            for channel in range(len(self._product.channels))
             if columns[len(components) + channel].any()
         ]
         arrived = [self._arrive(begin, batch, after) for batch, after in self._taken(begin, end, columns, batches)]
@@ -242,11 +242,11 @@ class _Search:
         """Return the targets of each batch, or their representatives."""
         seen, symmetry = self._graph.seen, self._graph.symmetry
         if symmetry is None:
-            seen.widen(self._house.largest())
+            seen.widen(self._product.largest())
             words = seen.words(begin, end)
             return [(batch, self._apply(words, batch)) for batch in batches]
         stand = [symmetry.representatives(_after(columns, batch)) for batch in batches]
-        seen.widen(self._house.largest())
+        seen.widen(self._product.largest())
         return [(batch, seen.pack(after)) for batch, after in zip(batches, stand, strict=True)]
 
     def _apply(self, words: Sequence[Words], batch: _Batch) -> list[Words]:
@@ -268,8 +268,8 @@ class _Search:
                 graph.broken.setdefault(prop, Finding(int(sources[place]), int(targets[place])))
         self._judge(known)
         kept = targets != sources
-        if self._house.restarting:  # the representative of a restarted timer is asked of the steps, not of the states
-            kept |= np.isin(batch.labels, list(self._house.restarting))
+        if self._product.restarting:  # the representative of a restarted timer is asked of the steps, not of the states
+            kept |= np.isin(batch.labels, list(self._product.restarting))
         return batch.rows[kept], targets[kept], batch.labels[kept]
 
     def _spontaneous(self, number: int, columns: Sequence[Numbers]) -> _Batch:
@@ -278,14 +278,14 @@ class _Search:
         table.expand(locals_)
         steps, rows = table.steps(locals_)
         to, outboxes, said, labels = table.fields(steps)
-        if self._house.bounds.commands is not None:
-            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._house.bounds.commands))
+        if self._product.bounds.commands is not None:
+            may = np.flatnonzero((said == 0) | (columns[-1][rows] < self._product.bounds.commands))
             steps, rows, to, outboxes, said, labels = (each[may] for each in (steps, rows, to, outboxes, said, labels))
         changes: list[tuple[int, Change]] = [(number, (slice(None), locals_[rows], to))]
-        if self._house.bounds.commands is not None:
+        if self._product.bounds.commands is not None:
             speaking = np.flatnonzero(said)
             spoken = columns[-1][rows[speaking]]
-            changes.append((self._house.width - 1, (speaking, spoken, spoken + 1)))
+            changes.append((self._product.width - 1, (speaking, spoken, spoken + 1)))
         changes += self._told(table.outboxes(), outboxes, rows, columns)
         wrong = {
             place: table.wrong[step] for place, step in enumerate(steps.tolist()) if step in table.wrong
@@ -294,7 +294,7 @@ class _Search:
 
     def _reception(self, channel: int, columns: Sequence[Numbers]) -> _Batch:
         """Return the steps in which the first message of a channel arrives."""
-        product_system = self._house
+        product_system = self._product
         receiver = product_system.channels[channel][1]
         place = len(product_system.components) + channel
         rows = np.flatnonzero(columns[place])
@@ -333,18 +333,18 @@ class _Search:
             for channel, message in outboxes[outbox]:
                 messages[channel] = (*messages.get(channel, ()), message)
             for channel, more in messages.items():
-                place = len(self._house.components) + channel
+                place = len(self._product.components) + channel
                 queues = columns[place][rows[which]]
                 known, back = np.unique(queues, return_inverse=True)
                 shorter: list[int] = known.tolist()
-                longer = [self._house.queue((*self._house.queues[queue], *more)) for queue in shorter]
+                longer = [self._product.queue((*self._product.queues[queue], *more)) for queue in shorter]
                 yield place, (which, queues, np.array(longer, dtype=np.int64)[back.ravel()])
 
     def _judge(self, begin: int) -> None:
         """Judge the states from ``begin`` on: by the results of their components, and by the system's properties."""
-        graph, judge = self._graph, self._house.judge
+        graph, judge = self._graph, self._product.judge
         if judge.wrong or judge.seen:
-            columns = [graph.seen.column(component.number, begin) for component in self._house.components]
+            columns = [graph.seen.column(component.number, begin) for component in self._product.components]
             for (component, local), properties in judge.wrong.items():
                 for prop in properties:
                     if prop not in graph.broken and (found := np.flatnonzero(columns[component] == local)).size:
@@ -360,7 +360,7 @@ class _Search:
 
     def _judge_scenes(self, begin: int) -> None:
         graph = self._graph
-        columns = [graph.seen.column(number, begin) for number in range(self._house.width)]
+        columns = [graph.seen.column(number, begin) for number in range(self._product.width)]
         for prop, possible in self._of_system:
             if prop not in graph.witnesses and prop not in graph.broken:
                 found = np.flatnonzero(self._scenes.holds(prop, columns, begin) == possible)

@@ -129,17 +129,17 @@ class Liveness:
 
     def __init__(self, product_system: ProductSystem, alone: Sequence[Alone]) -> None:
         """Take over the searched aggregates."""
-        self._house = product_system
+        self._product = product_system
         self._alone = alone
         self._steps: list[Steps] = []
 
     def lasso(self, prop: int, declared: Property[object]) -> tuple[bool, Lasso | None]:
         """Return whether the property was ever due, and a run on which it fails."""
-        restarting = self._house.restarting
+        restarting = self._product.restarting
         self._steps = self._steps or [Steps(each.links_by_state(restarting)) for each in self._alone]
-        fair = assumptions(self._house, declared.given)
+        fair = assumptions(self._product, declared.given)
         ever, at_first = False, declared.when is None
-        for subject in self._house.judge.truths:
+        for subject in self._product.judge.truths:
             if subject.prop == prop:
                 due, holds = self._truths(subject, at_first=at_first)
                 ever = ever or bool(due.any())
@@ -154,7 +154,7 @@ class Liveness:
 
     def _truths(self, subject: Subject, *, at_first: bool) -> tuple[Flags, Flags]:
         due, holds = self._flags(subject.component), self._flags(subject.component)
-        for local, (is_due, does_hold) in self._house.judge.truths[subject].items():
+        for local, (is_due, does_hold) in self._product.judge.truths[subject].items():
             due[local], holds[local] = is_due, does_hold
         return (self._begin(subject.component) if at_first else due & self._met(subject.component)), holds
 
@@ -166,7 +166,9 @@ class Liveness:
     def _never(self, component: int, due: Flags, holds: Flags, fair: Sequence[Assumption]) -> Lasso | None:
         def left_out(labels: frozenset[int]) -> Flags:
             found = self._flags(component)
-            found[[local for local, left in self._house.components[component].left_out.items() if left & labels]] = True
+            found[[local for local, left in self._product.components[component].left_out.items() if left & labels]] = (
+                True
+            )
             return found
 
         return never(self._steps[component], due, holds, fair, left_out)

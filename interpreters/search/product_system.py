@@ -59,7 +59,7 @@ class ProductSystem:
         self._initial: World | None = None
         self.wrong_at_birth: tuple[int, ...] = ()
         """The transition properties that the opening breaks."""
-        self._letter_numbers: Final[dict[FlightMessage, int]] = {}
+        self._message_numbers: Final[dict[FlightMessage, int]] = {}
         self._label_numbers: Final[dict[Label, int]] = {}
         self.restarting: Final[set[int]] = set()
         """The labels of the steps that restart a timer."""
@@ -75,7 +75,7 @@ class ProductSystem:
         )
         self._channel_numbers: Final = {pair: number for number, pair in enumerate(self.channels)}
         self.identifiers: Final = (
-            frozenset[str]().union(*(_serials(component.of) for component in self.components)) - kept
+            frozenset[str]().union(*(_identifiers(component.of) for component in self.components)) - kept
         )
 
     def initial(self) -> World:
@@ -150,7 +150,7 @@ class ProductSystem:
 
     def sent_message(self, sent_message: FlightMessage) -> int:
         """Return a message's number."""
-        number = self._letter_numbers.setdefault(sent_message, len(self.messages))
+        number = self._message_numbers.setdefault(sent_message, len(self.messages))
         if number == len(self.messages):
             self.messages.append(sent_message)
         return number
@@ -217,7 +217,7 @@ class ProductSystem:
             for component, aggregate in zip(self.components, unreduced.aggregates, strict=True)
         ]
         queues = [
-            self._queue_numbers.get(tuple(self._letter_numbers.get(message_of(tell), -1) for tell in tells), -1)
+            self._queue_numbers.get(tuple(self._message_numbers.get(message_of(tell), -1) for tell in tells), -1)
             for tells in unreduced.under_way
         ]
         return (*locals_, *queues, *(() if self.bounds.commands is None else (unreduced.said,)))
@@ -266,5 +266,5 @@ class Unaddressed(ValueError):
             super().__init__(f"{sender} sends {receiver!r} a message; the aggregates are {', '.join(known)}")
 
 
-def _serials(of: AggregateType) -> frozenset[str]:
+def _identifiers(of: AggregateType) -> frozenset[str]:
     return frozenset(name for machine in of.machines.values() for name in machine.record.identifiers)

@@ -27,7 +27,7 @@ class Numbered:
         self._canonical: Final = canonical
         self._numbers: Final[dict[Key, int]] = {}
         self._entities: Final[list[Entity[Any]]] = []
-        self._serials: Final[list[Found]] = []
+        self._identifiers: Final[list[Found]] = []
         self._by_value: Final[dict[Entity[Any], int]] = {}
         self._by_place: Final[dict[int, int]] = {}
         """By its address in memory: the number of an entity that is kept."""
@@ -55,7 +55,7 @@ class Numbered:
             number = self._by_place.get(id(entity))
             form = self._canonical.alone(entity) if number is None else entity
             entities.append(form)
-            identifiers |= self._canonical.serials_of(form) if number is None else self._serials[number]
+            identifiers |= self._canonical.identifiers_of(form) if number is None else self._identifiers[number]
         change = self._canonical.change(identifiers)
         return entities if change is None else [rewritten(entity, change) for entity in entities]
 
@@ -65,7 +65,7 @@ class Numbered:
             number = self._number(entity)
         if number == len(self._entities):
             self._entities.append(entity)
-            self._serials.append(self._canonical.serials_of(entity))
+            self._identifiers.append(self._canonical.identifiers_of(entity))
             self._by_place[id(entity)] = number
         return number
 

@@ -26,7 +26,7 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT: Final = np.uint64(32)
 
 
-class Seen:
+class StateSet:
     """Rows of equal width, each with a number, in the order in which they were added."""
 
     def __init__(self, width: int, capacity: int = 1 << 12) -> None:

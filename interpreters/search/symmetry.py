@@ -152,7 +152,7 @@ class Order:
     def __init__(self, product_system: ProductSystem, to: Sequence[int]) -> None:
         """Take, for each aggregate, the one whose place it gets."""
         components = product_system.components
-        self._house: Final = product_system
+        self._product: Final = product_system
         self.to: Final = tuple(to)
         exchanged = (
             (component, components[place])
@@ -178,21 +178,21 @@ class Order:
         return after
 
     def _image(self, component: Component, local: int) -> int:
-        return self._house.components[self.to[component.number]].number_of(self._renaming(component.states[local]))
+        return self._product.components[self.to[component.number]].number_of(self._renaming(component.states[local]))
 
     def _queue(self, queue: int) -> int:
-        return self._house.queue(tuple(self.sent_message(each) for each in self._house.queues[queue]))
+        return self._product.queue(tuple(self.sent_message(each) for each in self._product.queues[queue]))
 
     def sent_message(self, sent_message: int) -> int:
         """Return the permuted message."""
-        return self._house.sent_message(self._renaming(self._house.messages[sent_message]))
+        return self._product.sent_message(self._renaming(self._product.messages[sent_message]))
 
     def hold(self, number: int, local: int, received: Iterable[tuple[int, int]]) -> None:
         """Check that the steps of an aggregate are those of the aggregate whose place it gets.
 
         ``received`` are channels with messages that it has accepted. Raises ``NotAlike``.
         """
-        one, other = self._house.components[number], self._house.components[self.to[number]]
+        one, other = self._product.components[number], self._product.components[self.to[number]]
         image = int(self.images[number].values[local])
         mine = {self._step(number, step) for step in one.steps(local)}
         if mine != {_essence(step, step.to, step.told) for step in other.steps(image)}:
@@ -200,11 +200,11 @@ class Order:
         for channel, sent_message in received:
             step = other.reception(image, self._channels[channel], self.sent_message(sent_message))
             if self._step(number, one.reception(local, channel, sent_message)) != _essence(step, step.to, step.told):
-                raise self._told_apart(one, local, f"{self._house.messages[sent_message]} is not accepted alike")
+                raise self._told_apart(one, local, f"{self._product.messages[sent_message]} is not accepted alike")
         opinions = [
             Counter(
                 (prop, *said)
-                for (prop, _), said in self._house.judge.opinion(component.of, component.states[at]).items()
+                for (prop, _), said in self._product.judge.opinion(component.of, component.states[at]).items()
             )
             for component, at in ((one, local), (other, image))
         ]
@@ -228,12 +228,12 @@ class Order:
 
     def is_fixed(self, world: World) -> bool:
         """Tell whether a state does not change, without adding new ones."""
-        components, queues = self._house.components, self._house.queues
+        components, queues = self._product.components, self._product.queues
         same = all(
             components[place].known(self._renaming(components[component].states[world[component]])) == world[place]
             for component, place in enumerate(self.to)
         )
-        under_way = [[self._house.messages[each] for each in queues[number]] for number in world[len(components) :]]
+        under_way = [[self._product.messages[each] for each in queues[number]] for number in world[len(components) :]]
         return same and all(
             [self._renaming(sent_message) for sent_message in under_way[channel]] == under_way[place]
             for channel, place in enumerate(self._channels)
@@ -259,7 +259,7 @@ class Symmetry:
 
     def __init__(self, product_system: ProductSystem, beginning: World) -> None:
         """Find the alike aggregates of the opening. Raises ``NotAlike`` if there are none."""
-        self._house: Final = product_system
+        self._product: Final = product_system
         self._beginning: Final = beginning
         self._orders: Final[dict[tuple[int, ...], Order]] = {}
         self._colours: Final[dict[Hashable, int]] = {}
@@ -274,10 +274,10 @@ class Symmetry:
     @property
     def names(self) -> tuple[tuple[str, ...], ...]:
         """The names of the alike aggregates."""
-        return tuple(tuple(self._house.components[component].name for component in group) for group in self.groups)
+        return tuple(tuple(self._product.components[component].name for component in group) for group in self.groups)
 
     def _alike(self) -> list[tuple[int, ...]]:
-        components, groups = self._house.components, dict[int, list[int]]()
+        components, groups = self._product.components, dict[int, list[int]]()
         placed: set[int] = set()
         for one, other in combinations(range(len(components)), 2):
             named = components[one].of is components[other].of and _key(components[one]) and _key(components[other])
@@ -287,13 +287,13 @@ class Symmetry:
         return [tuple(group) for group in groups.values()]
 
     def _order(self, exchanged: Mapping[int, int]) -> Order:
-        to = tuple(exchanged.get(component, component) for component in range(len(self._house.components)))
+        to = tuple(exchanged.get(component, component) for component in range(len(self._product.components)))
         if to not in self._orders:
-            self._orders[to] = Order(self._house, to)
+            self._orders[to] = Order(self._product, to)
         return self._orders[to]
 
     def _prepare(self, group: tuple[int, ...]) -> None:
-        components = self._house.components
+        components = self._product.components
         names = [_key(components[component]) for component in group]
         for own in group:
             portrait = Portrait(_key(components[own]), names, self._colours)
@@ -303,7 +303,7 @@ class Symmetry:
             self._of_queues[own] = Table(partial(self._colour_of_queue, portrait))
 
     def _colour_of_queue(self, portrait: Portrait, queue: int) -> int:
-        return portrait.of(tuple(self._house.messages[each] for each in self._house.queues[queue]))
+        return portrait.of(tuple(self._product.messages[each] for each in self._product.queues[queue]))
 
     def hold(self, most: int) -> int:
         """Check that the rules and the properties treat alike aggregates alike; return the number of compared states.
@@ -319,7 +319,7 @@ class Symmetry:
             for local in np.flatnonzero(table.values >= 0).tolist()
         ]
         every.sort(key=lambda each: each[0])
-        received = [component.received() for component in self._house.components]
+        received = [component.received() for component in self._product.components]
         for local, component, order in every[:most]:
             order.hold(component, local, received[component].get(local, ()))
         return len(every[:most])
@@ -349,14 +349,14 @@ class Symmetry:
 
     def _look(self, own: int, group: tuple[int, ...], columns: Columns) -> Numbers:
         """Return, as a number for each state, the portrait of an aggregate: of itself, in others, on its channels."""
-        components = self._house.components
+        components = self._product.components
         look = np.zeros(len(columns[0]), dtype=np.uint64)
         places = [own, *(component.number for component in components if component.number not in group)]
         for place in places:
             look = look * _MIX + self._portraits[own, place](columns[place]).astype(np.uint64)
         for outside in places[1:]:
             for pair in ((own, outside), (outside, own)):
-                queues = columns[len(components) + self._house.channels.index(pair)]
+                queues = columns[len(components) + self._product.channels.index(pair)]
                 look = look * _MIX + self._of_queues[own](queues).astype(np.uint64)
         return look.astype(np.int64)
 

@@ -32,7 +32,7 @@ class SystemProperties:
 
     def __init__(self, product_system: ProductSystem) -> None:
         """Evaluate in the states of this product system."""
-        self._house: Final = product_system
+        self._product: Final = product_system
         self._glances: Final[dict[Callable[[Any], Hashable], _Glance]] = {}
 
     def holds(self, number: int, columns: Columns, begin: int = 0) -> Flags:
@@ -44,20 +44,20 @@ class SystemProperties:
         return self._ask(number, NamedProperty.is_due, columns, begin)
 
     def _ask(self, number: int, question: Question, columns: Columns, begin: int) -> Flags:
-        prop = self._house.judge.properties[number]
+        prop = self._product.judge.properties[number]
         projection = prop.property.projection
         if projection is None:
             return self._ask_each(prop, question, columns, begin)
         if projection not in self._glances:
-            self._glances[projection] = _Glance(self._house, projection)
+            self._glances[projection] = _Glance(self._product, projection)
         return self._glances[projection].answers(number, question, columns, begin)
 
     def _ask_each(self, prop: NamedProperty, question: Question, columns: Columns, begin: int) -> Flags:
         answers = np.zeros(len(columns[0]), dtype=np.bool_)
         place = 0
-        with self._house.flawless(lambda: Place(state=begin + place)):
+        with self._product.flawless(lambda: Place(state=begin + place)):
             for place, world in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-                answers[place] = question(prop, self._house.scene(world))
+                answers[place] = question(prop, self._product.scene(world))
         return answers
 
 
@@ -65,7 +65,7 @@ class _Glance:
     """One projection of the states of a product system, evaluated once for all states with the same value."""
 
     def __init__(self, product_system: ProductSystem, projection: Callable[[Any], Hashable]) -> None:
-        self._house = product_system
+        self._product = product_system
         self._sees = projection
         self._numbers: list[dict[Hashable, int]] = [{} for _ in product_system.components]
         self._values: list[list[Hashable]] = [[] for _ in product_system.components]
@@ -78,16 +78,16 @@ class _Glance:
         """Evaluate a property or its condition in each of these states."""
         places = self._places(columns, begin)
         known = self._answers.setdefault((number, question), [])
-        prop = self._house.judge.properties[number]
-        with self._house.flawless(lambda: Place(state=begin + int(np.flatnonzero(places == len(known))[0]))):
+        prop = self._product.judge.properties[number]
+        with self._product.flawless(lambda: Place(state=begin + int(np.flatnonzero(places == len(known))[0]))):
             for overview in self._overviews[len(known) :]:
                 known.append(question(prop, overview))
         return np.array(known, dtype=np.bool_)[places]
 
     def _places(self, columns: Columns, begin: int) -> Numbers:
         """Return the number of each state's projection."""
-        components, channels = len(self._house.components), len(self._house.channels)
-        with self._house.flawless(lambda: Place(state=begin)):
+        components, channels = len(self._product.components), len(self._product.channels)
+        with self._product.flawless(lambda: Place(state=begin)):
             seen = [np.array(self._of_part(component))[columns[component]] for component in range(components)]
         rows = np.stack([*seen, self._under_way(columns[components : components + channels], len(columns[0]))])
         different, which = _unique(rows)
@@ -98,7 +98,7 @@ class _Glance:
         if number == len(self._overviews):
             seen = {
                 component.name: values[value]
-                for component, values, value in zip(self._house.components, self._values, row, strict=False)
+                for component, values, value in zip(self._product.components, self._values, row, strict=False)
             }
             self._overviews.append(Projection(seen, row[-1]))
         return number
@@ -106,7 +106,7 @@ class _Glance:
     def _of_part(self, component: int) -> "array[int]":
         """Return, by the number of an aggregate's state, the number of its projection."""
         numbers, values, seen = self._numbers[component], self._values[component], self._seen[component]
-        for aggregate in self._house.components[component].states[len(seen) :]:
+        for aggregate in self._product.components[component].states[len(seen) :]:
             value = self._sees(aggregate)
             seen.append(numbers.setdefault(value, len(values)))
             if len(numbers) > len(values):
@@ -115,7 +115,7 @@ class _Glance:
 
     def _under_way(self, channels: Columns, count: int) -> Numbers:
         """Return the number of messages in flight in each state."""
-        lengths = np.array([len(queue) for queue in self._house.queues], dtype=np.int64)
+        lengths = np.array([len(queue) for queue in self._product.queues], dtype=np.int64)
         return sum((lengths[channel] for channel in channels), start=np.zeros(count, dtype=np.int64))
 
 

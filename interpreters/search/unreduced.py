@@ -47,29 +47,29 @@ class Unreduced:
 
     def __init__(self, product_system: ProductSystem) -> None:
         """Take the system, its opening and its bounds from a search."""
-        self._house: Final = product_system
+        self._product: Final = product_system
 
     def initial(self) -> PlainWorld:
         """Return the state after the opening of every aggregate."""
-        world = PlainWorld((), tuple(() for _ in self._house.channels), 0, NOW_MS)
-        for component, (name, envelope) in zip(self._house.components, self._house.opening, strict=True):
+        world = PlainWorld((), tuple(() for _ in self._product.channels), 0, NOW_MS)
+        for component, (name, envelope) in zip(self._product.components, self._product.opening, strict=True):
             world = world._replace(aggregates=(*world.aggregates, component.of.start(name)))
             world, _ = self._take(world, component.number, Cause.COMMAND, replace(envelope, at_ms=NOW_MS))
         return world._replace(said=0)
 
     def steps(self, world: PlainWorld) -> Iterator[tuple[PlainWorld, Happening]]:
         """Yield the next state of each move within the bounds, in the order of the search."""
-        commands = self._house.bounds.commands
-        for component in self._house.components:
+        commands = self._product.bounds.commands
+        for component in self._product.components:
             aggregate = world.aggregates[component.number]
             for each in possible(component.of, aggregate, world.now_ms):
                 cause, envelope = each.cause, each.envelope
                 if cause is Cause.COMMAND and commands is not None and world.said >= commands:
                     continue
                 reaction = react(component.of, aggregate, envelope)
-                if isinstance(reaction, Reaction) and self._house.bounds.hold(component.of, reaction.aggregate):
+                if isinstance(reaction, Reaction) and self._product.bounds.hold(component.of, reaction.aggregate):
                     yield self._after(world, component.number, cause, envelope, reaction)
-        for channel, (_, receiver) in enumerate(self._house.channels):
+        for channel, (_, receiver) in enumerate(self._product.channels):
             if world.under_way[channel]:
                 yield self.go(world, Move(receiver, 0, channel))
 
@@ -85,10 +85,10 @@ class Unreduced:
         """Return the input of a move. Raises ``IndexError`` if it is not possible."""
         if move.channel < 0:
             aggregate = world.aggregates[move.component]
-            every = possible(self._house.components[move.component].of, aggregate, world.now_ms)
+            every = possible(self._product.components[move.component].of, aggregate, world.now_ms)
             chosen = list(every)[move.choice]
             return chosen.cause, chosen.envelope
-        first, sender = world.under_way[move.channel][0], self._house.sender(move.channel)
+        first, sender = world.under_way[move.channel][0], self._product.sender(move.channel)
         sent_message = Envelope(first.entity, first.event, world.now_ms, sender, "", "", 0, sender, first.ordinal)
         return Cause.MESSAGE, sent_message
 
@@ -105,7 +105,7 @@ class Unreduced:
         self, world: PlainWorld, component: int, cause: Cause, envelope: Envelope
     ) -> tuple[PlainWorld, Happening]:
         aggregate = world.aggregates[component]
-        reaction = react(self._house.components[component].of, aggregate, envelope)
+        reaction = react(self._product.components[component].of, aggregate, envelope)
         if isinstance(reaction, Refusal):
             raise Refused(aggregate.name, reaction)
         return self._after(world, component, cause, envelope, reaction)
@@ -116,7 +116,7 @@ class Unreduced:
         under_way = world.under_way
         for asked in reaction.effects:
             if isinstance(tell := asked.effect, Tell):
-                channel = self._house.channel(component, tell.aggregate)
+                channel = self._product.channel(component, tell.aggregate)
                 under_way = _with(under_way, channel, (*under_way[channel], tell))
         aggregates = _with(world.aggregates, component, reaction.aggregate)
         said, now_ms = world.said + (cause is Cause.COMMAND), max(world.now_ms, envelope.at_ms)
@@ -126,10 +126,10 @@ class Unreduced:
 
     def scene(self, world: PlainWorld) -> SystemState:
         """Return a state as properties of the system see it."""
-        names = [component.name for component in self._house.components]
+        names = [component.name for component in self._product.components]
         in_flight = tuple(
             (names[sender], names[receiver], tell.entity, tell.event)
-            for channel, (sender, receiver) in enumerate(self._house.channels)
+            for channel, (sender, receiver) in enumerate(self._product.channels)
             for tell in world.under_way[channel]
         )
         return SystemState(dict(zip(names, world.aggregates, strict=True)), in_flight)

@@ -25,7 +25,7 @@ class Witness:
     def __init__(self, product_system: ProductSystem, found: Findings) -> None:
         """Take a search and its findings."""
         self.unreduced: Final = Unreduced(product_system)
-        self._house = product_system
+        self._product = product_system
         self._found = found
 
     def trace(self, moves: Sequence[Move], cycle: Sequence[Move] | None = None) -> Trace:
@@ -67,17 +67,17 @@ class Witness:
         moves = self._found.way(found.state)
         if (
             found.after is None
-            and self._house.judge.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
+            and self._product.judge.properties[prop].property.property_kind is PropertyKind.ALWAYS_STEP
         ):
             return self.trace(moves)  # the opening breaks it
         if found.after is None:
             return self._believed(found.state, prop, holds=False)
         to = self._found.world(found.after)
-        steps = self._house.successors(self._found.world(found.state))
+        steps = self._product.successors(self._found.world(found.state))
         moves.append(next(move for move, world, step in steps if world == to and prop in step.wrong))
         trace = self.trace(moves)
         last = trace.steps[-1]
-        if prop not in self._house.judge.step(self._house.system.type_of(last.aggregate), last.reaction):
+        if prop not in self._product.judge.step(self._product.system.type_of(last.aggregate), last.reaction):
             said = "The unreduced rules keep the property in this last step, and the reduced search breaks it"
             to_form = self._found.world(found.after)
             raise Unsound(disagreement(trace.steps, said, self._differing((last.reaction.aggregate,), to_form)))
@@ -91,12 +91,12 @@ class Witness:
         """Return the trace to a state, if a property has the same truth there as in the search. Raises ``Unsound``."""
         form = self._found.world(state)
         world, happened = self._walk(self._found.way(state))
-        judge = self._house.judge
+        judge = self._product.judge
         if prop in judge.of_system:
             subject = subject_of(judge.properties[prop].property, self.unreduced.scene(world))
             truths = {judge.properties[prop].holds(subject)}
         else:
-            components = zip(self._house.components, world.aggregates, strict=True)
+            components = zip(self._product.components, world.aggregates, strict=True)
             opinions = [judge.opinion(component.of, aggregate) for component, aggregate in components]
             truths = {kept for each in opinions for (number, _), (_, kept) in each.items() if number == prop}
         if holds not in truths:
@@ -108,7 +108,7 @@ class Witness:
         """Return the fields of these aggregates that differ between the unreduced rules and the search."""
         numbered = {
             component.name: component.states[local]
-            for component, local in zip(self._house.components, form, strict=False)
+            for component, local in zip(self._product.components, form, strict=False)
         }
         return differing(aggregates, [numbered[each.name] for each in aggregates])
 
@@ -133,22 +133,22 @@ class Witness:
 
     def _doing(self, place: Place) -> int:
         """Return the state nearest to the opening in which a step is possible; -1 if there is none."""
-        found, bounds = self._found, self._house.bounds
+        found, bounds = self._found, self._product.bounds
         if not isinstance(found, Graph):
             return found.nearest(place.component, (place.local,))
         if place.channel >= 0:
             return found.taking(place)
-        component = self._house.components[place.component]
+        component = self._product.components[place.component]
         said = any(step.said and step.choice == place.choice for step in component.steps(place.local))
         possible = found.seen.column(place.component) == place.local
         if said and bounds.commands is not None:
-            possible &= found.seen.column(self._house.width - 1) < bounds.commands
+            possible &= found.seen.column(self._product.width - 1) < bounds.commands
         states = np.flatnonzero(possible)
         return int(states[0]) if states.size else -1
 
     def rule_error(self, rule_error: RuleError) -> Verdict:
         """Return the verdict on a rule error, with its trace."""
-        owner = self._house.system.name
+        owner = self._product.system.name
         return Verdict(owner, rule_error.name, PropertyKind.ALWAYS, Outcome.BROKEN, self.unanswered(rule_error))
 
     def unanswered(self, rule_error: RuleError) -> Trace:
@@ -166,7 +166,7 @@ class Witness:
             cause, envelope = self.unreduced.input(world, move)
             taken = self._taken(world, move)
             if taken is None:
-                attempt = Attempt(rule_error.said, self._house.components[place.component].name, cause, envelope)
+                attempt = Attempt(rule_error.said, self._product.components[place.component].name, cause, envelope)
                 return Trace(tuple(happened), None, attempt)
             world, happening = taken
             happened.append(happening)
@@ -175,7 +175,7 @@ class Witness:
         cause, envelope = rule_error.given
         late = replace(envelope, at_ms=world.now_ms)
         return Trace(
-            tuple(happened), None, Attempt(rule_error.said, self._house.components[place.component].name, cause, late)
+            tuple(happened), None, Attempt(rule_error.said, self._product.components[place.component].name, cause, late)
         )
 
     def _taken(self, world: PlainWorld, move: Move) -> tuple[PlainWorld, Happening] | None:

@@ -1,7 +1,7 @@
 """The environment of a simulation: the conduct of activities, derived from ``yields`` and ``examples()``.
 
-The orderly course of an activity is to report each event that does not end it once, and then the first event that ends
-it; of each event, the first example. An event that takes the entity out of the activity's states also ends the
+The orderly course of an activity has one report of each event that does not end it, and then the first event that ends
+it. Each event is its first example. An event that takes the entity out of the activity's states also ends the
 activity, but is not orderly. So ``yields`` and ``examples()`` begin with the usual events. The time of each report is
 given by the environment.
 

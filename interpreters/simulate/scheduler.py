@@ -1,9 +1,9 @@
 """The scheduler of a simulation: all future events in virtual time, and the running activities.
 
 Activities outlive every runner: a process makes its reports with or without one. Events happen in the order of their
-times. At equal times the order is: timers; then immediate events; then one by one, with all consequences, the reports
-of activities, by name; then all other events as they were scheduled. So the order in which reports were scheduled does
-not matter. The engine has the same order in virtual time (see ``on_engine``).
+times. At equal times timers come first, and then immediate events. The reports of activities follow by name, one by
+one with all consequences. All other events come last, as they were scheduled. So the order in which reports were
+scheduled does not matter. The engine has the same order in virtual time (see ``on_engine``).
 """
 
 import heapq

@@ -199,7 +199,7 @@ def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State | None], tup
 
 
 class Names:
-    """Makes identifiers of letters, digits and underscores: one for each key, all different, always the same.
+    """Makes identifiers of word characters: one for each key, all different, always the same.
 
     The keys given at once come first, so they keep their own spelling if that is an identifier. ``keywords``, in lower
     case, are words that the language reserves.

@@ -226,7 +226,7 @@ def _receives_nothing_new(ours: Component, theirs: Component) -> bool:
 
 
 def _received(component: Component, channel: int, message: int) -> tuple[str, FlightMessage]:
-    return component._house.sender(channel), component._house.messages[message]
+    return component._product.sender(channel), component._product.messages[message]
 
 
 def _calls(product_system: ProductSystem) -> Iterator[Call]:
