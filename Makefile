@@ -12,7 +12,7 @@ BIN := .venv/bin
 TARGET := fleet
 LARGER := fleet-governed fleet-trusted fleet-limited fleet-stalling fleet-restarts fleet-orphans fleet-preempting fleet-aborts fleet-serving fleet-drained fleet-changing fleet-2x2 fleet-2x3
 PARTS := core effects interpreters
-PROGRAMS := $(foreach d,tests benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
+PROGRAMS := $(foreach d,tests tools benchmarks examples notebooks,$(if $(wildcard $d/*.py $d/*/*.py),$d))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE # the tests start hundreds of programs, which then need not compile what they import
 
@@ -31,7 +31,7 @@ campaigns: .venv/.has-test ## run the long forms of tests: many examples of each
 soak: .venv/.has-runtime ## simulate seed after seed until stopped, and keep what is found in soak/ (TARGET=fleet-20x200, ARGS='--jobs 1')
 	$(BIN)/lifefold simulate $(TARGET) --soak soak --jobs 2 $(ARGS)
 
-mutants: .venv/.has-test ## plant every mistake in every lifecycle and in the fleet's rules (some hours), and write docs/mutants.md
+mutants: .venv/.has-test ## try every mutant of the lifecycles and of the fleet's rules (some hours), and write docs/mutants.md
 	$(PYTEST) tests/mutants/every_mutant.py tests/mutants/every_fleet_mutant.py tests/mutants/every_simulated_mutant.py $(ARGS); found=$$?; $(BIN)/python docs/write_mutants.py && exit $$found
 
 xstate: ## install XState, for the test that loads the diagrams into it (needs node and npm; skipped without)
@@ -55,7 +55,7 @@ format: .venv/.has-dev ## correct style and formatting where that can be done by
 
 types: .venv/.has-dev .types/lifefold/__init__.py ## check the types, with mypy and with pyright
 	MYPYPATH=.types $(BIN)/mypy $(PARTS:%=-p lifefold.%)
-	$(if $(PROGRAMS),MYPYPATH=.types:tests/support $(BIN)/mypy $(PROGRAMS))
+	$(if $(PROGRAMS),MYPYPATH=.types:tests/support:tools/mutation $(BIN)/mypy $(PROGRAMS))
 	$(BIN)/pyright --warnings -p .types/lifefold
 
 contracts: .venv/.has-dev .types/lifefold/__init__.py ## check who may import whom, and that core/ imports nothing impure

@@ -1,4 +1,4 @@
-"""What a module's text means to the interpreter, as a text of its own: its syntax tree without prose and positions.
+"""The meaning of a module's text, as a text of its own: its syntax tree without prose and positions.
 
 Prose is a docstring, a comment, the name of a property, and the ``about`` of a machine. Two texts that differ only in
 prose and layout have the same digest, also for different versions of Python: empty fields, such as those that a version
@@ -12,10 +12,10 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 DIGITS: Final = 32
-"""How many hexadecimal digits of a digest are kept."""
+"""The number of hexadecimal digits of a digest."""
 
 _TEXTS: Final = 512
-"""Of how many texts the digest is remembered: several targets are made of the same modules."""
+"""The number of texts whose digest is remembered: several targets share modules."""
 
 _DECLARE: Final = frozenset({"accepts", "always", "always_step", "eventually", "leads_to", "sometimes"})
 """The functions that declare a property; the first argument is its name."""
@@ -23,7 +23,7 @@ _DECLARE: Final = frozenset({"accepts", "always", "always_step", "eventually", "
 
 @lru_cache(maxsize=_TEXTS)
 def digest_of(text: str) -> str:
-    """Return a digest of what a module's text means. Raises ``SyntaxError``."""
+    """Return a digest of the meaning of a module's text. Raises ``SyntaxError``."""
     return sha256("".join(_written(_Prose().visit(ast.parse(text)))).encode()).hexdigest()[:DIGITS]
 
 

@@ -212,7 +212,7 @@ def test_properties_that_come_and_go_are_differences() -> None:
     _forget()
     Path("lamps.py").write_text(LAMPS.replace("nine times at most", "ten times at most"))
     assert list(differences(before, _certificate())) == [
-        "other properties are asked: 3 in all, and were: 3",
+        "other properties are checked: 3 in all, and were: 3",
     ]
 
 
@@ -263,11 +263,11 @@ def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
 
 def test_crashes_that_were_looked_at_in_part_are_not_certified() -> None:
     """Some are not known to do no harm."""
-    with pytest.raises(NoCertificate, match="what crashes do was looked at only in part: more than 5 states"):
+    with pytest.raises(NoCertificate, match="the crash search is not complete: more than 5 states"):
         _with_crashes(CrashBounds(1, 1, 1, states=5))
 
 
-OTHERWISE = "it begins otherwise, has other properties, or has other bounds"
+OTHERWISE = "its opening, its properties or its bounds have changed"
 
 
 def _within(_record: object) -> bool:
@@ -296,7 +296,7 @@ def test_a_file_that_is_no_certificate_is_refused(folder: Path, text: bytes) -> 
     """With its name, and what is wrong with it."""
     path = folder / "x.json"
     path.write_bytes(text)
-    with pytest.raises(UnreadableCertificate, match=r"x\.json is no certificate"):
+    with pytest.raises(UnreadableCertificate, match=r"x\.json is not a certificate"):
         read(path)
 
 

@@ -1,9 +1,9 @@
-"""Mistakes in the rules of a system, made by a program that knows the grammar of Python and nothing of the rules.
+"""Mutants of the rules of a system, made from their source by the grammar of Python alone.
 
-The source of a module is read, one thing in one of its rules is changed, and the module is run again beside the true
-one. What is asked for or told is left out, done twice, told to another one, under another number, or in another order;
-another event is sent; a view forgets something; and what ``rule_conditions`` does. A whole rule is lost, or takes its
-turn after the next one. Texts for people are left as they are.
+One node in the source of one rule is changed, and the module is executed again beside the original. A rule action is
+left out, repeated, addressed to another entity, or has another number or another place. Another event is sent, or a
+view loses a field. Conditions change as ``rule_conditions`` says. A whole rule is lost, or runs after the next one.
+Texts for operators stay as they are.
 """
 
 import ast
@@ -22,23 +22,23 @@ from rule_modules import Written, name_of, restored
 from rule_places import watched
 
 NUMBERS: Final = ("epoch",)
-"""What identifies a claim: one more or less is another one."""
+"""Fields that identify a claim: one more or less is another claim."""
 
 SAID: Final = ("compose",)
-"""What only makes texts for people."""
+"""Functions that only make texts for operators."""
 
 
 class Made(NamedTuple):
-    """Other rules for an aggregate type, and another fold of its view, if it has one."""
+    """The rules of a mutant for its aggregate type, and the fold of its view, if it has one."""
 
     rules: tuple[Rule, ...]
     fold: Callable[..., Any] | None = None
 
 
-class Mistake(NamedTuple):
-    """A mistake: in which part of which aggregate type's rules, of which kind, what it is, and how to make it.
+class RuleMutant(NamedTuple):
+    """A mutant of a rule: its part and aggregate type, its kind, its name, and how to make it.
 
-    It makes a difference only where the function ``within`` runs; without one it may make one anywhere.
+    It can differ only where the function ``within`` runs; if that is empty, it can differ anywhere.
     """
 
     part: str
@@ -50,15 +50,15 @@ class Mistake(NamedTuple):
 
 
 class Source:
-    """The modules that a part of the rules of an aggregate type is in, and those that have to be run again with it."""
+    """The modules with a part of the rules of an aggregate type, and those that must be executed again with them."""
 
     def __init__(
         self, *modules: ModuleType, names: Sequence[str], name: str = "", changed: Sequence[ModuleType] = ()
     ) -> None:
-        """Read them. The last has the type; each may import from those before it.
+        """Read the modules. The last one has the type; each may import from those before it.
 
-        The functions and tables of these ``names`` in what is to be ``changed``, or in all, are changed. A part of the
-        rules has its ``name``; the others, that are in no part, have that of the type.
+        The functions and tables with these ``names`` are mutated, in the ``changed`` modules or in all. Without a
+        ``name``, the source has the name of the type.
         """
         self.of: Final[AggregateType] = modules[-1].aggregate
         self.name: Final = name or self.of.kind
@@ -66,14 +66,20 @@ class Source:
         self._written: Final = tuple(map(Written, modules))
         self._changed: Final = frozenset(each.__name__ for each in changed or modules)
 
+    def missing(self) -> list[str]:
+        """Return the names that no changed module has: nothing of them is mutated."""
+        there = {name_of(top) for each in self._written for top in each.body if self._is_changed(each, top)}
+        rules = {each.follow.__name__ for each in self.of.rules if self.has(each)}
+        return [name for name in self._names if name not in there | rules]
+
     def has(self, of: Rule) -> bool:
-        """Tell whether a rule is among those of this part."""
+        """Tell whether a rule belongs to this part."""
         name, module = of.follow.__name__, of.follow.__module__
         return name in self._names and module in self._changed
 
-    def mistakes(self) -> tuple[Mistake, ...]:
-        """Return every mistake, each with a name of its own; those that come to the same text are one."""
-        found: dict[str, Mistake] = {}
+    def mutants(self) -> tuple[RuleMutant, ...]:
+        """Return every mutant, each with a unique name; mutants with the same text count once."""
+        found: dict[str, RuleMutant] = {}
         for each in (*self._of_rules(), *self._of_text()):
             name, again = each.name, 1
             while name in found:
@@ -82,13 +88,13 @@ class Source:
             found[name] = each._replace(name=name)
         return tuple(found.values())
 
-    def _of_rules(self) -> Iterator[Mistake]:
+    def _of_rules(self) -> Iterator[RuleMutant]:
         rules, kind = self.of.rules, self.of.kind
         for place, each in enumerate(rules):
             left = (*rules[:place], *rules[place + 1 :])
             name = f"{self.name}: {each.name} on {each.on}: is not there"
             if self.has(each):
-                yield Mistake(
+                yield RuleMutant(
                     self.name, kind, "rule lost", name, each.follow.__qualname__.partition(".")[0], partial(Made, left)
                 )
         for machine in self.of.machines:
@@ -98,9 +104,9 @@ class Source:
                 swapped[one], swapped[other] = rules[other], rules[one]
                 name = f"{self.name}: {rules[one].name} on {machine}: comes after {rules[other].name}"
                 if self.has(rules[one]) or self.has(rules[other]):
-                    yield Mistake(self.name, kind, "rules swapped", name, "", partial(Made, tuple(swapped)))
+                    yield RuleMutant(self.name, kind, "rules swapped", name, "", partial(Made, tuple(swapped)))
 
-    def _of_text(self) -> Iterator[Mistake]:
+    def _of_text(self) -> Iterator[RuleMutant]:
         for place, written in enumerate(self._written):
             texts = [ast.unparse(each) for each in written.body]
             known = set(texts)
@@ -115,10 +121,10 @@ class Source:
                             name = f"{self.name}: {name_of(whole)}: `{words[:90]}` {what}"
                             module = "\n".join([*texts[:top], text, *texts[top + 1 :]])
                             make = partial(self._run, place, module)
-                            yield Mistake(self.name, self.of.kind, kind, name, within, make)
+                            yield RuleMutant(self.name, self.of.kind, kind, name, within, make)
 
     def called_at_once(self) -> frozenset[str]:
-        """Return the functions that are called when the modules are run: what they make may do anything anywhere."""
+        """Return the functions that run when the modules are executed: a mutant of one can differ anywhere."""
         with restored(each.module.__name__ for each in self._written):
             return watched(lambda: [each.run() for each in self._written])[1]
 
@@ -126,7 +132,7 @@ class Source:
         return name_of(top) in self._names and written.module.__name__ in self._changed
 
     def _run(self, place: int, text: str) -> Made:
-        """Run a module of another text, and then again those that may import from it."""
+        """Execute a module from another text, and then the modules that may import from it."""
         changed, *others = self._written[place:]
         with restored(each.module.__name__ for each in self._written):
             runs = [changed.run(text), *(each.run() for each in others)]
@@ -135,7 +141,7 @@ class Source:
 
 
 class _Exchange(ast.NodeTransformer):
-    """Puts other nodes in the place of one."""
+    """Replaces a node by others."""
 
     def __init__(self, old: ast.AST, new: Sequence[ast.AST]) -> None:
         self._old = old
@@ -155,13 +161,13 @@ def _changed(whole: ast.stmt, number: int, new: Sequence[ast.AST]) -> str:
 
 
 def _unheard(top: ast.stmt) -> set[ast.AST]:
-    """Return what is left as it is: docstrings, decorators, signatures, what makes texts, how often a loop runs."""
+    """Return the nodes that no mutant changes: docstrings, decorators, signatures, texts, conditions of loops."""
     found: list[ast.AST] = []
     for node in ast.walk(top):
         match node:
             case ast.FunctionDef(args=args, returns=returns, decorator_list=decorators):
                 found += [args, *decorators, *([] if returns is None else [returns])]
-            case ast.While(test=test, body=body):  # what decides how often: it might never end
+            case ast.While(test=test, body=body):  # a changed condition might never end the loop
                 found += [test, *(each for each in body if isinstance(each, ast.Assign))]
             case ast.Expr(value=ast.Constant()) | ast.FormattedValue() | ast.Delete():
                 found.append(node)
@@ -176,7 +182,7 @@ def _unheard(top: ast.stmt) -> set[ast.AST]:
 
 def _variants(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     yield from _statements(node)
-    yield from _wishes(node, module)
+    yield from _actions(node, module)
     yield from _values(node, module)
     yield from conditions(node, module)
 
@@ -184,8 +190,8 @@ def _variants(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
 def _statements(node: ast.AST) -> Iterator[Variant]:
     match node:
         case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
-            yield "wish lost", "is not asked for", (_NOTHING,)
-            yield "wish doubled", "is asked for twice", (node, node)
+            yield "action lost", "is not asked for", (_NOTHING,)
+            yield "action doubled", "is asked for twice", (node, node)
         case ast.Return(value=None):
             yield "goes on", "goes on", (ast.Pass(),)
         case _:
@@ -198,18 +204,18 @@ def _statements(node: ast.AST) -> Iterator[Variant]:
                 at, changed = body.index(one), copy.copy(node)
                 setattr(changed, field, [*body[:at], other, one, *body[at + 2 :]])
                 words = " ".join(ast.unparse(other).split())[:60]
-                yield "wishes swapped", f"has `{words}` before what is before it", (changed,)
+                yield "actions swapped", f"has `{words}` before what is before it", (changed,)
 
 
 _NOTHING: Final = ast.Expr(ast.YieldFrom(ast.Tuple([], ast.Load())))
-"""What asks for nothing, and leaves a rule the generator that it is."""
+"""A statement without an action that keeps the rule a generator."""
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _wishes(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
+def _actions(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     match node:
         case ast.Call(func=ast.Name(id="Dispatch" | "Tell" | "Create"), args=args):
             for place, each in enumerate(args[:-1]):
@@ -236,7 +242,7 @@ def _is_event(found: object) -> bool:
 
 
 def _like(event: ast.Attribute, module: ModuleType) -> Iterator[ast.Attribute]:
-    """Yield the events of the same lifecycle that rules send, too, and that are made alike."""
+    """Yield the other events of the same lifecycle that rules send and that have the same fields."""
     known, home = named_class(event, module), event.value
     assert isinstance(home, ast.Name)
     lifecycle: Any = getattr(module, home.id)
@@ -256,12 +262,12 @@ _SENT: Final = frozenset(
     " WorktreeReady PromptReady UrgentMessage OperatorStop MessagesTaken MessagesDelivered MailboxClosed"
     " Parked Returned Handed Decomposed SubtasksCompleted Cancelled Approved Declined".split()
 )
-"""Those that rules of a fleet send."""
+"""The events that rules of a fleet send."""
 
 
 def _values(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
     match node:
-        case ast.Call(func=ast.Name(id="replace" | "Job"), args=args, keywords=keywords):
+        case ast.Call(func=ast.Name(id="replace" | "FleetTask"), args=args, keywords=keywords):
             for each in keywords:
                 left = [other for other in keywords if other is not each]
                 yield "not recorded", f"does not record {each.arg}", (ast.Call(node.func, args, left),)

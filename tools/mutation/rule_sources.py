@@ -1,4 +1,4 @@
-"""The rules of a fleet, with what they look up: those of every fleet, and those of some, each with small fleets."""
+"""The rules of a fleet and what they read, by part: parts of every fleet, and optional parts with small fleets."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -18,6 +18,7 @@ from lifefold.core.fleet.dispatch import (
 from lifefold.core.fleet.service import model, rules
 from lifefold.core.fleet.system import board, worker
 from lifefold.core.fleet.worker import orphans, shutdown, stall_detector, usage
+from lifefold.core.fleet.worker import restarts as worker_restarts
 from rule_mutation import Source
 
 SOURCES: Final = (
@@ -30,7 +31,7 @@ SOURCES: Final = (
         board,
         names=(
             "fold _fold_seat _fold_task offer is_at_work _introduce _own _overlapping folders _offer _put _withdrawn"
-            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall _CLAIM KEPT"
+            " _at_work _close _hinder _without is_lost are_open match next_pair hand_over brief_of recall KEPT"
             " release retry_granted block_waiting free_waiting look_again lose_role gather gathered divide cancel_parts"
             " _cancelled _CANCELLABLE _PARTS _WAITS is_unmanned _was_lost _waiting_for _records _are_closed _lost"
             " decide decide_late send_home is_unwanted"
@@ -45,7 +46,7 @@ SOURCES: Final = (
         ).split(),
     ),
 )
-"""The rules that every fleet has."""
+"""The rules of every fleet."""
 
 FEATURES: Final[Mapping[Source, Iterable[str]]] = {
     Source(
@@ -64,9 +65,9 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         names="ending has_died bury _is_alive told _ADOPTED _found".split(),
     ): featured_fleets.ORPHANS,
     Source(
-        *(restarts, shutdown, worker),
+        *(worker_restarts, shutdown, worker),
         name="restarts",
-        changed=(restarts,),
+        changed=(worker_restarts,),
         names="comes_back fall dismiss ask begin_anew".split(),
     ): featured_fleets.RESTARTED,
     Source(
@@ -92,13 +93,13 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
     ): featured_fleets.LIMITED,
     Source(
         *(usage, shutdown, worker),
-        name="metering",
+        name="usage",
         changed=(usage,),
         names="measuring measure _most_ms told spent is_counting is_used_up".split(),
     ): featured_fleets.LIMITED,
     Source(
         *(task_index, claims, dependencies, trust, board),
-        name="trusting",
+        name="trust",
         changed=(task_index, claims, trust),
         names=(
             "earn earned frees trust_again withdraw IN_HAND is_allowed _claim abilities somebody_may is_distrusting"
@@ -117,7 +118,7 @@ FEATURES: Final[Mapping[Source, Iterable[str]]] = {
         *(service_slot, board),
         name="service_slot",
         changed=(service_slot, board),
-        names="duties is_kept send_home close_down".split(),
+        names="service_slots is_kept send_home close_down _drain_services".split(),
     ): featured_fleets.SERVING,
 }
-"""The rules that are of use only in a fleet that asks for them, each part with the small fleets in which they are."""
+"""The rules of optional parts of a fleet, each with the small fleets that have the part."""

@@ -1,7 +1,7 @@
-"""Mistakes in the conditions of rules: what ``rule_mutation`` does to whatever decides between doing and not doing.
+"""Mutants of conditions in rules, for ``rule_mutation``.
 
-A condition is turned round, is always or never so, or loses a part of it; what is to be the same is to be different; a
-case of a match is lost, or is asked nothing more; a set of states lacks one, and a state stands for another one.
+A condition is negated, is always or never true, or loses a part. A comparison is reversed. A case of a match is lost,
+or its guard. A set of states loses or gains a state, and a state is replaced by another.
 """
 
 import ast
@@ -13,7 +13,7 @@ from lifefold.core.kernel import State
 from lifefold.core.lifecycles.task import Stage
 
 Variant = tuple[str, str, Sequence[ast.AST]]
-"""The kind of a mistake at a node, what it is, and what then stands there instead."""
+"""The kind of a mutant at a node, its description, and the nodes that replace it."""
 
 _OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Is: ast.IsNot,
@@ -28,7 +28,7 @@ _OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
 
 
 def conditions(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
-    """Yield what can be wrong about a condition at this node."""
+    """Yield the mutants of a condition at this node."""
     yield from _tests(node)
     yield from _parts(node)
     yield from _cases(node)
@@ -36,7 +36,7 @@ def conditions(node: ast.AST, module: ModuleType) -> Iterator[Variant]:
 
 
 def named_class(node: ast.Attribute, module: ModuleType) -> object:
-    """Return what ``part.Name`` stands for in a module; None if that is nothing."""
+    """Return the value of ``part.Name`` in a module; None if there is none."""
     return getattr(getattr(module, node.value.id, None), node.attr, None) if isinstance(node.value, ast.Name) else None
 
 

@@ -1,4 +1,4 @@
-"""Small fleets in which mistakes in the rules are looked for: different ones, each with what only it shows."""
+"""Small fleets in which mutants of the rules are checked: each shows behaviour that no other one has."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -14,30 +14,30 @@ from lifefold.core.lifecycles.session import Limits
 from lifefold.core.policy.retry import RetryPolicy
 from lifefold.interpreters.targets.bounded import one_letter
 
-ONE_LETTER: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
-"""How far every fleet is followed: no more than one message waits."""
+ONE_MESSAGE: Final[Mapping[str, Callable[[Any], bool]]] = {"mailbox": one_letter}
+"""The bound of every fleet: at most one operator message waits."""
 
 
 class Small(NamedTuple):
-    """A small fleet: what it has to do, what people may say to it, and how often.
+    """A small fleet: its plan, the operator commands and their number.
 
-    ``jobs`` are tasks of its board that no plan can begin with; ``plan_is`` what was said of the plan before they came.
-    No machine is followed further than ``within`` says.
+    ``tasks`` are tasks of its board that no plan can begin with; ``plan_is`` is the state of the plan's approval before
+    they come. ``within`` bounds the records of machines.
     """
 
     plan: Plan
-    people: Mapping[str, tuple[type[Event], ...]]
+    operators: Mapping[str, tuple[type[Event], ...]]
     commands: int | None = None
-    jobs: tuple[fleet_task.FleetTask, ...] = ()
+    tasks: tuple[fleet_task.FleetTask, ...] = ()
     plan_is: plan_approval.State | None = None
-    within: Mapping[str, Callable[[Any], bool]] = ONE_LETTER
+    within: Mapping[str, Callable[[Any], bool]] = ONE_MESSAGE
 
     @property
     def opening(self) -> tuple[tuple[str, Envelope], ...]:
-        """The inputs that it begins with."""
+        """The opening inputs."""
         (name, first), *others = opening(self.plan, 0)
         assert isinstance(first.event, Opened)
-        records = {**first.event.records, **{f"task:{each.id}": each for each in self.jobs}}
+        records = {**first.event.records, **{f"task:{each.id}": each for each in self.tasks}}
         if self.plan_is is not None:
             records[plan_approval.REF] = plan_approval.Proposal(self.plan_is)
         return ((name, replace(first, event=Opened(records))), *others)
@@ -60,11 +60,11 @@ def _part(state: task.State, name: str, parent: str = "", parts: int = 0) -> fle
     )
 
 
-_WISHES: Final = (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)
+_COMMANDS: Final = (desired_state.StopWanted, desired_state.HoldWanted, desired_state.RunWanted)
 _TASK: Final = (task.Cancelled, task.Unblocked)
 _ONE: Final = TaskPlan("T0", "do it", max_retries=1)
 _NONE: Final = RetryPolicy(other_retries=0)
-"""Nothing that has failed is tried again by itself."""
+"""A failed task is not retried without an operator."""
 _WHOLE: Final = TaskPlan("T0", "do it", priority=1, role="builds", max_retries=1, most_subtasks=2, subtasks_ms=1_000)
 _IN_PARTS: Final = Plan("small", _agents(1, 1, (("builds",),)), (), retry=_NONE)
 
@@ -104,13 +104,13 @@ SMALL: Final[Mapping[str, Small]] = {
     "one agent, a task that comes to an approved plan": Small(
         _plan(1, 1),
         {},
-        jobs=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
+        tasks=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
         plan_is=plan_approval.State.APPROVED,
     ),
     "one agent, a task that comes to a declined plan": Small(
         _plan(1, 1, TaskPlan("T1", "do that", max_retries=0)),
         {},
-        jobs=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
+        tasks=(fleet_task.FleetTask(id="T0", max_retries=0, limit=0),),
         plan_is=plan_approval.State.DECLINED,
     ),
     "two agents, one task": Small(
@@ -134,7 +134,7 @@ SMALL: Final[Mapping[str, Small]] = {
         _plan(1, 1, TaskPlan("T1", "do that", depends_on=("T0",), max_retries=0)),
         {"task": (task.Cancelled, task.Unblocked), "desired_state": (desired_state.StopWanted,)},
         commands=2,
-        jobs=(
+        tasks=(
             _part(task.State.WAITING_FOR_SUBTASKS, "T0", parts=1),
             _part(task.State.WAITING_FOR_SUBTASKS, "T0+1", "T0", parts=1),
             _part(task.State.OPEN, "T0+1+1", "T0+1"),
@@ -169,10 +169,10 @@ SMALL: Final[Mapping[str, Small]] = {
         _IN_PARTS,
         {"task": (fleet_task.Split, task.Cancelled, fleet_task.RetryGranted, task.Unblocked)},
         commands=2,
-        jobs=(fleet_task_of(_WHOLE, 1, _IN_PARTS),),
+        tasks=(fleet_task_of(_WHOLE, 1, _IN_PARTS),),
     ),
     "one agent, one task": Small(
-        _plan(1, 2, _ONE), {"desired_state": _WISHES, "mailbox": (mailbox.OperatorMessageArrived,), "task": _TASK}
+        _plan(1, 2, _ONE), {"desired_state": _COMMANDS, "mailbox": (mailbox.OperatorMessageArrived,), "task": _TASK}
     ),
 }
-"""By what they are: small fleets, each with what people may say; the one that takes longest is the last."""
+"""The small fleets by description; the one that takes longest is the last."""

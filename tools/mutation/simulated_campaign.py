@@ -1,8 +1,8 @@
-"""What ``simulate`` makes of the mistakes that ``check`` finds: by which seed each is found, and how small it is.
+"""Simulations of the mutants that ``check`` kills: the first seed that finds each, and the size of its shrunk run.
 
-Each is tried as ``lifefold simulate`` tries what somebody has written: with the seeds from 0 on, the usual faults, the
-environment of its target. What is found first is shrunk, and its *events* are the inputs that the small run has on
-record when the property is broken, those that it opens with included.
+A mutant is simulated as ``lifefold simulate`` does: with the seeds from 0 on, the usual faults and the environment of
+its target. The first failing run is shrunk. Its *events* are the entries in the log when the property breaks, with the
+opening.
 """
 
 import math
@@ -23,71 +23,71 @@ from lifefold.interpreters.simulate.fleet_plans import governed_plan, plan
 from lifefold.interpreters.simulate.simulation_targets import FLEET, Target, target
 from mutation import Mutant
 from mutation_campaign import BEYOND, Campaign
-from rule_mutation import Made, Mistake
+from rule_mutation import Made, RuleMutant
 from rule_sources import SOURCES
 
 SEEDS: Final = 1_000
-"""Within how many seeds a mistake is to be found."""
+"""The number of seeds that are tried for each mutant."""
 
 SHORT: Final = 15
-"""A small run has fewer events than that."""
+"""A short run has fewer events than this."""
 
 LIMITS: Final = Limits(inputs=20_000)
-"""How long a run is at most: what has a mistake may go round for ever. That it does is not held against it."""
+"""The longest run: a mutant may never come to rest. That alone does not count as found."""
 
 ENDLESS: Final = "comes to rest"
-"""What is said of a run that is broken off."""
+"""The property that a run breaks if it ends at its limit."""
 
 FLEETS: Final = ((2, 3), (1, 1), (1, 2), (2, 1), (1, 3), (2, 2))
-"""The sizes of the fleets, agents and tasks, that mistakes in the rules are tried in, and shrunk in."""
+"""The sizes of the fleets, in agents and tasks, in which mutants of the rules are simulated and shrunk."""
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What became of a mistake: of which kind it is, which seed found it, by which property, how small it was made.
+    """The result for a mutant: its kind, the seed and the property that found it, and the size of the shrunk run.
 
-    ``seed`` is None if none of the seeds found it.
+    ``seed`` is None if no seed found it.
     """
 
-    mistake: str
+    mutant: str
     kind: str
     seeds: int
-    """How many were tried."""
+    """The number of seeds that were tried."""
     seed: int | None = None
     by: str = ""
     events: int = 0
     deviations: int = 0
     where: str = ""
     fate: str = "killed"
-    """What a check makes of it."""
+    """The verdict of ``check``."""
 
     @property
     def is_short(self) -> bool:
-        """Whether it was found, and made as small as it should be."""
+        """Whether a seed found it and the shrunk run is short."""
         return self.seed is not None and self.events < SHORT
 
 
-def seen(of: Target, mistake: str, kind: str, seeds: int = SEEDS, within_s: float = math.inf) -> Seen:
-    """Simulate what has a mistake until a seed finds it, and make that small; or until the time is over."""
+def seen(of: Target, mutant: str, kind: str, seeds: int = SEEDS, within_s: float = math.inf) -> Seen:
+    """Simulate a mutant until a seed finds it, and shrink that run; or until the time is over."""
     until_s = monotonic() + within_s
     for seed, run in runs(of, seeds):
         if is_broken(run):
-            return shown(of, mistake, kind, seed, run)
+            return shown(of, mutant, kind, seed, run)
         if monotonic() > until_s:
-            return Seen(mistake, kind, seeds=seed + 1)
-    return Seen(mistake, kind, seeds=seeds)
+            return Seen(mutant, kind, seeds=seed + 1)
+    return Seen(mutant, kind, seeds=seeds)
 
 
-def shown(of: Target, mistake: str, kind: str, seed: int, run: Run) -> Seen:
-    """Make what a seed has found small."""
+def shown(of: Target, mutant: str, kind: str, seed: int, run: Run) -> Seen:
+    """Shrink the run that a seed has found."""
     finding = small(of, seed, run, Faults(), LIMITS)
     found = finding.run.found
     assert found is not None
     few, events = finding.run.deviations, finding.run.entries
-    return Seen(mistake, kind, seed + 1, seed, found.prop, len(events), len(few), finding.target.name)
+    return Seen(mutant, kind, seed + 1, seed, found.prop, len(events), len(few), finding.target.name)
 
 
 def is_broken(run: Run) -> bool:
-    """Tell whether a property is broken in a run, and not only the run broken off."""
+    """Tell whether a run breaks a property, and does not only end at its limit."""
     return run.found is not None and run.found.prop != ENDLESS
 
 
@@ -101,72 +101,72 @@ def runs(of: Target, seeds: int) -> Iterator[tuple[int, Run]]:
 
 
 class Simulated:
-    """The mistakes of one shipped machine that ``check`` finds."""
+    """The mutants of one shipped machine."""
 
     def __init__(self, name: str) -> None:
-        """Take a target's name."""
+        """Take the name of a target."""
         self.name: Final = name
         self._campaign: Final = Campaign(name)
 
     @property
     def mutants(self) -> tuple[Mutant, ...]:
-        """All mistakes."""
+        """All of them."""
         return self._campaign.mutants
 
     def run(self, share: slice = slice(None), seeds: int = SEEDS, within_s: float = math.inf) -> Iterator[Seen]:
-        """Try some of the mistakes, or all: of those, each that is another machine."""
+        """Simulate some of the mutants, or all; refused and equivalent ones are left out."""
         for mutant in self.mutants[share]:
             found = self.attempt(mutant, seeds, within_s)
             if found is not None:
                 yield found
 
     def attempt(self, mutant: Mutant, seeds: int = SEEDS, within_s: float = math.inf) -> Seen | None:
-        """Try a mistake; None if it is refused, or is no other machine."""
+        """Simulate a mutant; None if it is refused or equivalent."""
         try:
             machine = mutant.make()
         except InvalidMachine:
             return None
-        if mutant.kind not in BEYOND and self._campaign.table.is_same(machine):
+        if mutant.kind not in BEYOND and self._campaign.table.is_equivalent(machine):
             return None
         return seen(target(machine, name=self.name), mutant.name, mutant.kind, seeds, within_s)
 
 
 class SimulatedRules:
-    """The mistakes in the rules of the fleet, each tried in a fleet and then in smaller ones.
+    """The mutants of the fleet's rules, each simulated in a fleet and then shrunk in smaller ones.
 
-    Of those that no seed finds it is asked what a check makes of them: they may be none.
+    A mutant that no seed finds is checked: it may be equivalent.
     """
 
     def __init__(self) -> None:
-        """Make them."""
+        """Make the mutants."""
         self._checks: rule_campaign.Campaign | None = None
-        self.mistakes: Final = tuple(each for source in SOURCES for each in source.mistakes())
+        self.mutants: Final = tuple(each for source in SOURCES for each in source.mutants())
 
     def run(self, share: slice = slice(None), seeds: int = SEEDS, within_s: float = math.inf) -> Iterator[Seen]:
-        """Try some of the mistakes, or all."""
-        for mistake in self.mistakes[share]:
-            yield self.attempt(mistake, seeds, within_s)
+        """Simulate some of the mutants, or all."""
+        for mutant in self.mutants[share]:
+            yield self.attempt(mutant, seeds, within_s)
 
-    def attempt(self, mistake: Mistake, seeds: int = SEEDS, within_s: float = math.inf) -> Seen:
-        """Try a mistake: if it is not found in the fleet, in one in which people have their say."""
+    def attempt(self, mutant: RuleMutant, seeds: int = SEEDS, within_s: float = math.inf) -> Seen:
+        """Simulate a mutant in the fleet, and if no seed finds it there, in a fleet with approvals by operators."""
         trials = (
-            seen(fleet_with(mistake, planned), mistake.name, mistake.kind, seeds, within_s)
+            seen(fleet_with(mutant, planned), mutant.name, mutant.kind, seeds, within_s)
             for planned in (plan, governed_plan)
         )
         first = next(trials)
         found = first if first.seed is not None else next(trials)
-        return found if found.seed is not None else self.judged(mistake, found)
+        return found if found.seed is not None else self.judged(mutant, found)
 
-    def judged(self, mistake: Mistake, missed: Seen) -> Seen:
-        """Say what a check makes of a mistake that was not found."""
+    def judged(self, mutant: RuleMutant, missed: Seen) -> Seen:
+        """Return the result with the verdict of a check, for a mutant that no seed found."""
         self._checks = self._checks or rule_campaign.Campaign()
-        return msgspec.structs.replace(missed, fate=str(self._checks.attempt(mistake).fate))
+        return msgspec.structs.replace(missed, fate=str(self._checks.attempt(mutant).fate))
 
 
-def fleet_with(mistake: Mistake, planned: Callable[[int, int], Plan] = plan) -> Target:
-    """Return the shipped fleet with a mistake in its rules; what is found there is looked for in smaller ones."""
-    made = mistake.make()
-    types = (_but(of, made) if of.kind == mistake.of else of for of in fleet.system.aggregates.values())
+def fleet_with(mutant: RuleMutant, planned: Callable[[int, int], Plan] = plan) -> Target:
+    """Return the shipped fleet with a mutant of its rules, with smaller fleets for shrinking."""
+    made = mutant.make()
+    types = (_but(of, made) if of.kind == mutant.of else of for of in fleet.system.aggregates.values())
     system = System("fleet", *types, properties=fleet_properties.PROPERTIES)
     large, *small_ones = (
         target(system, tuple(fleet.opening(of, 0)), environment=FLEET, name=f"fleet-{of.name}")

@@ -1,4 +1,4 @@
-"""What becomes of a mutant: it is refused when it is built, breaks a property, is no other machine, or survives."""
+"""The campaign of mutants of the shipped lifecycles: each is refused, killed, equivalent, undetected or survives."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -15,24 +15,24 @@ from mutation import Mutant, mutants
 from tabulated import Tabulated
 
 MORE_STATES: Final = 1_000
-"""How many more than twice those of the true machine are looked at in the end: a mutant may have no end of them."""
+"""The bound of a search is twice the states of the original and these: a mutant may have infinitely many."""
 
 BEYOND: Final = ("not final",)
-"""Mistakes that do not show in what happens, but in what is said of it."""
+"""Kinds of mutants that change no outcome of an input, but the declarations of the machine."""
 
 
 class Fate(StrEnum):
-    """What may become of a mutant."""
+    """The possible results for a mutant."""
 
     REFUSED = "refused"
     KILLED = "killed"
-    SAME = "same"
-    DEAF = "deaf"
+    EQUIVALENT = "equivalent"
+    UNDETECTED = "undetected"
     SURVIVED = "survived"
 
 
-class Tried(NamedTuple):
-    """What became of a mutant, and by what: the first problem, the first property that is broken, an error."""
+class Verdict(NamedTuple):
+    """The result for a mutant, with its cause: the first problem, the first broken property, or an error."""
 
     mutant: Mutant
     fate: Fate
@@ -40,9 +40,9 @@ class Tried(NamedTuple):
 
 
 def base_of(name: str) -> Machine[Any] | None:
-    """Return the machine that a shipped one is a profile of: the first with its states and none but its properties.
+    """Return the base of a shipped profile: the first machine with its states and only properties of the profile.
 
-    None if it is that itself.
+    None if the machine is itself the first.
     """
     shipped = views.machines()
     profile = shipped[name]
@@ -56,10 +56,10 @@ def base_of(name: str) -> Machine[Any] | None:
 
 
 class Campaign:
-    """All mutants of one shipped machine, looked at with the question that it is shipped with."""
+    """All mutants of one shipped machine, checked within the bounds of its target."""
 
     def __init__(self, name: str) -> None:
-        """Take a target's name."""
+        """Take the name of a target."""
         target = named(name)
         assert isinstance(target.subject, Machine)
         self.name: Final = name
@@ -68,25 +68,25 @@ class Campaign:
         self._bounds: Final = replace(target.bounds, compared=0, states=most)
         self.mutants: Final = mutants(self.table, base_of(name))
 
-    def run(self, share: slice = slice(None)) -> Iterator[Tried]:
+    def run(self, share: slice = slice(None)) -> Iterator[Verdict]:
         """Try some of the mutants, or all."""
         return (self.attempt(mutant) for mutant in self.mutants[share])
 
-    def attempt(self, mutant: Mutant) -> Tried:
-        """Say what becomes of a mutant."""
+    def attempt(self, mutant: Mutant) -> Verdict:
+        """Return the verdict on a mutant."""
         try:
             machine = mutant.make()
         except InvalidMachine as invalid:
-            return Tried(mutant, Fate.REFUSED, invalid.problems[0])
-        if mutant.kind not in BEYOND and self.table.is_same(machine):
-            return Tried(mutant, Fate.SAME)
-        is_deaf = self.table.takes_less(machine)
+            return Verdict(mutant, Fate.REFUSED, invalid.problems[0])
+        if mutant.kind not in BEYOND and self.table.is_equivalent(machine):
+            return Verdict(mutant, Fate.EQUIVALENT)
+        refuses_more = self.table.refuses_more(machine)
         by = self._killer(machine)
-        survived = Fate.DEAF if is_deaf else Fate.SURVIVED
-        return Tried(mutant, Fate.KILLED if by else survived, by)
+        survived = Fate.UNDETECTED if refuses_more else Fate.SURVIVED
+        return Verdict(mutant, Fate.KILLED if by else survived, by)
 
     def _killer(self, machine: Machine[Any]) -> str:
-        """Return a property that is broken; nothing if there is none. Those of states and steps are asked first."""
+        """Return a broken property; an empty text if there is none. Invariants and transition properties come first."""
         found = first_broken(machine, self._bounds)
         if found:
             return found
@@ -96,7 +96,7 @@ class Campaign:
 
 
 def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
-    """Return the first property about states or steps that a search finds broken; nothing if there is none."""
+    """Return the first broken invariant or transition property that a search finds; an empty text if there is none."""
     system, openings = alone(machine)
     try:
         explore(ProductSystem(system, tuple(openings.items()), Impatient(system), bounds))
@@ -106,18 +106,20 @@ def first_broken(machine: Machine[Any], bounds: Bounds) -> str:
 
 
 class Broken(BaseException):
-    """A property is broken; which one is all that is said. It is no error, so that it is not taken for one of a rule."""
+    """A property is broken; the text is its name. It is no ``Exception``, so it is not taken for an error of a rule."""
 
 
 class Impatient(Judge):
-    """Ends the search as soon as a property about states or steps is broken."""
+    """Ends the search at the first broken invariant or transition property."""
 
     def meet(self, part: int, number: int, of: AggregateType, aggregate: Aggregate) -> None:
+        """Judge a new state."""
         super().meet(part, number, of, aggregate)
         for broken in self.wrong.values():
             raise Broken(self.properties[broken[0]].property.name)
 
     def step(self, of: AggregateType, reaction: Reaction) -> tuple[int, ...]:
+        """Judge a transition."""
         for broken in super().step(of, reaction):
             raise Broken(self.properties[broken].property.name)
         return ()

@@ -1,4 +1,4 @@
-"""Which functions of the fleet's rules run when something is done: only where one runs a mistake in it can show."""
+"""Functions of the fleet's rules that run during a call: a mutant of a function can differ only where it runs."""
 
 import sys
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from lifefold.core import fleet
 T = TypeVar("T")
 
 _RULES: Final = (str(Path(fleet.__file__).parent), "<string>")
-"""Where the code of rules is from: the files of the fleet, and texts that are run in their place."""
+"""Where the code of rules is from: the files of the fleet, and texts that are executed in their place."""
 
 
 def watched(work: Callable[[], T]) -> tuple[T, frozenset[str]]:
-    """Do something; return what came of it, and the outermost functions of rules in which anything ran meanwhile."""
+    """Call a function; return its result and the outermost functions of rules that ran meanwhile."""
     ran: set[str] = set()
 
     def note(frame: FrameType, event: str, _arg: object) -> None:

@@ -1,6 +1,6 @@
-"""Modules that are run again from another text, and those that import from them with them.
+"""Modules that are executed again from another text, together with the modules that import from them.
 
-Of classes and of machines there is one only: events and states of a module with a mistake are those of the true one.
+Classes and machines are not made again: the events and states of a mutant are those of the original.
 """
 
 import ast
@@ -15,10 +15,10 @@ from typing import Final
 
 
 class Written:
-    """What is written in a module: all but its classes and its machine, of which there is one only."""
+    """The statements of a module, without its classes and its machine, which exist once."""
 
     def __init__(self, module: ModuleType) -> None:
-        """Read it."""
+        """Read the module's file."""
         assert module.__file__ is not None
         self.module: Final = module
         body = ast.parse(Path(module.__file__).read_text()).body
@@ -26,7 +26,7 @@ class Written:
         self.body: Final = [each for each in body if not _is_one_only(each)]
 
     def run(self, text: str | None = None) -> ModuleType:
-        """Run it, or another text, in its place: who imports from it now finds this one."""
+        """Execute it, or another text, in its place: later imports find the result."""
         name = self.module.__name__
         loader = _Text("\n".join(map(ast.unparse, self.body)) if text is None else text)
         spec = spec_from_loader(name, loader, origin=self.module.__file__)
@@ -50,7 +50,7 @@ def _put_in_place(name: str, module: ModuleType) -> None:
 
 @contextmanager
 def restored(names: Iterable[str]) -> Generator[None]:
-    """Put back in their places the modules of these names, whatever comes to stand there meanwhile."""
+    """Restore the modules of these names at the end."""
     true = {name: sys.modules[name] for name in names}
     try:
         yield
@@ -60,7 +60,7 @@ def restored(names: Iterable[str]) -> Generator[None]:
 
 
 class _Text(InspectLoader):
-    """Runs a module from a text."""
+    """Executes a module from a text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -72,6 +72,7 @@ class _Text(InspectLoader):
 
 
 def name_of(top: ast.stmt) -> str:
+    """Return the name that a statement of a module defines; an empty text if there is none."""
     match top:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
             return name
@@ -82,6 +83,6 @@ def name_of(top: ast.stmt) -> str:
 
 
 def elsewhere(ref: str) -> str:
-    """Return who stands beside somebody in a fleet: another task, another part of it, another worker slot, another worker."""
+    """Return another entity or aggregate of the same kind: another task, part of a task, worker slot or worker."""
     others = {"1": "2", "2": "1"} if "+" in ref else {"0": "1", "1": "0"}
     return ref[:-1] + others.get(ref[-1:], ref[-1:])

@@ -1,4 +1,4 @@
-"""Small fleets for mistakes in the rules of what a fleet has only if its file asks for it, with what shows them."""
+"""Small fleets with the optional parts of a fleet, for mutants of their rules."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -18,7 +18,7 @@ from lifefold.core.policy.access import AccessLevel
 from lifefold.core.policy.intensity import Intensity, Restart
 from lifefold.effects import Every
 from lifefold.interpreters.targets.bounded import few_uses, little_left, one_message
-from small_fleets import ONE_LETTER, Small
+from small_fleets import ONE_MESSAGE, Small
 
 _NO_CAPS: Final = Caps()
 _NO_RESTART: Final = Restart()
@@ -40,7 +40,7 @@ def _task(number: int, priority: int = 2, retries: int = 0, caps: Caps = _NO_CAP
     return TaskPlan(f"T{number}", "do it", priority=priority, max_retries=retries, caps=caps)
 
 
-_MAKES_ROOM: Final = Plan("small", _agents(1), (_task(0, 3),), preemption=Preemption(1))
+_PREEMPTING: Final = Plan("small", _agents(1), (_task(0, 3),), preemption=Preemption(1))
 
 PREEMPTING: Final[Mapping[str, Small]] = {
     "one agent that makes room for one of two tasks": Small(
@@ -49,10 +49,10 @@ PREEMPTING: Final[Mapping[str, Small]] = {
         commands=3,
     ),
     "one agent that makes room, three tasks": Small(
-        _MAKES_ROOM,
+        _PREEMPTING,
         {"task": (task.Cancelled,), "plan": _APPROVAL},
         commands=2,
-        jobs=tuple(replace(fleet_task_of(_task(n, n), n, _MAKES_ROOM), state=task.State.PLANNED) for n in (1, 2)),
+        tasks=tuple(replace(fleet_task_of(_task(n, n), n, _PREEMPTING), state=task.State.PLANNED) for n in (1, 2)),
         plan_is=plan_approval.State.PROPOSED,
     ),
 }
@@ -101,7 +101,7 @@ RESTARTED: Final[Mapping[str, Small]] = {
         ),
         {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "restart_permit": few_uses},
+        within={**ONE_MESSAGE, "restart_permit": few_uses},
     ),
     "one agent that is restarted": Small(
         Plan(
@@ -112,7 +112,7 @@ RESTARTED: Final[Mapping[str, Small]] = {
         ),
         {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "restart_permit": few_uses},
+        within={**ONE_MESSAGE, "restart_permit": few_uses},
     ),
     "two agents, of whom one may be restarted at a time": Small(
         Plan(
@@ -122,7 +122,7 @@ RESTARTED: Final[Mapping[str, Small]] = {
             restarts=Intensity(max_restarts=1),
         ),
         {},
-        within={**ONE_LETTER, "restart_permit": few_uses},
+        within={**ONE_MESSAGE, "restart_permit": few_uses},
     ),
 }
 
@@ -131,24 +131,24 @@ LIMITED: Final[Mapping[str, Small]] = {
         Plan("small", _agents(1, 2), (_task(0, retries=1), _task(1)), budget=Budget(Caps(sessions=2))),
         {"budget": (budget.Raise,)},
         commands=1,
-        within={**ONE_LETTER, "budget": little_left},
+        within={**ONE_MESSAGE, "budget": little_left},
     ),
     "two agents, one of whom may begin one session": Small(
         Plan("small", (_agent("a0", caps=Caps(sessions=1)), _agent("a1")), (_task(0), _task(1))),
         {},
-        within={**ONE_LETTER, "budget": little_left},
+        within={**ONE_MESSAGE, "budget": little_left},
     ),
     "one agent, a task that may take one session": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1, caps=Caps(sessions=1)), _task(1))),
         {"budget": (budget.Raise,), "task": (task.Cancelled,)},
         commands=1,
-        within={**ONE_LETTER, "budget": little_left},
+        within={**ONE_MESSAGE, "budget": little_left},
     ),
     "one agent, a session in every period": Small(
         Plan("small", _agents(1, 2), (_task(0, retries=1),), budget=Budget(Caps(sessions=1), period_ms=1)),
         {"desired_state": _STOP},
         commands=1,
-        within={**ONE_LETTER, "budget": little_left},
+        within={**ONE_MESSAGE, "budget": little_left},
     ),
     "one agent, a little money": Small(
         Plan(
@@ -159,7 +159,7 @@ LIMITED: Final[Mapping[str, Small]] = {
         ),
         {"desired_state": (desired_state.HoldWanted, desired_state.RunWanted)},
         commands=2,
-        within={**ONE_LETTER, "budget": little_left},
+        within={**ONE_MESSAGE, "budget": little_left},
     ),
 }
 
@@ -206,13 +206,13 @@ SERVING: Final[Mapping[str, Small]] = {
             ),
         },
         commands=2,
-        within={**ONE_LETTER, "inbox": one_message},
+        within={**ONE_MESSAGE, "inbox": one_message},
     ),
     "one agent, one task, and one service": Small(
         Plan("small", _agents(1), (_task(0),), services=(_SERVICE,)),
         {"inbox": (inbox.MessageArrived,)},
         commands=1,
-        within={**ONE_LETTER, "inbox": one_message},
+        within={**ONE_MESSAGE, "inbox": one_message},
     ),
 }
 
@@ -225,4 +225,4 @@ FEATURED: Final[Mapping[str, Small]] = {
     **TRUSTED,
     **SERVING,
 }
-"""All of them, by what they are."""
+"""All of them, by description."""

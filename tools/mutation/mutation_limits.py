@@ -1,8 +1,8 @@
-"""Thresholds that are off by one: a rule sees a number one higher or lower than it is, and everybody else the true one.
+"""Mutants with a threshold that is off by one: one guard, action or duration sees a number one higher or lower.
 
-Which numbers are thresholds is read off: of those that a guard, an action or a timer's duration looks at, the limits of
-the record; where it has none, those that are the same in every record that can be reached. A guard that looks at no
-such number is off by one in any that it looks at.
+The thresholds are found in the code. They are the limits of the record that a guard, an action or a duration reads. A
+record without limits has as thresholds the numbers that are equal in all reachable records. A guard that reads no
+threshold is off by one in every number that it reads.
 """
 
 import types
@@ -16,18 +16,18 @@ from lifefold.core.kernel import After, Record, Row, Step, replace
 from tabulated import Tabulated
 
 Path = tuple[str, ...]
-"""The names of fields that lead to a number in a record."""
+"""The names of the fields that lead to a number in a record."""
 
 
 class Number(NamedTuple):
-    """A number in a record, and whether it is the same in all of them."""
+    """A number in a record; ``fixed`` if it is equal in all records."""
 
     path: Path
     fixed: bool
 
 
 def off_by_one(table: Tabulated) -> Iterator[tuple[int, Row[Any], str]]:
-    """Yield rows whose guard or action is off by one, each with its place and with what is wrong with it."""
+    """Yield rows with a guard or action that is off by one, each with its place and its description."""
     numbers = _numbers(table)
     for place, row in enumerate(table.machine.rows):
         if row.when is not None:
@@ -40,7 +40,7 @@ def off_by_one(table: Tabulated) -> Iterator[tuple[int, Row[Any], str]]:
 
 
 def wrong_durations(table: Tabulated) -> Iterator[tuple[str, After[Any], str]]:
-    """Yield timers whose duration is off by one, each with its slot and with what is wrong with it."""
+    """Yield timers with a duration that is off by one, each with its slot and its description."""
     numbers = _numbers(table)
     for slot, span in table.machine.spans.items():
         if isinstance(span.during, After):
@@ -54,11 +54,11 @@ def _words(path: Path, by: int) -> str:
 
 
 def _numbers(table: Tabulated) -> list[Number]:
-    """Return all numbers that records have, but for those that only identify or say when."""
+    """Return all numbers of the records, without identifiers and timestamps."""
     initial = table.machine.initial
-    told = {"at_ms", *initial.identifiers, *initial.timestamps}
+    skipped = {"at_ms", *initial.identifiers, *initial.timestamps}
     records = list(dict.fromkeys(record for record, _ in table.calls))
-    paths = [path for path in _paths(initial) if not told.intersection(path)]
+    paths = [path for path in _paths(initial) if not skipped.intersection(path)]
     limits = [path for path in paths if path[0] == "limits"]
     return [
         Number(path, path in limits if limits else len({_get(record, path) for record in records}) <= 1)
@@ -94,7 +94,7 @@ def _shifted(value: Any, path: Path, by: int) -> Any:
 
 
 def _shifts(table: Tabulated, numbers: Sequence[Number]) -> Iterator[tuple[Path, int]]:
-    """Yield what can be one higher or lower without being refused as a limit that could never work."""
+    """Yield the numbers that can be one higher or lower; a record may refuse limits that cannot work."""
     for path, _ in numbers:
         for by in (1, -1):
             try:
@@ -113,7 +113,7 @@ def _deceived(when: Callable[[Any, Any], bool], path: Path, by: int) -> Callable
 
 
 def _misled(action: Callable[[Any, Any], Step[Any, Any]], path: Path, by: int) -> Callable[[Any, Any], Step[Any, Any]]:
-    """Let an action see another limit; what it returns has the true one again."""
+    """Return an action that sees another limit; its result has the original limit."""
 
     @wraps(action)
     def misled(record: Record, event: Any) -> Step[Any, Any]:
@@ -132,7 +132,7 @@ def _mistimed(duration_ms: Callable[[Any], int | None], path: Path, by: int) -> 
 
 
 def _seen(rule: Callable[..., Any], table: Tabulated, numbers: Sequence[Number]) -> list[Number]:
-    """Return the numbers whose names stand in a rule, or in what it calls."""
+    """Return the numbers with a name in a function, or in a function that it calls."""
     named = _names(rule, rule.__module__.partition(".")[0], _classes(table.machine.initial), set())
     return [number for number in numbers if named.issuperset(number.path[-1:])]
 
@@ -143,7 +143,7 @@ def _classes(value: msgspec.Struct) -> list[type]:
 
 
 def _names(rule: object, package: str, classes: Sequence[type], visited: set[object]) -> set[str]:
-    """Return the names in a function, in those of the same package that it calls, and in the methods of records."""
+    """Return the names in a function, in the functions of the package that it calls, and in methods of records."""
     function = rule.fget if isinstance(rule, property) else rule
     if not isinstance(function, types.FunctionType) or function in visited:
         return set()

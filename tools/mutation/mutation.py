@@ -1,9 +1,12 @@
-"""Semantic mutants: machines with one mistake in them, made by rules that know nothing of any machine in particular.
+"""Mutants of a machine: copies with one deliberate mistake, made without knowledge of the machine.
 
-A row is lost, or is not taken in one of its states; its guard is lost or turned round; it leads elsewhere; its action
-does nothing, records nothing, forgets one field or sets it one too high; an effect is lost or asked for twice; two rows
-stand in the wrong order. A message is not postponed; an activity or a timer is not begun, not in one of its states, or
-not ended; a final state is none. Thresholds that are off by one are in ``mutation_limits``.
+The folder ``tools/mutation`` holds the mutation framework of lifecycles and of the fleet's rules. Its results are in
+``tests/mutants/results`` and on the page ``docs/mutants.md``; ``make mutants`` runs it.
+
+A row is lost, also in one of its states, or has another target. A guard is lost or negated. An action does nothing,
+does not record a field or sets it one too high. An effect is lost or repeated. Two rows change places. An event is not
+postponed. An activity or a timer is not started, not in one of its states, or not ended. A final state is not final.
+Thresholds that are off by one are in ``mutation_limits``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +27,7 @@ Action = Callable[[Any, Any], Step[Any, Any]]
 
 
 class Mutant(NamedTuple):
-    """A mistake: of which kind it is, what it is, and how to make a machine with it, which may be refused."""
+    """A mutant: its kind, its name, and how to make the machine, which may be refused."""
 
     kind: str
     name: str
@@ -32,10 +35,10 @@ class Mutant(NamedTuple):
 
 
 def mutants(table: Tabulated, base: Machine[Any] | None = None) -> tuple[Mutant, ...]:
-    """Return every mutant of a machine, each with a name of its own.
+    """Return every mutant of a machine, each with a unique name.
 
-    Of a profile only those of what it does not have from its ``base``: its own rows, activities and, if its record is
-    another one, thresholds.
+    A profile with a ``base`` has only the mutants of its own rows and activities, and of its thresholds if it has
+    another type of record.
     """
     machine = table.machine
     own = Own(machine, base)
@@ -50,10 +53,10 @@ def mutants(table: Tabulated, base: Machine[Any] | None = None) -> tuple[Mutant,
 
 
 class Own:
-    """What a machine has that the one it is a profile of has not."""
+    """The parts of a profile that its base does not have."""
 
     def __init__(self, machine: Machine[Any], base: Machine[Any] | None) -> None:
-        """Compare the two."""
+        """Compare the profile with its base."""
         inherited = frozenset[Row[Any]]() if base is None else frozenset(base.rows)
         self.rows = frozenset(row for row in machine.rows if row not in inherited)
         spans: Mapping[str, object] = {} if base is None else base.spans
@@ -76,7 +79,7 @@ def _of_rows(table: Tabulated, own: Own) -> Iterator[Mutant]:
 
 
 Variant = tuple[str, str, tuple[Row[Any], ...]]
-"""The kind of a mistake in a row, what it is, and what then stands there instead."""
+"""The kind of a mutant of a row, its description, and the rows that replace it."""
 
 
 def _with(machine: Machine[Any], place: int, news: Iterable[Row[Any]]) -> Make:
@@ -87,7 +90,7 @@ def _lost(machine: Machine[Any], row: Row[Any]) -> Iterator[Variant]:
     yield "row lost", "is not there", ()
     sources = machine.sources(row)
     for state in sorted(sources) if len(sources) > 1 else ():
-        is_any = row.sources is None  # such a row stays one: what people may say depends on it
+        is_any = row.sources is None  # such a row keeps all its states: the operator commands depend on it
         new = replace(row, when=_elsewhere(row, state)) if is_any else replace(row, sources=sources - {state})
         yield "row lost in a state", f"is not taken in {state}", (new,)
 
@@ -122,7 +125,7 @@ def _other(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _redirected(machine: Machine[Any], row: Row[Any]) -> Iterator[Variant]:
-    """Lead to every other state, and nowhere."""
+    """Yield the row with every other target, and without one."""
     sources: frozenset[object] = machine.sources(row)
     for state in machine.states:
         if state is not row.target and state not in machine.detached and set(sources) != {state}:
@@ -147,7 +150,7 @@ def _idle(table: Tabulated, row: Row[Any]) -> Iterator[Variant]:
 
 
 def _changed(table: Tabulated, row: Row[Any]) -> tuple[str, ...]:
-    """Return the fields that a row's action ever changes."""
+    """Return the fields that the action of a row changes in some state."""
     found: set[str] = set()
     for record, event in table.asked.get(row.event, ()):
         if row.action is not None and _fits(table.machine, row, record, event):
@@ -202,7 +205,7 @@ def _times(action: Action, kind: type[Effect], times: int) -> Action:
 
 
 def _of_order(machine: Machine[Any], own: Own) -> Iterator[Mutant]:
-    """Swap each two rows that there can be a choice between."""
+    """Yield a mutant for each two rows that can both fit an input."""
     for (first, one), (second, other) in combinations(enumerate(machine.rows), 2):
         if own.rows & {one, other} and one.event is other.event and machine.sources(one) & machine.sources(other):
             rows = list(machine.rows)
@@ -233,7 +236,7 @@ def _of_states(machine: Machine[Any], own: Own) -> Iterator[Mutant]:
 
 
 def _impatient(machine: Machine[Any], state: State, event: type[Any]) -> dict[Any, Any]:
-    """Return what waits where, but for an event in a state."""
+    """Return the postponed events by states, without one event in one state."""
     waiting: dict[Any, Any] = {}
     for where, events in machine.postpone.items():
         for each in events:
@@ -244,7 +247,7 @@ def _impatient(machine: Machine[Any], state: State, event: type[Any]) -> dict[An
 
 
 def _lasting(machine: Machine[Any], slot: str, states: frozenset[State]) -> Make:
-    """Return a way to make a machine in which a slot's activity goes on in these states."""
+    """Return the construction of a machine in which the activity of a slot lasts in these states."""
     during: dict[Any, Any] = {}
     for where, parts in machine.during.items():
         for part in parts:
@@ -255,7 +258,7 @@ def _lasting(machine: Machine[Any], slot: str, states: frozenset[State]) -> Make
 
 
 def _unending(machine: Machine[Any], slot: str) -> Machine[Any]:
-    """Return a machine that does not ask for the end of a slot's activity when its states are left."""
+    """Return a machine that does not end the activity of a slot when its states are left."""
 
     class Unending(Machine[Any]):
         __slots__ = ()
