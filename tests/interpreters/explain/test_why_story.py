@@ -5,7 +5,7 @@ import pytest
 from fleet_driver import Driver
 from lifefold.core.fleet import AgentPlan, Plan, TaskPlan
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task.properties import moves_nothing_by_a_word
+from lifefold.core.fleet.board.fleet_task.properties import reports_of_aborts_move_nothing
 from lifefold.core.fleet.worker import assignment, desired_state, mailbox
 from lifefold.core.kernel import (
     Created,
@@ -153,8 +153,8 @@ def test_who_aborts_in_a_fleet_without_aborts_breaks_a_property() -> None:
     """There is nothing that such a task could keep of it."""
     before = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
     none = replace(before, fate=None)
-    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
-    assert moves_nothing_by_a_word(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
+    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=before, before=none)) is False
+    assert reports_of_aborts_move_nothing(stepped(fleet_task.AbortWanted(), record=none, before=before)) is False
 
 
 def test_every_event_of_a_task_has_words() -> None:

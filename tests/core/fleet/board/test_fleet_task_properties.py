@@ -120,7 +120,7 @@ def _is_worked_at_by(t: fleet_task.FleetTask, e: fleet_task.Handed) -> Step[flee
 
 
 def _again(t: fleet_task.FleetTask, _e: approval.ApprovalExpired) -> Step[fleet_task.FleetTask, Any]:
-    return Step(replace(rules.lapse(t, approval.ApprovalExpired()).record, limit=t.max_retries))
+    return Step(replace(rules.approval_expired(t, approval.ApprovalExpired()).record, limit=t.max_retries))
 
 
 def _is_said_by_its_owner(t: fleet_task.FleetTask, e: fleet_task.Split) -> bool:
@@ -179,7 +179,7 @@ MUTANTS: Final[Mutants] = {
     ),
     "what is agreed to is worked at by whoever is given it": (
         "given to one",
-        lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.is_in_no_hand)),
+        lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.has_no_owner)),
     ),
     "what is in a hand is given to another": (
         "what somebody has",
@@ -233,7 +233,9 @@ MUTANTS: Final[Mutants] = {
     ),
     "what is aborted goes on": (
         "is known to be",
-        lambda: _with(row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.condemn, when=rules.has_aborts), ABORTING),
+        lambda: _with(
+            row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.mark_aborted, when=rules.has_aborts), ABORTING
+        ),
     ),
     "what a person has tried again is aborted all the same": (
         "has it tried again",

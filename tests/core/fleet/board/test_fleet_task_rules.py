@@ -194,7 +194,11 @@ def test_a_granted_retry_is_always_one_more_and_never_two(most: int, limit: int,
 def test_silence_says_for_how_long_was_waited() -> None:
     """In seconds; and is for good (E41)."""
     lapsed = after(replace(PENDING, approval_ms=90_000), approval.ApprovalExpired())
-    assert (lapsed.state, lapsed.reason, lapsed.failure) == (State.FAILED, "nobody approved within 90 s", lapsed.reason)
+    assert (lapsed.state, lapsed.reason, lapsed.failure) == (
+        State.FAILED,
+        "no operator approved within 90 s",
+        lapsed.reason,
+    )
     assert (lapsed.limit, lapsed.kept, task.settled(lapsed)) == (0, 0, True)
 
 

@@ -291,7 +291,7 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(State.STALLED, SessionRuns, State.FRESH, when=_nobody)),
     ),
     "a step is taken before its silence": (
-        "no step is taken before its silence",
+        "no step of the ladder is taken before its silence is long enough",
         lambda: _with(row(State.NUDGED, Silent, State.STALLED, when=_patient)),
     ),
     "a step is left out": (
