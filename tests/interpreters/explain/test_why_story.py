@@ -57,11 +57,11 @@ def test_a_story_has_what_concerns_the_task_and_nothing_else() -> None:
         "plan: put on the board as OPEN",
         "rule match: given to ann",
         "ann: began a session",
-        "ann: its verification agrees",
+        "ann: its verification succeeded",
         "ann: the work is done, and is to be verified",
         "ann: merged as c0ffee",
     ]  # fmt: skip
-    assert (of.stories["T1"].hands, of.stories["T1"].sessions) == ("", 1)
+    assert (of.stories["T1"].owner, of.stories["T1"].sessions) == ("", 1)
 
 
 def stepped(
@@ -182,7 +182,7 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
     "what is left is looked at": (
         assignment.Inspected(differs=True),
         "assignment",
-        "ann: looked at what the session has left, and has it verified",
+        "ann: found work of the dead session, and verifies it",
     ),
     "urgent message": (
         mailbox.OperatorMessageArrived("look"),
@@ -219,7 +219,7 @@ def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
 def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
     """One that was interrupted is; of success and failure the board tells."""
     exited = session.SessionExited(session.Error("no"))
-    for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session has ended, being interrupted"])):
+    for before, told in ((Agent.RUNNING, []), (Agent.INTERRUPTING, ["ann: its session was interrupted"])):
         end = stepped(exited, machine="session", ref="session", before=Session(before), record=Session())
         assert lines(why.tell(in_hand(), "worker/ann", end)) == told
 
@@ -227,8 +227,8 @@ def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
 def test_who_is_given_another_task_has_this_one_no_more_and_others_keep_it() -> None:
     """Whose hands it is in is known by what they were given."""
     other = stepped(assignment.Assigned(task.Brief("T2")), machine="assignment", ref="assignment")
-    assert why.tell(in_hand(), "worker/ann", other).hands == ""
-    assert why.tell(in_hand(), "worker/bob", other).hands == "worker/ann"
+    assert why.tell(in_hand(), "worker/ann", other).owner == ""
+    assert why.tell(in_hand(), "worker/bob", other).owner == "worker/ann"
 
 
 def test_the_sessions_of_the_present_claim_are_counted() -> None:
