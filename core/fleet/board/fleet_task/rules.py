@@ -150,7 +150,7 @@ def refuse(t: FleetTask, e: ApprovalRefused) -> Step[FleetTask, Never]:
 
 def approval_expired(t: FleetTask, _e: ApprovalExpired) -> Step[FleetTask, Never]:
     """Record that no operator answered. A retry would wait in vain again, so only an operator grants one (E41)."""
-    reason = f"no operator approved within {t.approval_ms // 1_000} s"
+    reason = f"not approved within {t.approval_ms // 1_000} s"
     return Step(replace(_failed(task.failed(t, reason, kept=0)), limit=0))
 
 

@@ -158,11 +158,11 @@ WORKED_AT: Final = (State.CLAIMED, State.IN_PROGRESS)
 
 MUTANTS: Final[Mutants] = {
     "what waits for a person stays its owner's": (
-        "nobody's, and is kept",
+        "has no owner, and is kept",
         lambda: _with(row(DONE, fleet_task.Parked, PENDING, _keeps_its_owner, when=rules.is_to_be_agreed)),
     ),
     "work that nobody has to agree to is parked": (
-        "nobody's, and is kept",
+        "has no owner, and is kept",
         lambda: _with(row(DONE, fleet_task.Parked, PENDING, rules.park, when=task.is_owner), SPLITTING),
     ),
     "what the parts came to is worked at": (
@@ -170,15 +170,15 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(WAITING, SubtasksCompleted, DONE, _all_of_it), SPLITTING),
     ),
     "what cannot pass is tried again": (
-        "by what it has failed at",
+        "the cause of a failure decides",
         lambda: _with(row(State.IN_PROGRESS, Failed, FAILED, _has_failed_like_any_other, when=task.is_owner)),
     ),
     "what was agreed to and has failed is merged by whoever tries it again": (
-        "has all of it to do",
+        "has the whole task to do",
         lambda: _with(row(DONE, task.Rejected, FAILED, _has_failed_as_it_is, when=task.is_owner)),
     ),
     "what is agreed to is worked at by whoever is given it": (
-        "given to one",
+        "handed to one worker",
         lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.has_no_owner)),
     ),
     "what is in a hand is given to another": (
@@ -186,7 +186,7 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(DONE, fleet_task.Handed, STAY, rules.take_over)),
     ),
     "what nobody has agreed to is done again": (
-        "not done again by itself",
+        "is not retried by itself",
         lambda: _with(row(PENDING, approval.ApprovalExpired, FAILED, _again)),
     ),
     "nobody is waited for for an hour only": (
@@ -198,51 +198,51 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(WORKED_AT, fleet_task.Split, WAITING, rules.split, when=_is_said_by_its_owner), SPLITTING),
     ),
     "a person lets a task be tried twice": (
-        "tried once more",
+        "allows one more attempt",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _as_often_as_wanted)),
     ),
     "a retry that is granted is used up by that": (
-        "tried once more",
+        "allows one more attempt",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _is_counted_at_once)),
     ),
     "a task goes on when anything is back": (
-        "when it has what it lacked",
+        "when its blocker is resolved",
         lambda: _with(
             row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, rules.find_again, when=_anything_is_back)
         ),
     ),
     "a task that goes on still lacks something": (
-        "when it has what it lacked",
+        "when its blocker is resolved",
         lambda: _with(row(State.BLOCKED, fleet_task.DependencyBack, State.OPEN, _still_lacks_it, when=rules.lacks_it)),
     ),
     "the abort of a tool ends the session": (
-        "goes on",
+        "does not move the task",
         lambda: _with(row(WORKED_AT, fleet_task.ToolAborted, State.OPEN, when=rules.says_its_owner), ABORTING),
     ),
     "how far an abort reached is forgotten": (
-        "goes on",
+        "does not move the task",
         lambda: _with(
             row(WORKED_AT, fleet_task.ToolAborted, STAY, _forgets_who_was_meant, when=rules.says_its_owner), ABORTING
         ),
     ),
     "what is aborted while it rests is not known to be": (
-        "is known to be",
+        "or marked until it can be",
         lambda: _with(
             row(rules.NOT_NOW, fleet_task.Aborted, STAY, _forgets_the_abort, when=rules.may_come_again), ABORTING
         ),
     ),
     "what is aborted goes on": (
-        "is known to be",
+        "or marked until it can be",
         lambda: _with(
             row(rules.CANCELLABLE, fleet_task.Aborted, STAY, rules.mark_aborted, when=rules.has_aborts), ABORTING
         ),
     ),
     "what a person has tried again is aborted all the same": (
-        "has it tried again",
+        "until an operator retries it",
         lambda: _with(row(FAILED, fleet_task.RetryGranted, STAY, _wants_it_still_less), ABORTING),
     ),
     "what has failed does not rest": (
-        "when it has rested",
+        "opened again after its rest",
         lambda: _without_timer(FAILED),
     ),
 }

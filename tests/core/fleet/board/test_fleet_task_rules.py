@@ -196,7 +196,7 @@ def test_silence_says_for_how_long_was_waited() -> None:
     lapsed = after(replace(PENDING, approval_ms=90_000), approval.ApprovalExpired())
     assert (lapsed.state, lapsed.reason, lapsed.failure) == (
         State.FAILED,
-        "no operator approved within 90 s",
+        "not approved within 90 s",
         lapsed.reason,
     )
     assert (lapsed.limit, lapsed.kept, task.settled(lapsed)) == (0, 0, True)

@@ -385,7 +385,7 @@ def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
 def _keeps_it_to_himself(of: Aggregate, transition: Transition) -> Any:
     """Report all but what became of orphans."""
     mute = list(orphans.told(transition))
-    yield from (wish for wish in worker.report.follow(of, transition) if wish not in mute)
+    yield from (each for each in worker.report.follow(of, transition) if each not in mute)
 
 
 SMALL: Final = Bounds(states=2_000, compared=0)
@@ -439,15 +439,15 @@ MISTAKES: Final[dict[str, tuple[str, Callable[[], Machine[Any]]]]] = {
         lambda: _instead(row(STATE.VERIFYING, assignment.Rejected, STATE.MERGING)),
     ),
     "it is an orphan unasked": (
-        "only a task that wants it",
+        "is an orphan only if the task asks for it",
         lambda: _instead(row(STATE.WORKING, assignment.SessionDied, STATE.ORPHANED, assignment.orphan)),
     ),
     "the death is forgotten": (
-        "only a task that wants it",
+        "is an orphan only if the task asks for it",
         lambda: _instead(row(STATE.WORKING, assignment.SessionDied, STATE.ORPHANED, when=assignment.is_to_be_verified)),
     ),
     "a requeued task is not heard of": (
-        "is heard of a task that wants it",
+        "where its task handles it",
         lambda: _instead(
             row(
                 STATE.WORKING,

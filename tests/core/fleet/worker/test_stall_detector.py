@@ -284,10 +284,10 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(State.ANSWERED, Stirred, State.FRESH), stall_detector.has_moved_on),
     ),
     "nobody is given up who has answered": ("given up at last", lambda: _without(Silent, State.ANSWERED)),
-    "a sign of progress is not heard": ("is heard on every step", lambda: _without(Stirred, State.WARNED)),
-    "a session that is over stays watched": ("is heard on every step", lambda: _without(SessionOver, State.FRESH)),
+    "a sign of progress is not heard": ("are accepted on every step", lambda: _without(Stirred, State.WARNED)),
+    "a session that is over stays watched": ("are accepted on every step", lambda: _without(SessionOver, State.FRESH)),
     "after a stall nobody is watched": (
-        "is heard on every step",
+        "are accepted on every step",
         lambda: _with(row(State.STALLED, SessionRuns, State.FRESH, when=_nobody)),
     ),
     "a step is taken before its silence": (
@@ -301,7 +301,7 @@ MUTANTS: Final[Mutants] = {
         ),
     ),
     "the nudge is left out": (
-        "whoever is to be nudged is",
+        "is nudged before it is given up",
         lambda: _small(
             stall_detector.machine.with_rows(
                 row(State.WARNED, Silent, State.STALLED, when=stall_detector.is_due_to_end)
@@ -309,15 +309,15 @@ MUTANTS: Final[Mutants] = {
         ),
     ),
     "nobody is told": (
-        "each step has its effect",
+        "each step requests its effect",
         lambda: _with(row(State.FRESH, Silent, State.WARNED, _unheard, when=stall_detector.is_due_to_warn)),
     ),
     "who moves stays on the ladder": (
-        "is at the foot of the ladder",
+        "lead to the foot of the ladder",
         lambda: _with(row(State.WARNED, Stirred, State.NUDGED)),
     ),
     "who is nudged is nudged again and again": (
-        "a silence leads one step up",
+        "a silence climbs one step",
         lambda: _with(row(State.NUDGED, Silent, State.NUDGED, stall_detector.nudge, when=stall_detector.is_due_to_end)),
     ),
     "nobody watches": ("WatchOutput goes on in", lambda: _small(rebuilt(stall_detector.machine, during={}))),
