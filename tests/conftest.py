@@ -7,6 +7,7 @@ that are marked as such: the longer form of one that runs always.
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -28,6 +29,18 @@ def pytest_collection_finish() -> None:
     """Let the collector leave alone what stays: thousands of tests, and all that they import."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace nothing in a test that is not to be covered: in a worker, pytest-cov pauses one of two tracers only."""
+    tracing = sys.gettrace()
+    if item.get_closest_marker("no_cover") is not None:
+        sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracing)
 
 
 @pytest.hookimpl(optionalhook=True)

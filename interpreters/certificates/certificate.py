@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lifefold.core.kernel import Machine, alone
+from lifefold.core.kernel import Machine, Property, alone
 from lifefold.interpreters.certificates.code import checker, code_of, digest
 from lifefold.interpreters.certificates.source import Names
 from lifefold.interpreters.search.configuration import Bounds, Judge
@@ -26,7 +26,7 @@ from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Outcome, Report
 from lifefold.interpreters.targets.check_targets import Target
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 
 class UnreadableCertificate(ValueError):
@@ -40,11 +40,10 @@ class NoCertificate(ValueError):
 class Question(msgspec.Struct, frozen=True):
     """What was asked: how it begins, which properties, where those besides its own are, and the bounds.
 
-    ``properties`` is a digest of the kinds and names of all properties that the target declares. ``added`` has the
-    properties of the configuration besides those. ``within`` has digests
-    of what records are to be like.
+    ``properties`` is a digest of the kinds and ids of all properties that the target declares (see ``id_of``).
+    ``added`` has the properties of the configuration besides those. ``within`` has digests of predicates on records.
 
-    Seconds and memory are not among the ``limits``: what they would end is not certified.
+    Seconds and memory are not among the ``limits``: a search that they end is not certified.
     """
 
     opening: tuple[str, ...]
@@ -64,7 +63,7 @@ class Open(msgspec.Struct, frozen=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True):
-    """How many properties hold, a digest of the kinds and names of all that were asked, and those that are open."""
+    """How many properties hold, a digest of the owners and kinds of all that were asked, and those that are open."""
 
     held: int
     asked: str
@@ -90,7 +89,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    timestamps: int
+    moments: int
     steps: int
     depth: int
     performed_again: int
@@ -188,12 +187,12 @@ def _verdicts(report: Report) -> Verdicts:
     open_ = tuple(
         Open(v.owner, v.name, v.property_kind, v.outcome) for v in report.verdicts if v.outcome is not Outcome.HOLDS
     )
-    asked = _names((each.owner, each.property_kind, each.name) for each in report.verdicts)
+    asked = _listed((each.owner, each.property_kind) for each in report.verdicts)
     return Verdicts(len(report.verdicts) - len(open_), asked, open_)
 
 
-def _names(properties: Iterable[tuple[str, str, str]]) -> str:
-    """Return a digest of the owners, kinds and names of properties."""
+def _listed(properties: Iterable[tuple[str, ...]]) -> str:
+    """Return a digest of what identifies properties, in any order."""
     return digest({"properties": "\n".join(sorted("\t".join(map(str, each)) for each in properties))})
 
 
@@ -220,7 +219,16 @@ def _declared(target: Target) -> str:
     else:
         system, kinds = target.subject, {name.partition("/")[0] for name, _ in target.opening}
     declared = Judge(system, (), kinds).properties
-    return _names((each.owner, each.property.property_kind, each.property.name) for each in declared)
+    return _listed((each.owner, each.property.property_kind, id_of(each.property)) for each in declared)
+
+
+def id_of(prop: Property[Any]) -> str:
+    """Return the id of a property: the names of the functions that it is made of. A property's own name is prose.
+
+    Properties that one function makes for several states share an id; a list of ids has each of them once more.
+    """
+    made_of = (prop.of, prop.when, prop.projection, prop.localized, prop.holds)
+    return " ".join(each.__qualname__ for each in made_of if each is not None)
 
 
 _NO_LIMITS: Final = {"within", "seconds", "memory_mib"}

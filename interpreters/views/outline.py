@@ -199,7 +199,7 @@ def arrows(machine: Machine[Any]) -> dict[tuple[State | None, State | None], tup
 
 
 class Names:
-    """Gives out identifiers: messages, digits and underscores, one for each key, no two the same, always the same way.
+    """Gives out identifiers: letters, digits and underscores, one for each key, no two the same, always the same way.
 
     The keys given at once come first, so they keep their own spelling if that is an identifier. ``keywords``, in lower
     case, are what the language does not take as an identifier, in whatever case.

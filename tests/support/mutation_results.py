@@ -16,25 +16,29 @@ PAGE: Final = ROOT / "docs" / "mutants.md"
 
 HEAD: Final = """# Mutants
 
-A property is worth what it would find. So every shipped lifecycle is checked again with one mistake planted in it, once
-for each mistake that a program could think of (`tests/support/mutation.py`): a row is lost, or is not taken in one of
-its states; its guard is lost, turned round, or sees a threshold one higher or lower; it leads elsewhere; its action
-does nothing, forgets what it was to record, or one field of it, or counts one too many; an effect is lost or asked for
-twice; two rows stand in the wrong order; an event is not postponed; an activity or a timer is not begun, not in one of
-its states, is not ended, or lasts one millisecond more or less; a final state is none.
+Mutants measure the properties: a property has a value only if it finds mistakes. So a program makes mutants of every
+shipped lifecycle, each with one mistake (`tests/support/mutation.py`), and each mutant is checked. The mistakes are:
 
-`make mutants` does all of it, and writes this page. `make test` tries a part of them.
+- a row is lost, is not taken in one of its states, leads elsewhere, or stands after another row;
+- a guard is lost or inverted, or its threshold is one higher or lower;
+- an action does nothing, does not record a field, or counts one too many;
+- an effect is lost or requested twice, or an event is not postponed;
+- an activity or a timer does not begin, does not begin in one of its states, does not end, or lasts one millisecond
+  more or less;
+- a final state is not final.
 
-- *refused*: it is no machine, and is refused when it is built;
-- *killed*: `lifefold check`, asked as for the certificates, finds a property that is broken;
-- *same*: it is no other machine: in every state within the bounds every input has the same outcome (an input that
-  changes nothing and asks for nothing may be refused instead). Found by comparing the two, state by state;
-- *deaf*: nothing that is done is wrong, and nothing that was promised to follow fails to follow; but something is
-  refused that should be taken, and that no property `takes`; the tests of the tables find it;
-- *survived*: none of these; it would stand below, with the reason.
+`make mutants` makes and checks all of them and writes this page. `make test` checks a sample.
 
-Of a profile only those mistakes are planted that are its own: in rows, activities and thresholds that it does not have
-from the lifecycle that it is a profile of, all of whose promises it makes, too.
+- *refused*: the mutant is no machine, and its construction fails.
+- *killed*: `lifefold check`, with the configuration of the certificates, finds a broken property.
+- *equivalent*: no reachable behaviour differs. In every state within the bounds every input has the same outcome. An
+  input without change and effect can be refused instead. The two machines are compared state by state.
+- *undetected*: the mutant only refuses inputs that the lifecycle accepts, and no `accepts` property covers them. Tests
+  of the tables find these mutants.
+- *survived*: none of these. A survivor is listed below, with its reason.
+
+A profile has all properties of the lifecycle that it extends. So it gets only mutants of its own rows, activities and
+thresholds.
 
 """
 
@@ -42,11 +46,14 @@ from the lifecycle that it is a profile of, all of whose promises it makes, too.
 EXPLAINED: Final[Mapping[str, Mapping[str, str]]] = {
     "task-in-fleet": {
         "row(PENDING_APPROVAL, ApprovalExpired, FAILED): its action sees approval_ms one lower": (
-            "only a text for people is another one"
+            "only a text for people differs"
         ),
     },
 }
 """By lifecycle and mutant: why it survives although nothing is missing."""
+
+_COLUMNS: Final[Mapping[Fate, str]] = {Fate.SAME: "equivalent", Fate.DEAF: "undetected"}
+"""The fates with another name on the page than in the results."""
 
 
 class Survivor(msgspec.Struct, frozen=True):
@@ -105,7 +112,7 @@ def kept() -> tuple[Result, ...]:
 def page(results: Iterable[Result]) -> str:
     """Return the page."""
     every = tuple(results)
-    columns = ("lifecycle", "states", "mutants", *Fate)
+    columns = ("lifecycle", "states", "mutants", *(_COLUMNS.get(fate, str(fate)) for fate in Fate))
     lines = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * (len(columns) - 1)}", *map(_line, every)]
     sums = [sum(each.mutants for each in every), *(sum(each.count(fate) for each in every) for fate in Fate)]
     lines.append(f"| **all** |  | {' | '.join(f'**{number:,}**' for number in sums)} |")
@@ -126,4 +133,4 @@ def _left(results: Iterable[Result], fate: Fate) -> list[str]:
             reasons = EXPLAINED.get(each.machine, {})
             told = [f"- `{name}`" + (f": {reasons[name]}" if name in reasons else "") for name in names]
             lines += [f"**{each.machine}**", "", *told, ""]
-    return [f"## Those that are {fate}" if fate is Fate.DEAF else "## Survivors", "", *lines] if lines else []
+    return ["## Undetected mutants" if fate is Fate.DEAF else "## Survivors", "", *lines] if lines else []

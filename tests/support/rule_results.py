@@ -26,26 +26,34 @@ PARTS: Final = {f"fleet-{source.name}": source for source in (*SOURCES, *FEATURE
 NAMES: Final = tuple(PARTS)
 
 HEAD: Final = """
-## The rules of the fleet
+## Mutants of the fleet's rules
 
-The fleet's rules are functions, and not rows. So a program changes their source (`tests/support/rule_mutation.py`): a
-rule is lost, or takes its turn after the next one; what it asks for is left out, asked for twice, told to another one
-or under another number, or another event is sent; a condition is turned round, is always or never so, or loses a part;
-a state stands for another one, is one of a set or is none; what the board looks up forgets something. Texts for people
-are left as they are. Those of the board and of the worker are asked about in {fleets} small fleets:
-{names}.
+The fleet's rules are functions, not rows. So a program changes their source (`tests/support/rule_mutation.py`):
 
-What a fleet has only if its file asks for it has fleets of its own, in which that is on:
-{featured}.
+- a rule is lost, or runs after the next one;
+- a rule action is lost or doubled, goes to another receiver or number, or has another event;
+- a condition is inverted, always or never true, or loses a part;
+- a state is replaced, added to a set or removed from it;
+- an index of the board omits something.
 
-- *killed*: `lifefold check` finds a property there that is broken, or an error that a rule raises;
-- *same*: it is no other fleet: every input, in every state that an aggregate of the true one reaches, has the same
-  outcome;
-- *needless*: so it is, but for messages that are told besides, and these change nothing, wherever they arrive;
-- *survived*: none of these; the reason stands below, or that it is not known yet.
+Texts for people are left unchanged. Mutants of the board and of the worker are checked in these {fleets} small fleets:
 
-In these fleets there are witnesses (`tests/support/witnessed_fleet.py`), which remember what nobody has to: what a
-worker has merged, which of its messages were urgent, who has waited longest. Some mistakes are found by these alone.
+{names}
+
+Optional features have fleets of their own, in which they are on:
+
+| rules of | fleets |
+| --- | --- |
+{featured}
+
+- *killed*: `lifefold check` finds a broken property in one of its fleets, or an error of a rule.
+- *equivalent*: no reachable behaviour differs: every input, in every reachable state of an aggregate, has the same
+  outcome.
+- *needless*: the mutant sends additional messages only, and they change nothing wherever they arrive.
+- *survived*: none of these. The reason is listed below, if it is known.
+
+These fleets have witnesses (`tests/support/witnessed_fleet.py`). A witness remembers data that the rules do not need:
+the merges of a worker, its urgent messages, the longest wait. Some mutants are found by witnesses alone.
 
 """
 
@@ -174,7 +182,7 @@ def whole_page() -> str:
 def section(results: Iterable[Rules]) -> str:
     """Return what the page says of the fleet's rules."""
     every = tuple(results)
-    columns = ("rules of", "mistakes", *Fate)
+    columns = ("rules of", "mutants", *("equivalent" if fate is Fate.SAME else str(fate) for fate in Fate))
     lines = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * (len(columns) - 1)}"]
     for each in every:
         counts = (each.mistakes, *(each.fates.get(fate, 0) for fate in Fate))
@@ -184,8 +192,8 @@ def section(results: Iterable[Rules]) -> str:
     for each in every:
         lines += ["", f"**{each.name}**", ""] if each.survivors else []
         lines += [f"- `{left.mistake.replace('`', chr(39))}`: {reason(left.mistake)}" for left in each.survivors]
-    featured = "; ".join(f"*{source.name}*: {', '.join(fleets)}" for source, fleets in FEATURES.items())
-    head = HEAD.format(fleets=len(SMALL), names="; ".join(SMALL), featured=featured)
+    featured = "\n".join(f"| {source.name} | {'; '.join(fleets)} |" for source, fleets in FEATURES.items())
+    head = HEAD.format(fleets=len(SMALL), names="\n".join(f"- {name}" for name in SMALL), featured=featured)
     return head + "\n".join(lines) + "\n"
 
 
@@ -194,23 +202,23 @@ def reason(mistake: str) -> str:
     return next((why for words, why in EXPLAINED.items() if words in mistake), "")
 
 
-_GONE: Final = "whoever gives a task back has stopped, and says so next: the board then takes the task back by itself"
-_TEXT: Final = "only a text for people is another one"
+_GONE: Final = (
+    "a worker that gives a task back has stopped and reports that next: the board then takes the task back by itself"
+)
+_TEXT: Final = "only a text for people differs"
 _ENDLESS: Final = (
-    "every session says it again, which is refused; as nobody need hear it soon, there is no end of what is under way,"
-    " and no search of it ends"
+    "every session repeats the message, and it is refused; its delivery can take any time, so messages in flight have"
+    " no bound, and no search ends"
 )
 
-_OPAQUE: Final = (
-    "it is for whoever does the work: no rule looks at it, and no property may; the tests of the rules find it"
-)
-_ORDER: Final = "nothing depends on which of the two is asked for first"
-_AGAIN: Final = "what is freed in vain is blocked again in the same step, by what it lacks still"
+_OPAQUE: Final = "it is data for the agent: no rule reads it, and no property may; the tests of the rules find it"
+_ORDER: Final = "nothing depends on the order of the two"
+_AGAIN: Final = "a task that is opened in vain is blocked again in the same step, by the missing dependency"
 
-_BY_TESTS: Final = "no property says it; the tests of the rules find it"
+_BY_TESTS: Final = "no property covers it; the tests of the rules find it"
 
 EXPLAINED: Final[Mapping[str, str]] = {
-    "worker: leave: `worker.record('intent').reason or ": _TEXT,
+    "worker: leave: `worker.record('desired_state').reason or ": _TEXT,
     "does not ask `work.sessions == 1`": _ENDLESS,
     "has no case `assignment.Dropped(reason=reason)`": _GONE,
     "`before is not assignment.State.WANTING`": _GONE,
@@ -221,17 +229,17 @@ EXPLAINED: Final[Mapping[str, str]] = {
     "does not tell failure": _OPAQUE,
     "does not tell kept": _OPAQUE,
     "does not tell result": _OPAQUE,
-    "has `yield Tell('board', f'worker_slot:{worker.key}', worker slot.RestartDone()": _ORDER,
+    "has `yield Tell('board', f'worker_slot:{worker.key}', worker_slot` before": _ORDER,
     "keep_watch on session: comes after work_begins": _ORDER,
     "bury on assignment: comes after report": _ORDER,
     "next_asked: `if not work.at: return None` is done never": (
-        "while nobody is at work nobody need be asked, and whoever makes room then is given what comes first anyway"
+        "while no agent works there is nothing to preempt, and a free agent gets the first task anyway"
     ),
     "service: leave: ": _ORDER,
-    "service: has_failed: ": "of one that had failed when it was told to stop, either may be said",
-    "service: fire: `yield Dispatch(": "what waits already is run once, and the process hears once more what it knows",
+    "service: has_failed: ": "of a service that had failed before its stop, either answer is right",
+    "service: fire: `yield Dispatch(": "a waiting trigger runs once, and the process gets a known event once more",
     "service: obey: `yield Dispatch(PROCESS, process.SuspendRequested())` is asked for twice": (
-        "one that awaits its triggers is suspended at once, and not when it hears of one; it begins nothing either way"
+        "a service that awaits its triggers is suspended at once, not at the next trigger; it begins no run either way"
     ),
     **dict.fromkeys(
         (
@@ -240,23 +248,22 @@ EXPLAINED: Final[Mapping[str, str]] = {
             "does not ask `metering.is_used_up(worker)`",
             "go_on: `work.state is assignment.State.WORKING and work.sessions and metering",
             "decline: `paused and worker.record(",
-            "decline: `worker.record('intent').state is intent.State.PAUSE` is compared otherwise",
+            "decline: `worker.record('desired_state').state is desired_state.State.PAUSE` is compared otherwise",
             "abandon: `YieldWanted(within_ms) if within_ms else session.UrgentMessage()` is the other way round",
             "metering: spent: ",
             "metering: is_used_up: ",
         ),
         _BY_TESTS,
     ),
-    "decline: `intent.State.PAUSE` is HOLD": (
-        "nobody is paused in these fleets, and who is held may give back what is not begun;"
-        " the tests of the rules find it"
+    "decline: `desired_state.State.PAUSE` is HOLD": (
+        "no agent is paused in these fleets, and a held one may give back unbegun work; the tests of the rules find it"
     ),
-    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker slot.RestartDone())` is asked for twice": (
-        "the board hears it again before anything else, when no permit is held any more; the tests of the rules find it"
+    "begin_anew: `yield Tell('board', f'worker_slot:{worker.key}', worker_slot.RestartDone())` is asked for twice": (
+        "the second message arrives before any other, when no permit is held any more; the tests of the rules find it"
     ),
-    "_overlapping: `(path, *folders(path))` begins with the other one": "in another order, which is none",
-    "folders: `yield path` is asked for twice": "whoever is found twice counts once",
-    "does not ask `board.entities[ref].state is not worker slot.State.GONE`": "whoever is gone has stopped already",
+    "_overlapping: `(path, *folders(path))` begins with the other one": "the order of these has no meaning",
+    "folders: `yield path` is asked for twice": "a task that is found twice counts once",
+    "does not ask `board.entities[ref].state is not worker_slot.State.GONE`": "an agent that is gone has stopped",
     "free_waiting: `if _was_lost(transition) and (not is_lost(record)): for each in _waiting_for(board, record` is done"
     " always": _AGAIN,
     "free_waiting: `_was_lost(transition) and (not is_lost(record))` has the other junction": _AGAIN,

@@ -21,15 +21,15 @@ SIMULATED: Final = FOLDER / "simulated"
 HEAD: Final = f"""
 ## What a simulation finds
 
-The same mistakes are simulated (`tests/support/simulated_campaign.py`): a lifecycle by itself, as
-`lifefold simulate NAME` does it, a rule in a fleet of two agents with three tasks, and, if no seed finds it there, in
-one of them in which people have their say; each with the seeds from 0 on, {SEEDS:,} at most. What is found is made
-small; its *events* are all inputs that the small run has on record when the property is broken, those that it begins
-with included, and *short* is what has fewer than {SHORT}. Only mistakes that a check finds are counted.
+The same mutants are simulated (`tests/support/simulated_campaign.py`), each with the seeds from 0 to {SEEDS - 1:,}. A
+mutant of a lifecycle is simulated as by `lifefold simulate NAME`. A mutant of a rule is simulated in a fleet of two
+agents with three tasks. If no seed finds it, a fleet of the same size with operator commands is tried. The failing run
+is shrunk. Its *events* are all inputs up to the broken property, the opening included. A *short* run has fewer than
+{SHORT} events. Only mutants that a check kills are counted.
 
-Some cannot be short. What shows at a limit takes as many events as the limit is high: a session with its usual limits
-errs five times in a row, or twenty times in all, before it is over. And a fleet of one agent with one task has 16
-events from beginning to end if nothing goes wrong, so that a mistake in how it ends has 15.
+Some runs cannot be short. A mutant at a limit needs as many events as the limit is high. A session with its usual limits
+stops after five consecutive errors, or after twenty in all. A fleet of one agent with one task has 16 events if nothing
+goes wrong, so a mutant of its end needs 15.
 
 """
 
@@ -98,7 +98,7 @@ def _how(results: Iterable[Simulations]) -> Iterator[str]:
     steps = sorted({each.every for each in results})
     left = sorted(set(NAMES) - {each.name for each in results if each.tried})
     if left:
-        yield f"Nothing was tried yet of {', '.join(left)}."
+        yield f"Not tried yet: {', '.join(left)}."
     limits = {each.within_s for each in results} - {None}
     if steps == [1]:
         yield "All of them were tried."
@@ -107,7 +107,7 @@ def _how(results: Iterable[Simulations]) -> Iterator[str]:
         yield f"This is a sample: one in {of} was tried, in the order of the tables."
     if limits:
         most = max(each for each in limits if each)
-        yield f"What had been tried for {most:g} seconds was *given up*, with fewer seeds than all."
+        yield f"After {most:g} seconds a mutant was *given up*, before the last seed."
 
 
 def _table(results: Iterable[Simulations]) -> Iterator[str]:

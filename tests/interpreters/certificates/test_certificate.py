@@ -20,7 +20,7 @@ from lifefold.interpreters.certificates.certificate import (
     read,
     surroundings,
 )
-from lifefold.interpreters.certificates.code import checker, code_of
+from lifefold.interpreters.certificates.code import checker, checker_modules, code_of
 from lifefold.interpreters.check import Bounds, CrashBounds, check
 from lifefold.interpreters.search.crash_model import Fault
 from lifefold.interpreters.targets.check_targets import UnusableTarget, known, larger, named
@@ -149,6 +149,23 @@ def test_a_changed_docstring_invalidates_no_certificate_and_a_changed_rule_does(
     _forget()
     Path("lamps.py").write_text(LAMPS.replace(*GUARD))
     assert changes(certificate, named("lamps:machine")) == ("lamps has changed",)
+
+
+def test_a_property_that_is_named_otherwise_invalidates_no_certificate_and_another_property_does() -> None:
+    """The name of a property is prose. The functions that it is made of are its id."""
+    certificate = _certificate()
+    _forget()
+    assert 'always("' in LAMPS
+    Path("lamps.py").write_text(LAMPS.replace('always("', 'always("at all times: '))
+    assert changes(certificate, named("lamps:machine")) == ()
+    _forget()
+    Path("lamps.py").write_text(LAMPS.replace("always", "sometimes"))
+    assert changes(certificate, named("lamps:machine")) != ()
+
+
+def test_the_checker_is_all_that_searches() -> None:
+    """A certificate is of the search and of the crash model, too: a change there is another checker."""
+    assert {"check", "search", "crash"} <= {each.split(".")[2] for each in checker_modules()}
 
 
 def test_another_checker_or_library_is_named() -> None:
@@ -287,7 +304,7 @@ def test_a_certificate_of_another_format_is_refused(folder: Path) -> None:
     """It says which one this version reads."""
     path = folder / "x.json"
     path.write_bytes(msgspec.structs.replace(_certificate(), format=0).encode())
-    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 3"):
+    with pytest.raises(UnreadableCertificate, match="has format 0; this version of lifefold reads 4"):
         read(path)
 
 
