@@ -139,7 +139,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
         "T1 is OPEN: it waits for T2 (CLAIMED) and T3 (DONE), which change the same files.",
     ),
-    "ready, nobody free": (
+    "ready, no agent free": (
         scene(make(), worker_slots={"ann": ANN_IS_AT_T0, "bob": BOB_IS_GONE}),
         "T1 is OPEN and ready: no agent is free: ann is at T0 and bob has stopped (no disk).",
     ),
@@ -151,13 +151,13 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         scene(make(reason="no place:\nno disk.")),
         "T1 is OPEN and ready: no agent is free: ann is at T0. It is open again: no place: no disk.",
     ),
-    "ready, nobody left": (
+    "ready, no agent left": (
         scene(
             make(), worker_slots={"bob": BOB_IS_GONE}, workers=(worker("bob", session=Session(consecutive_errors=5)),)
         ),
         "T1 is OPEN and ready: no agent is left to take it: bob has stopped (5 errors in a row).",
     ),
-    "ready, everybody sent home": (
+    "ready, all agents stopped": (
         scene(
             make(),
             worker_slots={"bob": worker_slot.WorkerSlot(worker_slot.State.GONE, reason="no work is left")},
@@ -165,7 +165,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
         "T1 is OPEN and ready: no agent is left to take it: bob has stopped (no work is left).",
     ),
-    "ready, nobody there": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
+    "ready, without agents": (scene(make(), worker_slots={}), "T1 is OPEN and ready: there are no agents."),
     "ready, no money free": (
         scene(make(), all_budgets={budgets.FLEET: budget.Budget(budget.State.HELD)}),
         "T1 is OPEN and ready: all that is left of the fleet's budget is reserved for tasks in progress.",
@@ -176,7 +176,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
         "T1 is OPEN and ready: its budget is spent, and is refilled in 2 h.",
     ),
-    "ready, nobody able": (
+    "ready, no agent able": (
         scene(make(role="writer")),
         "T1 is OPEN and ready: it needs an agent with the role writer, and there is none.",
     ),
@@ -264,7 +264,7 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         ),
         "T1 is DONE: it is being parked by ann, for 3 min.",
     ),
-    "done, nobody knows how": (
+    "done, between two steps": (
         scene(make(State.DONE, **OWNED)),
         "T1 is DONE: it is being finished by ann, for 3 min.",
     ),
@@ -300,14 +300,14 @@ SITUATIONS: dict[str, tuple[why.FleetView, str]] = {
         scene(make(State.FAILED, retries=3, max_retries=9, limit=9)),
         "T1 has FAILED and is tried again in 40 s (retry 4 of 9).",
     ),
-    "failed with a retry left, and nobody is": (
+    "failed with a retry left, and no agent is": (
         scene(make(State.FAILED, retries=2, reason="no"), worker_slots={"bob": BOB_IS_GONE}),
         "T1 has FAILED (no), and no agent is left to try it again (2 of 3 retries used).",
     ),
-    "blocked by somebody": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
+    "blocked by an operator": (scene(make(State.BLOCKED, reason="no key")), "T1 is BLOCKED: no key."),
     "blocked for want of a role": (
-        scene(make(State.BLOCKED, lacks="role:reviewer", reason="asks for the role reviewer, and nobody has it")),
-        "T1 is BLOCKED: asks for the role reviewer, and nobody has it.",
+        scene(make(State.BLOCKED, lacks="role:reviewer", reason="needs the role reviewer, and no agent has it")),
+        "T1 is BLOCKED: needs the role reviewer, and no agent has it.",
     ),
     "blocked without a word": (scene(make(State.BLOCKED)), "T1 is BLOCKED: no reason is recorded."),
     "blocked by a failure": (
@@ -612,7 +612,7 @@ ONWARD: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         "T1 goes on when an operator raises the budget.",
         [("budget", "--add-usd ..."), ("cancel", "T1")],
     ),
-    "open, nobody left that may take it": (
+    "open, no agent left that may take it": (
         scene(
             make(role="cook"),
             worker_slots={"ann": ANN_IS_AT_T0, "bob": worker_slot.WorkerSlot(worker_slot.State.GONE, roles=("cook",))},
@@ -713,7 +713,7 @@ def test_an_agent_that_has_spent_its_budget_is_not_said_to_wait_for_work() -> No
 
 @pytest.mark.parametrize("name", ONWARD)
 def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> None:
-    """By itself, and by what a person can say: nobody is told to retry what only waits."""
+    """By itself, and by an operator's commands: a task that only waits has no retry."""
     of, onward, commands = ONWARD[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward
@@ -734,12 +734,12 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         f"Nothing moves T1 on: the fleet is finished. {ANEW}",
         [],
     ),
-    "nobody is left, and one would be open": (
+    "no agent is left, and one would be open": (
         scene(make(), worker_slots={"bob": BOB_IS_GONE}),
         f"Nothing moves T1 on: all agents have stopped for good. {ANEW}",
         [("cancel", "T1")],
     ),
-    "nobody is left, and two wait for a person": (
+    "no agent is left, and two wait for an operator": (
         scene(
             make(State.OPEN, "T1", "T2", "T3"),
             make(State.PLANNED, "T2"),
@@ -752,7 +752,7 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
         ),
         [("cancel", "T1")],
     ),
-    "nobody is left, and it is closed": (
+    "no agent is left, and it is closed": (
         scene(make(State.CLOSED), worker_slots=HOME),
         "Nothing: T1 is CLOSED, and stays so.",
         [],
@@ -761,8 +761,8 @@ OVER: dict[str, tuple[why.FleetView, str, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", OVER)
-def test_nothing_is_said_to_help_where_everybody_has_gone_home(name: str) -> None:
-    """No word moves anything on where nobody is left, and none is offered: what is true is said instead."""
+def test_no_command_is_offered_where_all_agents_have_stopped(name: str) -> None:
+    """No command moves a task on without agents, and none is offered: the explanation says so."""
     of, onward, commands = OVER[name]
     told = why.explain(of, why.Story(of.name))
     assert told.onward == onward

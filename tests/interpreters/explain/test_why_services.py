@@ -20,7 +20,7 @@ COMES_BACK: Final[dict[str, Any]] = {"restart_policy": "on_failure", "max_consec
 
 
 def told(of: Hand, event: Any) -> Hand:
-    """Let a person wish something of it."""
+    """Give it a command of an operator."""
     return of.give("desired_state", event)
 
 

@@ -103,7 +103,10 @@ OF_TASK: dict[str, tuple[Event, str]] = {
         fleet_task.DependencyBack("budget:fleet"),
         "unblocked: the budget of the fleet suffices again",
     ),
-    "one of somebody": (fleet_task.DependencyBack("budget:agent/a"), "unblocked: the budget of agent a suffices again"),
+    "a budget of an agent": (
+        fleet_task.DependencyBack("budget:agent/a"),
+        "unblocked: the budget of agent a suffices again",
+    ),
     "a cause that is gone": (fleet_task.DependencyBack("T3"), "unblocked: T3 may be done after all"),
     "a task that is planned again": (fleet_task.DependencyBack(fleet_task.PLAN), "unblocked: it is in the plan again"),
     "a role that is there": (fleet_task.DependencyBack("role:tester"), "unblocked: an agent has the role tester"),
@@ -189,7 +192,7 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
         "mailbox",
         "operator: wrote to its agent, urgently: look",
     ),
-    "letter": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
+    "message": (mailbox.OperatorMessageArrived("look", urgent=False), "mailbox", "operator: wrote to its agent: look"),
     "paused": (desired_state.PauseWanted("lunch"), "desired_state", "operator: paused its agent: lunch"),
     "resumed": (desired_state.ResumeWanted(), "desired_state", "operator: let its agent go on"),
     "drained": (
@@ -203,7 +206,7 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
 
 @pytest.mark.parametrize("name", OF_OWNER)
 def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> None:
-    """And of nobody else, nor of a worker whose task is another one."""
+    """And of no other worker, nor of one with another task."""
     event, machine, told = OF_OWNER[name]
     happened = stepped(event, machine=machine, ref=machine)
     assert lines(why.tell(in_hand(), "worker/ann", happened)) == [told]
@@ -211,7 +214,7 @@ def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> N
     assert lines(why.tell(why.Story("T1"), "worker/ann", happened)) == []
 
 
-def test_every_command_to_an_agent_is_told_of_the_task_in_its_hands() -> None:
+def test_every_command_to_an_agent_is_told_of_the_task_that_it_has() -> None:
     """Whichever actor gave it: ``why`` is asked for what happened to a task because of it."""
     assert set(desired_state.COMMANDS) <= set(story.OF_OWNER)
 
@@ -225,7 +228,7 @@ def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
 
 
 def test_who_is_given_another_task_has_this_one_no_more_and_others_keep_it() -> None:
-    """Whose hands it is in is known by what they were given."""
+    """Assignments decide which worker has a task."""
     other = stepped(assignment.Assigned(task.Brief("T2")), machine="assignment", ref="assignment")
     assert why.tell(in_hand(), "worker/ann", other).owner == ""
     assert why.tell(in_hand(), "worker/bob", other).owner == "worker/ann"
@@ -241,7 +244,7 @@ def test_the_sessions_of_the_present_claim_are_counted() -> None:
 
 
 def test_a_night_without_a_runner_is_told_of_tasks_that_were_there() -> None:
-    """Nothing happened because nobody was there to make it happen."""
+    """Nothing happened without a runner."""
     begun = why.tell(why.Story("T1"), "board", stepped(task.Unblocked()))
     assert lines(why.resumed(begun, 9, 28_800_000))[1:] == ["runner: goes on, after 8 h without a runner"]
     assert why.resumed(why.Story("T1"), 9, 28_800_000).lines == ()

@@ -132,7 +132,7 @@ def test_a_pair_is_taken_if_and_only_if_the_table_has_it(state: State) -> None:
 
 
 def test_what_is_said_to_be_cancellable_is_what_the_table_has_cancelled() -> None:
-    """So whoever asks before he says it is told the same (E16)."""
+    """So a caller that asks before a cancellation gets the same answer (E16)."""
     cancelled = [line.split()[0] for line in TABLE.strip().splitlines() if line.split()[1] == "Cancelled"]
     assert sorted(cancelled) == sorted(fleet_task.CANCELLABLE)
 

@@ -163,7 +163,7 @@ def test_the_next_task_has_its_own_limit() -> None:
 
 
 def test_a_plan_says_whose_time_depends_on_others() -> None:
-    """By default nobody's."""
+    """By default of no agent."""
     plan = Plan("p", (AgentPlan("ann", adaptive=True), AgentPlan("ben")), (TaskPlan("T1", "do it"),))
     (_, begun), *_ = opening(plan, 0)
     assert isinstance(begun.event, Opened)

@@ -48,7 +48,7 @@ LOOKED_AT: Final[dict[str, tuple[dict[str, Any], bool]]] = {
     "nothing proves it": ({}, True),
     "commands prove it": ({"verify": PROVEN}, False),
     "it is meant to change nothing": ({"on_nothing": OnNothing.CLOSE}, False),
-    "nobody knows what was changed in a plain folder": ({"guarded": False}, False),
+    "changes of a plain folder are unknown": ({"guarded": False}, False),
 }
 
 

@@ -175,7 +175,7 @@ def test_who_is_told_to_stop_has_not_died() -> None:
 
 
 def test_a_session_whose_task_was_recalled_has_not_died() -> None:
-    """Its task is another one's, or nobody's."""
+    """Its task has another owner, or none."""
     of = at_work().hear("board", "assignment", assignment.Recalled("T1", 1, "cancelled"))
     assert of.state("session") == "Interrupting"
     assert died(of).state("assignment") in {"Idle", "Wanting"}
@@ -211,7 +211,7 @@ def test_an_agent_that_stops_meanwhile_brings_home_what_turns_out_to_be_the_work
 
 
 def test_an_agent_that_fell_asks_to_be_begun_anew_when_its_orphan_is_seen_to() -> None:
-    """Its place must not be made anew while somebody looks at what is in it."""
+    """Its worktree must not be prepared again during the inspection."""
     of = died(at_work(errors=1))
     asked = [each.event for each in of.effects(Tell) if isinstance(each, Tell)]
     assert (of.state("session"), of.state("supervisor")) == ("Stopped", "Asking")
@@ -246,7 +246,7 @@ def orphaned(policy: OnDeath = OnDeath.VERIFY) -> Hand:
     return say(of, "T1", task.Started, task.Orphaned) if policy is OnDeath.VERIFY else say(of, "T1", task.Started)
 
 
-def test_an_orphan_stays_its_owners_and_nobody_else_gets_it() -> None:
+def test_an_orphan_stays_its_owners_and_no_other_worker_gets_it() -> None:
     """It is not known yet to whom it could be given."""
     of = ask(orphaned(), "bob")
     record: fleet_task.FleetTask = of.record("task:T1")
@@ -287,7 +287,7 @@ def test_an_orphan_whose_worker_goes_is_open() -> None:
     assert (states(of, "T1"), happened(of, "T1")) == (["OPEN"], ["Released"])
 
 
-def test_nobody_works_at_the_files_of_an_orphan() -> None:
+def test_no_agent_works_at_the_files_of_an_orphan() -> None:
     """What its session has left may soon be merged (E21)."""
     of = ask(
         board(
@@ -333,7 +333,7 @@ def test_nothing_is_told_of_an_assignment_that_begins() -> None:
     assert list(orphans.told(begun)) == []
 
 
-# What is promised
+# Properties
 
 
 FEW: Final = Bounds(within=named("fleet-orphans").bounds.within, commands=1, compared=200)
@@ -412,7 +412,7 @@ def test_a_rule_that_is_lost_breaks_a_property(name: str) -> None:
 
 
 @pytest.mark.no_cover
-def test_an_orphan_that_nobody_looks_at_stays_one() -> None:
+def test_an_orphan_without_an_inspection_stays_one() -> None:
     """And its fleet comes to no end."""
     opened, more = small(OnDeath.VERIFY), orphans.AT_LAST
     for prop in ("no task stays an orphan", "every task is settled at last"):

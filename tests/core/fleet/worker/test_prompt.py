@@ -12,8 +12,8 @@ def test_a_first_prompt_is_the_tasks_own_words() -> None:
 def test_a_prompt_tells_what_went_wrong_what_was_begun_and_what_people_said() -> None:
     """In this order, each in a paragraph of its own."""
     text = compose(Brief(prompt="do it", failure="tests fail"), ("mind the gap", "hurry"), continued=True)
-    wishes, failure, interrupted, messages = text.split("\n\n")
-    assert wishes == "do it"
+    text_of_task, failure, interrupted, messages = text.split("\n\n")
+    assert text_of_task == "do it"
     assert failure == "An earlier attempt at this task failed: tests fail"
     assert interrupted.startswith("Your last session was interrupted.")
     assert messages == "You have messages:\n- mind the gap\n- hurry"

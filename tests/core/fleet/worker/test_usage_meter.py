@@ -83,7 +83,7 @@ def test_how_long_sessions_take_is_counted_where_time_is_limited() -> None:
 
 
 def test_no_session_is_charged_more_time_than_it_may_take() -> None:
-    """When the clock has jumped, or nobody was there when it ended, it has taken its time-out and its grace at most."""
+    """If the clock has jumped, or no runner saw its end, it is charged at most its time limit and its grace."""
     limits = session.Limits(session_timeout_ms=60_000, grace_ms=5_000)
     for later_ms, took_ms in ((64_000, 64_000), (86_400_000, 65_000), (-1, 0)):
         of = start(working(keeps_time=True, limits=limits))
@@ -134,7 +134,7 @@ def test_what_is_not_limited_is_not_told_to_a_session() -> None:
 
 
 def test_where_nothing_is_limited_nothing_is_counted() -> None:
-    """A worker without a meter tells no costs."""
+    """A worker without a usage meter reports no costs."""
     of = Hand(
         NAME,
         {
@@ -174,6 +174,6 @@ def test_what_a_session_has_cost_whose_task_is_gone_is_said_when_it_is_over() ->
 
 
 def test_who_is_not_told_to_rest_says_that_it_wants_work() -> None:
-    """And nothing else; nor does one whose costs nobody counts."""
+    """And nothing else; nor does one without a usage meter."""
     of = end(start(working()), session.Error("no")).elapse("session", "BackoffElapsed")
     assert (left(of), told(of)) == ([], [(Amounts(sessions=1), True)])

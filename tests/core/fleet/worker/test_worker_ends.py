@@ -49,7 +49,7 @@ def test_work_that_is_on_its_way_home_is_brought_home_before_it_stops(begins: Ca
 
 @pytest.mark.parametrize("begins", [wanting, preparing, cooling])
 def test_who_has_begun_nothing_stops_at_once_and_gives_back_what_it_was_given(begins: Callable[[], Hand]) -> None:
-    """A task that waits for a person, for its parts, or for a place holds nobody up."""
+    """A task that waits for a person, for its parts, or for a worktree delays no other worker."""
     of = begins().give("desired_state", DRAIN)
     assert (states(of), of.state("desired_state")) == (("Stopped", "Idle"), "Stop")
     assert leaves(of) == [worker_slot.WorkerGone("enough")]
@@ -94,7 +94,7 @@ def test_a_runner_that_leaves_holds_who_drains_and_the_next_one_lets_it_drain() 
 
 
 def test_who_is_told_to_drain_while_no_runner_is_there_drains_with_the_next_one() -> None:
-    """The command takes the log when nobody else has it, and workers are held then."""
+    """The command takes the log when no runner has it, and workers are held then."""
     of = wanting().give("desired_state", desired_state.HoldWanted()).give("desired_state", DRAIN)
     assert (of.state("desired_state"), of.record("desired_state").drains) == ("Hold", True)
     assert isinstance(

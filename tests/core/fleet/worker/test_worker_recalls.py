@@ -40,7 +40,7 @@ def recalled(of: Hand) -> Hand:
 def test_a_recalled_task_is_dropped_and_other_work_is_wanted_when_nothing_of_it_is_left(
     make: Callable[[], Hand], slot: str, entity: str
 ) -> None:
-    """What goes on for it is ended; nobody may clean a place in which something still runs (E20)."""
+    """Its activities are ended; a worktree with a live process is never cleaned (E20)."""
     of = recalled(make())
     assert states(of) == ("BuildingPrompt", "Idle")
     assert [e.slot for e in of.effects(End) if isinstance(e, End)] == [slot]
@@ -76,7 +76,7 @@ def test_a_recall_while_spawning_interrupts_as_soon_as_the_session_runs() -> Non
     assert (states(of), of.told()) == (("Interrupting", "Idle"), [])
 
 
-def test_a_recall_of_what_is_interrupted_already_leaves_the_letter_for_the_next_task() -> None:
+def test_a_recall_of_what_is_interrupted_already_leaves_the_message_for_the_next_task() -> None:
     """One interruption is enough, and nothing that was said is lost."""
     of = recalled(interrupting())
     assert (states(of), of.effects()) == (("Interrupting", "Idle"), [])
