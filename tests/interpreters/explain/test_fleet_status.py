@@ -114,7 +114,7 @@ def statuses(board: Hand) -> dict[str, status.TaskStatus]:
     return {each.id: each for each in status.tasks({"board": board.aggregate})}
 
 
-def test_a_task_that_has_failed_shows_when_it_is_tried_again_and_who_is_blocked_by_it() -> None:
+def test_a_failed_task_shows_its_next_retry_and_the_tasks_that_it_blocks() -> None:
     """Until it is opened again; one that is tried no more has nothing to wait for."""
     first = fleet_task.FleetTask(state=task.State.OPEN, id="T1", role="cook", files=("a", "b"), max_retries=1, limit=1)
     second = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, depends_on=("T1",))
@@ -148,7 +148,7 @@ def test_done_work_that_was_given_back_shows_why() -> None:
     assert status.task_status(Entity("task:T1", record)).reason == "its agent has stopped"
 
 
-def test_a_task_that_was_split_shows_for_how_long_it_waits_and_whose_parts_they_are() -> None:
+def test_a_split_task_shows_its_wait_and_its_parts() -> None:
     """As one that waits for an operator does."""
     whole = fleet_task.FleetTask(state=task.State.OPEN, id="T1", most_subtasks=1, subtasks_ms=7)
     asking = fleet_task.FleetTask(state=task.State.OPEN, id="T2", ordinal=1, asks=True, approval_ms=9)
@@ -207,7 +207,7 @@ def test_a_plan_waits_for_a_word_until_nothing_of_it_is_undecided() -> None:
     assert waits(board) == []
 
 
-def test_what_has_the_same_place_in_the_plan_comes_by_name() -> None:
+def test_tasks_with_the_same_place_in_the_plan_come_by_name() -> None:
     """The parts of a task have its place: shown, and approved with the plan, in the same order on every run."""
     names = [f"T{number}" for number in range(8, 0, -1)]
     undecided: dict[str, Record] = {f"task:{each}": planned(each) for each in names}

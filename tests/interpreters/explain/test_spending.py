@@ -46,6 +46,6 @@ def test_a_session_is_counted_for_the_task_of_its_agent() -> None:
     assert spending.of_agent("ben") == Usage()
 
 
-def test_what_the_board_hears_costs_nothing() -> None:
+def test_events_of_the_board_cost_nothing() -> None:
     """Only workers have sessions."""
     assert happened(Spending(), "board", SessionExited(Success(), Usage(7))) == Spending()

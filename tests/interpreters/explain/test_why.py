@@ -439,7 +439,7 @@ def test_durations_are_said_as_people_say_them(duration_ms: int, words: str) -> 
 
 
 @pytest.mark.parametrize("late_ms", [0, 60_000])
-def test_what_was_due_is_not_said_to_come_by_itself_while_no_runner_is_there(late_ms: int) -> None:
+def test_an_overdue_event_waits_for_a_runner(late_ms: int) -> None:
     """A runner that is at work lets nothing wait, so what is overdue waits for one."""
     rested = scene(make(State.FAILED, retry=RetryPolicy(backoff_base_ms=NOW_MS - late_ms)))
     assert why.explain(rested, why.Story("T1")).onward == (
@@ -712,7 +712,7 @@ def test_an_agent_that_has_spent_its_budget_is_not_said_to_wait_for_work() -> No
 
 
 @pytest.mark.parametrize("name", ONWARD)
-def test_what_moves_a_task_on_is_asked_of_where_the_cause_lies(name: str) -> None:
+def test_a_task_is_moved_on_at_its_root_causes(name: str) -> None:
     """By itself, and by an operator's commands: a task that only waits has no retry."""
     of, onward, commands = ONWARD[name]
     told = why.explain(of, why.Story(of.name))

@@ -136,7 +136,7 @@ OF_TASK: dict[str, tuple[Event, str]] = {
 
 
 @pytest.mark.parametrize("name", OF_TASK)
-def test_what_happens_to_a_task_is_told_in_words(name: str) -> None:
+def test_events_of_a_task_are_told_in_words(name: str) -> None:
     """With its reason in a line; what has no words is told by its name."""
     event, words = OF_TASK[name]
     assert lines(why.tell(why.Story("T1"), "board", stepped(event))) == [f"operator: {words}"]
@@ -152,7 +152,7 @@ def test_an_abort_that_ends_a_task_is_told_without_a_condition() -> None:
     assert lines(why.tell(why.Story("T1"), "board", ended)) == ["operator: aborted: no more"]
 
 
-def test_who_aborts_in_a_fleet_without_aborts_breaks_a_property() -> None:
+def test_an_abort_in_a_fleet_without_aborts_breaks_a_property() -> None:
     """There is nothing that such a task could keep of it."""
     before = fleet_task.FleetTask(State.IN_PROGRESS, "T1", fate=fleet_task.Fate())
     none = replace(before, fate=None)
@@ -205,7 +205,7 @@ OF_OWNER: dict[str, tuple[Event, str, str]] = {
 
 
 @pytest.mark.parametrize("name", OF_OWNER)
-def test_what_happens_to_its_owner_is_told_while_it_has_the_task(name: str) -> None:
+def test_events_of_the_owner_are_told_while_it_has_the_task(name: str) -> None:
     """And of no other worker, nor of one with another task."""
     event, machine, told = OF_OWNER[name]
     happened = stepped(event, machine=machine, ref=machine)
@@ -227,7 +227,7 @@ def test_an_end_of_a_session_is_told_if_the_board_does_not_hear_of_it() -> None:
         assert lines(why.tell(in_hand(), "worker/ann", end)) == told
 
 
-def test_who_is_given_another_task_has_this_one_no_more_and_others_keep_it() -> None:
+def test_an_assignment_of_another_task_ends_ownership_for_that_worker_only() -> None:
     """Assignments decide which worker has a task."""
     other = stepped(assignment.Assigned(task.Brief("T2")), machine="assignment", ref="assignment")
     assert why.tell(in_hand(), "worker/ann", other).owner == ""
@@ -272,7 +272,7 @@ def passage(*words: str, by: str = "ann") -> tuple[why.Line, ...]:
         ("abcdefghijklmabcdefghijklm", " ".join(f"1{each}" for each in "abcdefghijklm" * 2)),
     ],
 )
-def test_what_repeats_itself_is_folded(words: str, folded: str) -> None:
+def test_repetitions_are_folded(words: str, folded: str) -> None:
     """One line or several in a row; nothing is lost, and the times of the first and the last are kept."""
     told = why.chapters(passage(*words))
     assert " ".join(f"{each.times}{''.join(line.said for line in each.lines)}" for each in told) == folded
@@ -280,7 +280,7 @@ def test_what_repeats_itself_is_folded(words: str, folded: str) -> None:
     assert [each.from_ms for each in told[1:]] == [each.to_ms + 1 for each in told[:-1]]
 
 
-def test_a_chapter_names_everybody_who_was_in_it() -> None:
+def test_a_chapter_names_all_its_actors() -> None:
     """Claimed three times, by two agents, and given back each time."""
     given = [why.Line(n, "rule match", "given to", to) for n, to in enumerate(("ann", "bob", "ann"))]
     back = [why.Line(n, to, "given back: no disk") for n, to in enumerate(("ann", "bob", "ann"))]

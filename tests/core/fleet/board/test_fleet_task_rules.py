@@ -173,7 +173,7 @@ def test_the_output_of_a_verification_does_not_decide_how_often_a_task_is_tried_
     assert (failed.trouble, failed.limit) == (Trouble.OTHER, retry_limit(most, Trouble.OTHER, policy))
 
 
-def test_what_an_end_was_found_to_mean_decides_and_not_the_words_for_people() -> None:
+def test_the_diagnosis_decides_and_not_the_message() -> None:
     """Without a diagnosis, the reported reason is judged."""
     record = replace(T, state=State.IN_PROGRESS, max_retries=3)
     fatal = Diagnosis(trouble=Trouble.FATAL)

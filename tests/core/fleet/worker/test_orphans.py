@@ -86,7 +86,7 @@ def told(of: Hand) -> list[Any]:
 
 
 @pytest.mark.parametrize("by", DEATHS)
-def test_what_a_dead_session_has_left_is_inspected_and_then_verified(by: str) -> None:
+def test_work_of_a_dead_session_is_inspected_and_then_verified(by: str) -> None:
     """The board hears that its task is an orphan; the place is looked at before any command is run in it."""
     of = died(at_work(), DEATHS[by])
     (said,) = told(of)
@@ -100,7 +100,7 @@ def test_what_a_dead_session_has_left_is_inspected_and_then_verified(by: str) ->
 
 
 @pytest.mark.parametrize(("asks", "then"), [([], "Merging"), (["asks"], "Parking")])
-def test_what_differs_and_agrees_is_done_and_goes_its_way_as_any_work(asks: list[str], then: str) -> None:
+def test_verified_work_of_a_dead_session_is_done_like_any_work(asks: list[str], then: str) -> None:
     """It is merged, or put before a person, as if the session had said that it is done."""
     of = inspected(died(at_work(asks=bool(asks)))).report("assignment", "VerifyWork", assignment.Verified())
     assert of.state("assignment") == then
@@ -115,7 +115,7 @@ def test_a_session_that_has_left_nothing_has_failed_whatever_its_commands_would_
     assert told(of) == [task.Failed(1, "Error(exit status 1); it has left nothing that could be verified", Diagnosis())]
 
 
-def test_what_is_left_and_does_not_agree_has_failed_by_both_reasons() -> None:
+def test_rejected_work_of_a_dead_session_fails_with_both_reasons() -> None:
     """The next prompt has what the session has died of, and what its work lacks."""
     of = inspected(died(at_work())).report("assignment", "VerifyWork", assignment.Rejected("no hello.txt"))
     assert told(of) == [
@@ -168,13 +168,13 @@ def test_a_session_that_never_ran_has_failed() -> None:
     assert told(died(fresh)) == [task.Failed(1, "Error(exit status 1)", Diagnosis())]
 
 
-def test_who_is_told_to_stop_has_not_died() -> None:
+def test_a_stopped_session_has_not_died() -> None:
     """What it has begun is given back, as ever."""
     of = at_work().give("desired_state", desired_state.StopWanted("enough"))
     assert [type(each) for each in told(of)] == [task.Released]
 
 
-def test_a_session_whose_task_was_recalled_has_not_died() -> None:
+def test_a_session_of_a_recalled_task_has_not_died() -> None:
     """Its task has another owner, or none."""
     of = at_work().hear("board", "assignment", assignment.Recalled("T1", 1, "cancelled"))
     assert of.state("session") == "Interrupting"
@@ -281,7 +281,7 @@ def test_an_orphan_cannot_be_cancelled_before_it_is_known_what_it_is() -> None:
     assert orphaned().refuse("task:T1", task.Cancelled()).kind == "illegal"
 
 
-def test_an_orphan_whose_worker_goes_is_open() -> None:
+def test_an_orphan_is_open_when_its_worker_is_gone() -> None:
     """Nobody would look after it (E11)."""
     of = orphaned().hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("no disk"))
     assert (states(of, "T1"), happened(of, "T1")) == (["OPEN"], ["Released"])

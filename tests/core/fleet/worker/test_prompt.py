@@ -26,7 +26,7 @@ def test_each_addition_stands_alone() -> None:
     assert "- hurry" in compose(Brief(), ("hurry",), continued=False)
 
 
-def test_what_an_earlier_session_was_told_is_marked_as_such() -> None:
+def test_messages_of_an_earlier_session_are_marked() -> None:
     """It may have done something about it. The messages are one list, in order, at the end."""
     messages = ("mind the gap", "hurry")
     said = [compose(Brief(prompt="do it"), messages, continued=False, repeated=n).split("\n\n") for n in range(3)]

@@ -176,7 +176,7 @@ def test_what_a_stall_detector_refuses_leaves_it_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("steps", [(0, None, 5), (5, None, 5), (5, 5, 9), (5, 9, 9), (9, 5, 12)])
-def test_what_is_no_ladder_is_refused(steps: tuple[int, int | None, int]) -> None:
+def test_silences_that_do_not_grow_are_refused(steps: tuple[int, int | None, int]) -> None:
     """A step comes after the one before it, or people would be told of nothing."""
     with pytest.raises(ValueError, match="positive and grow"):
         Limits(*steps)
@@ -440,7 +440,7 @@ def test_a_word_of_the_watch_of_a_session_that_has_ended_is_stale() -> None:
     assert (answer.kind, of.state("stall_detector")) == ("stale", "Fresh")
 
 
-def test_who_is_being_interrupted_is_not_watched() -> None:
+def test_an_interrupted_session_is_not_watched() -> None:
     """It has its grace, and what comes of it is no error; a session that is interrupted at its start never is."""
     of = silent(watched(), 60)
     of.give("mailbox", mailbox.OperatorMessageArrived("look"))
@@ -472,7 +472,7 @@ def test_no_other_work_is_asked_for_before_the_watch_and_the_session_are_gone() 
     assert preparing().state("assignment") == "Preparing"
 
 
-def test_who_ends_by_the_signal_has_failed_by_its_silence() -> None:
+def test_a_session_ended_by_its_nudge_has_failed_because_of_its_silence() -> None:
     """The next one hears of both: how it ended, and what it hung in for how long."""
     of = exit_with(silent(silent(watched(), 60), 90), session.Error("Interrupt (signal 2)"))
     said = "Error(Interrupt (signal 2)) (interrupted after 90 s of silence)"

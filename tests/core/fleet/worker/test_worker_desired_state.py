@@ -266,7 +266,7 @@ def test_only_an_agent_that_an_operator_stops_was_interrupted_by_its_user(how: s
     assert (written.transition_reason, written.abort_reason) == (transition_reason, abort_reason)
 
 
-def test_a_task_whose_agent_stops_by_a_fatal_error_says_by_which() -> None:
+def test_a_task_names_the_fatal_error_that_stopped_its_agent() -> None:
     """It is given back with the error's own words."""
     of = preparing().give("session", session.FatalError("no disk"))
     assert of.told()[0] == ("board", "task:T1", task.Released(2, "its agent has stopped: no disk"))

@@ -116,7 +116,7 @@ def told(*texts: str) -> Hand:
     return start(of.report("assignment", "CheckOutWork", assignment.CheckedOut()))
 
 
-def test_a_message_whose_session_is_interrupted_by_another_message_comes_again_before_it() -> None:
+def test_a_message_interrupted_by_another_one_comes_again_before_it() -> None:
     """The next session remembers nothing of the one before: it is told everything, and what is not new."""
     of = exit_with(told("one").give("mailbox", mailbox.OperatorMessageArrived("two")), session.Error("cancelled"))
     _task, _interrupted, repeated, messages = prompt_of(of).split("\n\n")
@@ -129,13 +129,13 @@ def test_a_message_whose_session_is_interrupted_by_another_message_comes_again_b
 
 
 @pytest.mark.parametrize("outcome", [session.Error("exit status 1"), session.Timeout()])
-def test_a_message_whose_session_fails_comes_again(outcome: session.Error | session.Timeout) -> None:
+def test_a_message_of_a_failed_session_comes_again(outcome: session.Error | session.Timeout) -> None:
     """With the next prompt of this agent, whichever task it is for."""
     of = next_task(exit_with(told("one"), outcome).elapse("session", "BackoffElapsed"))
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
-def test_a_message_whose_session_never_starts_comes_again() -> None:
+def test_a_message_of_a_session_that_never_starts_comes_again() -> None:
     """Its prompt was written, and no session has read it."""
     of = preparing().give("mailbox", mailbox.OperatorMessageArrived("one"))
     exit_with(of.report("assignment", "CheckOutWork", assignment.CheckedOut()), session.Error("no such program"))
@@ -143,7 +143,7 @@ def test_a_message_whose_session_never_starts_comes_again() -> None:
     assert prompt_of(of).endswith("You have messages:\n- one")
 
 
-def test_a_message_whose_session_is_interrupted_by_a_hold_comes_again_after_it() -> None:
+def test_a_message_interrupted_by_a_hold_comes_again_after_it() -> None:
     """Ctrl-C, a crash of the runner and a resumption lose nothing that was accepted."""
     of = told("one").give("desired_state", desired_state.HoldWanted())
     exit_with(of, session.Error("cancelled")).crash().give("desired_state", desired_state.RunWanted())

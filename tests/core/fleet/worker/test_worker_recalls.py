@@ -94,7 +94,7 @@ def test_a_recalled_session_that_does_not_end_is_killed_before_other_work_is_wan
     assert of.told() == [("board", "worker_slot:ann", worker_slot.WorkWanted())]
 
 
-def test_a_held_worker_whose_task_is_recalled_wants_other_work_when_it_is_resumed() -> None:
+def test_a_held_worker_asks_for_other_work_after_a_recall_and_a_resume() -> None:
     """Not before, and not the old one."""
     of = exit_with(running().give("desired_state", desired_state.HoldWanted()), session.Error("cancelled"))
     assert (states(recalled(of)), of.told()) == (("BuildingPrompt", "Idle"), [])
@@ -109,7 +109,7 @@ def test_a_merge_that_has_begun_is_finished_although_the_task_is_recalled() -> N
     assert states(of) == ("SessionComplete", "Merging")
 
 
-def test_a_stopped_worker_whose_task_is_recalled_while_it_is_verified_is_gone() -> None:
+def test_a_stopped_worker_is_gone_after_a_recall_during_verification() -> None:
     """Nothing is in its hands any more."""
     of = recalled(verifying().give("desired_state", desired_state.StopWanted("enough")))
     assert (states(of), of.told()) == (

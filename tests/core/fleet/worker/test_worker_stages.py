@@ -80,7 +80,7 @@ def test_an_agent_that_stops_while_its_work_is_parked_has_it_parked() -> None:
 # What is left of a task
 
 
-def test_what_is_agreed_to_is_merged_without_a_session_and_without_a_place() -> None:
+def test_approved_work_is_merged_without_a_session_and_without_a_worktree() -> None:
     """From where it is kept, under the new claim."""
     of = given(MERGE)
     assert [each.activity for each in of.effects(Begin) if isinstance(each, Begin)] == [MergeWork("T1", 2, "do it", 1)]
@@ -90,14 +90,14 @@ def test_what_is_agreed_to_is_merged_without_a_session_and_without_a_place() -> 
     assert states(of) == ("BuildingPrompt", "Wanting")
 
 
-def test_what_parts_have_come_to_is_verified_without_a_session() -> None:
+def test_the_result_of_parts_is_verified_without_a_session() -> None:
     """In a place of its own; then it is merged, or parked, like any other work."""
     of = whole_verifying()
     assert states(of) == ("BuildingPrompt", "Verifying")
     assert of.report("assignment", "VerifyWork", assignment.Verified()).state("assignment") == "Merging"
 
 
-def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
+def test_a_stage_that_is_left_is_returned_unchanged() -> None:
     """When no place can be made for it, or the agent stops before it is begun; no attempt has failed by that."""
     failed = given(VERIFY).report("assignment", "CheckOutWork", assignment.CheckoutFailed("no branch"))
     assert failed.told()[0] == ("board", "task:T1", fleet_task.Returned(2, "ann could not make its place: no branch"))
@@ -106,7 +106,7 @@ def test_what_is_left_of_a_task_is_returned_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(("make", "slot"), [(whole_verifying, "VerifyWork"), (lambda: given(MERGE), "MergeWork")])
-def test_what_is_begun_of_it_is_finished_although_the_worker_stops(make: Callable[[], Hand], slot: str) -> None:
+def test_a_begun_stage_is_finished_although_the_worker_stops(make: Callable[[], Hand], slot: str) -> None:
     """The worker is gone when it is, and not before."""
     of = make().give("desired_state", desired_state.StopWanted("enough"))
     assert of.told() == []
