@@ -122,7 +122,7 @@ STALE: Final[dict[str, tuple[fleet_task.FleetTask, Event]]] = {
 
 @pytest.mark.parametrize(("record", "event"), STALE.values(), ids=STALE)
 def test_a_word_that_does_not_fit_changes_nothing(record: fleet_task.FleetTask, event: Event) -> None:
-    """Whoever says it, and whenever it comes (E12)."""
+    """From any actor, at any time (E12)."""
     assert refused(record, event)
 
 

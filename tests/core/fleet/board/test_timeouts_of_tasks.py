@@ -67,7 +67,7 @@ def test_a_failed_session_does_not_count() -> None:
 
 
 def test_a_session_that_says_it_is_done_counts_whatever_becomes_of_its_work() -> None:
-    """Nobody has verified it yet."""
+    """Its work is not verified yet."""
     of = say(ask(board("T1")), "T1", task.Started)
     say(of, "T1", task.Completed, took_ms=40 * MINUTE_MS)
     say(of, "T1", task.Rejected)

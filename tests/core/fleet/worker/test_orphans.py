@@ -282,7 +282,7 @@ def test_an_orphan_cannot_be_cancelled_before_it_is_known_what_it_is() -> None:
 
 
 def test_an_orphan_is_open_when_its_worker_is_gone() -> None:
-    """Nobody would look after it (E11)."""
+    """No worker would inspect it (E11)."""
     of = orphaned().hear("worker/ann", "worker_slot:ann", worker_slot.WorkerGone("no disk"))
     assert (states(of, "T1"), happened(of, "T1")) == (["OPEN"], ["Released"])
 

@@ -273,7 +273,7 @@ def test_a_task_names_the_fatal_error_that_stopped_its_agent() -> None:
 
 
 def test_an_operators_own_stop_of_a_session_gives_the_task_back() -> None:
-    """Whoever stops it; the reason says what happened."""
+    """By any stop; its reason is kept."""
     of = running().give("session", session.OperatorStop())
     assert of.told() == [
         ("board", "task:T1", task.Released(2, "its agent has stopped")),

@@ -171,10 +171,10 @@ def test_a_message_that_came_after_the_prompt_outlives_the_success_of_that_sessi
 
 
 LIMITS = Limits(max_consecutive_errors=1_000, max_total_errors=1_000, grace_ms=5_000)
-LETTERS = st.lists(st.tuples(st.one_of(st.integers(0, 50), st.integers(0, 200_000)), st.booleans()), max_size=12)
+MESSAGES = st.lists(st.tuples(st.one_of(st.integers(0, 50), st.integers(0, 200_000)), st.booleans()), max_size=12)
 
 
-@given(LETTERS, st.lists(st.integers(0, 23), max_size=300), st.booleans())
+@given(MESSAGES, st.lists(st.integers(0, 23), max_size=300), st.booleans())
 def test_no_accepted_message_is_missing_from_the_prompt_of_the_session_that_succeeds(
     messages: list[tuple[int, bool]],
     script: list[int],
