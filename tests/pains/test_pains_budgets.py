@@ -41,7 +41,7 @@ def test_the_ceiling_is_no_advice() -> None:
     """sortie-ai/sortie#240: the budget told to the agent is not enforced."""
     old = shipped("lease")
     advised = rebuilt(old, rows=(*old.rows, row(State.EXPIRED, Reserve, STAY, _set_aside, when=_is_named)))
-    trace = way_to("nothing is reserved but from an active lease", advised, said=(*SPENDING, Expire))
+    trace = way_to("only an active lease reserves, and no more than is free", advised, said=(*SPENDING, Expire))
     assert "ACTIVE → EXPIRED" in trace[-2]
     assert "Reserve(" in trace[-1]
 
@@ -70,5 +70,5 @@ def _as_estimated(x: Lease, e: Settle) -> Step[Lease, Any]:
 def test_the_cost_is_what_it_has_cost() -> None:
     """calebevans/mulder#148: a wrong price table prevents the cap from being reached."""
     cheap = changed(shipped("lease"), "row(ANY, Settle", action=_as_estimated)
-    trace = way_to("the cost grows by what is said", cheap, said=SPENDING)
+    trace = way_to("the cost grows by settlements and charges only", cheap, said=SPENDING)
     assert "Settle(name='a', cost_microusd=100)" in trace[-1]

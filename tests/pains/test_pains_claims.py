@@ -28,14 +28,14 @@ FENCE: Final = "a report of another claim changes nothing"
 def test_a_second_claim_finds_the_task_claimed() -> None:
     """anthropics/claude-code#22239: claims are not atomic, and two of three workers do the same task."""
     twice = shipped("task").with_rows(row(CLAIMED, Claimed, CLAIMED, task.claim))
-    trace = way_to("nobody claims what somebody has", twice)
+    trace = way_to("a claimed task cannot be claimed again", twice)
     assert ["Claimed(owner='worker')" in line for line in trace[-2:]] == [True, True]
 
 
 def test_a_claim_that_is_told_twice_is_one() -> None:
     """librefang/librefang#5961: claims race, and each is announced."""
     twice = shipped("turn").with_rows(row(turn.State.CLAIMING, turn.TaskClaimed, STAY, turn.take_on))
-    trace = way_to("a report that comes again", twice)
+    trace = way_to("a repeated report, or one of another turn, changes nothing", twice)
     assert ["TaskClaimed(turn=1, id='x'" in line for line in trace] == [True, True]
 
 
@@ -83,7 +83,9 @@ def test_a_claim_with_an_expired_lease_completes_nothing() -> None:
     late = row(OPEN, Completed, DONE, when=_had_it)
     old = shipped("task-governed")
     copy = rebuilt(old, rows=(late, *old.rows))
-    trace = way_to("who has lost a task begins, ends and gives back nothing", copy, said=(Approved, Claimed, Completed))
+    trace = way_to(
+        "an owner that has lost its task begins, ends and gives back nothing", copy, said=(Approved, Claimed, Completed)
+    )
     assert "LeaseExpired" in trace[-2]
     assert "OPEN → DONE" in trace[-1]
 
@@ -108,7 +110,7 @@ def test_the_session_at_a_cancelled_task_is_ended() -> None:
     """NousResearch/hermes-agent#57596: the task is archived, and its worker continues."""
     alone = instead(shipped("task-governed"), row(CLAIMED, Cancelled, State.CANCELLED, _cancelled_alone))
     said = (Approved, Claimed, Cancelled)
-    trace = way_to("the session of who works at a cancelled task is ended", alone, said=said)
+    trace = way_to("the session that works at a cancelled task is ended", alone, said=said)
     assert "CLAIMED → CANCELLED" in trace[-1]
     assert "AbortSession" not in trace[-1]
 
@@ -116,7 +118,7 @@ def test_the_session_at_a_cancelled_task_is_ended() -> None:
 def test_a_resting_task_is_not_begun() -> None:
     """anthropics/claude-code#1314: work begins before its quota is renewed."""
     hasty = instead(shipped("task-governed"), row(OPEN, Claimed, CLAIMED, task.claim))
-    trace = way_to("nobody claims a task that has to rest", hasty, said=(Approved, Claimed, Failed, task.Retried))
+    trace = way_to("a task that has to rest cannot be claimed", hasty, said=(Approved, Claimed, Failed, task.Retried))
     assert "FAILED → OPEN" in trace[-2]
     assert "OPEN → CLAIMED" in trace[-1]
 
@@ -128,7 +130,7 @@ def _unrecorded(t: Task, e: Claimed) -> Step[Task, Any]:
 def test_a_new_claim_knows_where_to_continue() -> None:
     """Wred/tmux-delta#18: the id for resuming a session is never recorded."""
     unknown = instead(shipped("task"), row(OPEN, Claimed, CLAIMED, _unrecorded))
-    trace = way_to("what is kept of unfinished work is gone on from", unknown)
+    trace = way_to("the kept state of unfinished work is continued from", unknown)
     assert "OPEN → CLAIMED" in trace[-1]
 
 
@@ -150,12 +152,14 @@ def test_a_wait_for_subtasks_ends() -> None:
 def test_an_approval_completes_no_task_that_is_somewhere_else() -> None:
     """sipyourdrink-ltd/bernstein#3081: approving a task completes it, in any state."""
     forced = approval.with_approval(shipped("task"), "task").with_rows(row(OPEN, ApprovalGranted, DONE))
-    trace = way_to("nobody agrees to what was not asked", forced)
+    trace = way_to("a grant needs a request", forced)
     assert "ApprovalGranted(reason='')   OPEN → DONE" in trace[-1]
 
 
 def test_no_approval_is_awaited_without_end() -> None:
     """apocohq/clawdboard#16: everything waits for one person."""
-    trace = way_to("nobody is waited for for ever", without_timer(shipped("task-approval"), "ApprovalExpired"), ALL)
+    trace = way_to(
+        "no work waits for a person for ever", without_timer(shipped("task-approval"), "ApprovalExpired"), ALL
+    )
     assert "DONE → PENDING_APPROVAL" in trace[-2]
     assert trace[-1] == STUCK

@@ -37,7 +37,7 @@ def test_pauses_grow_with_every_error() -> None:
     """block/buzz#5327: a low cap stops pauses from growing, and a storm of attempts costs tokens."""
     during: dict[Any, Any] = {session.State.COOLING_DOWN: after(_always_the_same, session.BackoffElapsed)}
     trace = way_to(
-        "a pause is as long as the errors before it say", shipped("session-windowed").with_rows(during=during)
+        "a pause is as long as the errors before it require", shipped("session-windowed").with_rows(during=during)
     )
     assert [line for line in trace if "Spawning → CoolingDown  [StartTimer]" in line][1:] == [trace[-1]]
 
@@ -121,6 +121,6 @@ def test_a_pause_binds_on_every_way_to_work() -> None:
     """ever-works/ever-works#2459: one of four ways to begin work checks for a pause."""
     unpaused = does(_unpaused, yields=process.machine.spans["ServeTriggers"].during.yields)
     unbound = lasting(restarting(), "ServeTriggers", process.SERVING, part=unpaused)
-    trace = way_to("what begins is paused if the process is", unbound, said=(*SAID, process.SuspendRequested))
+    trace = way_to("triggers are served paused if the process is", unbound, said=(*SAID, process.SuspendRequested))
     assert any("SuspendRequested" in line for line in trace)
     assert "starting → running" in trace[-1]

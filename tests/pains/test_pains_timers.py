@@ -27,7 +27,12 @@ def test_a_pause_is_over_at_last_after_a_restore_too() -> None:
     """statelyai/xstate#5331: a restored state has lost its delay, and is stuck."""
     lost = RESTARTING.with_rows(during={process.DOWN: after(_unless_restored, process.BackoffElapsed)})
     said = (process.StartRequested, process.Orphaned)
-    trace = way_to("who is to come back does", lost.with_properties(*COMING_BACK), states=ALL, said=said)
+    trace = way_to(
+        "a planned restart happens, unless a stop or a start is requested",
+        lost.with_properties(*COMING_BACK),
+        states=ALL,
+        said=said,
+    )
     assert "Orphaned()" in trace[1]
     assert trace[-1] == STUCK
 
@@ -44,7 +49,10 @@ def test_every_state_that_waits_has_its_timer() -> None:
     """basiltt/xstate-statemachine#128: timers are not set again."""
     said = (Heartbeat, TaskFinished)
     trace = way_to(
-        "whoever is idle is given work at last", without_timer(shipped("agent-supervised"), "Recycled"), ALL, said
+        "an idle agent is assigned a task in the end, or is dead",
+        without_timer(shipped("agent-supervised"), "Recycled"),
+        ALL,
+        said,
     )
     assert "working → idle" in trace[-2]
     assert trace[-1] == STUCK
@@ -72,7 +80,7 @@ def test_a_timer_ends_with_its_state() -> None:
     wait: Row[Any] = row(session.State.BUILDING_PROMPT, GraceExceeded, STAY)
     states = (session.State.INTERRUPTING, session.State.BUILDING_PROMPT, *at_work)
     copy = lasting(shipped("session"), "GraceExceeded", states, kill, wait)
-    trace = way_to("only who was interrupted is killed", copy, said=(session.UrgentMessage,))
+    trace = way_to("only an interrupted session is killed", copy, said=(session.UrgentMessage,))
     assert "GraceExceeded elapses   Spawning → BuildingPrompt" in trace[-1]
 
 
@@ -80,7 +88,7 @@ def test_a_launch_that_has_worked_is_not_given_up() -> None:
     """spring-attic/spring-statemachine#728: a timer fires although its state was left."""
     ends = row(agent.State.WORKING, SpawnOverdue, agent.State.DEAD, agent.expire)
     copy = lasting(shipped("agent-supervised"), "SpawnOverdue", (agent.State.STARTING, agent.State.WORKING), ends)
-    trace = way_to("whoever works is dead when its process has ended", copy, said=(Heartbeat,))
+    trace = way_to("a working agent dies by the end of its process only", copy, said=(Heartbeat,))
     assert "starting → working" in trace[-2]
     assert "SpawnOverdue elapses   working → dead" in trace[-1]
 
@@ -89,7 +97,7 @@ def test_a_worker_that_begins_in_time_keeps_the_task() -> None:
     """pytransitions/transitions#459: a timeout and a trigger race, and both are accepted."""
     ends: Row[Any] = row(State.IN_PROGRESS, LeaseExpired, State.OPEN, task_profiles.lose)
     copy = lasting(shipped("task-governed"), "LeaseExpired", (State.CLAIMED, State.IN_PROGRESS), ends)
-    trace = way_to("a lease runs out for who has not begun", copy, said=(Approved, Claimed, Started))
+    trace = way_to("a lease expires only before its owner has begun", copy, said=(Approved, Claimed, Started))
     assert "Started(epoch=1)   CLAIMED → IN_PROGRESS" in trace[-2]
     assert "LeaseExpired elapses   IN_PROGRESS → OPEN" in trace[-1]
 
@@ -112,6 +120,6 @@ def _moves_on(a: agent.Agent, e: Any) -> Step[agent.Agent, Any]:
 def test_a_time_out_ends_the_work_with_the_state() -> None:
     """pytransitions/transitions#682: the timeout changes the state, and the work continues."""
     copy = changed(shipped("agent-supervised"), "SpawnOverdue", action=_moves_on)
-    trace = way_to("whoever is given up has its session ended", copy)
+    trace = way_to("an agent that is given up has its session ended", copy)
     assert "SpawnOverdue" in trace[-1]
     assert "starting → dead" in trace[-1]

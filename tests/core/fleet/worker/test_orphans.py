@@ -458,9 +458,9 @@ MISTAKES: Final[dict[str, tuple[str, Callable[[], Machine[Any]]]]] = {
             )
         ),
     ),
-    "an orphan is not recalled": ("Orphaned is over with Recalled", lambda: _deaf(assignment.Recalled, STATE.ORPHANED)),
+    "an orphan is not recalled": ("Orphaned exits on Recalled", lambda: _deaf(assignment.Recalled, STATE.ORPHANED)),
     "nor while it is inspected": (
-        "Inspecting is over with Recalled",
+        "Inspecting exits on Recalled",
         lambda: _deaf(assignment.Recalled, STATE.INSPECTING),
     ),
 }

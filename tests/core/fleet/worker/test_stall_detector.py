@@ -263,7 +263,7 @@ def _with(new: Any, when: Any = None) -> Machine[Any]:
 
 MUTANTS: Final[Mutants] = {
     "no session is warned of": (
-        "Fresh is over with Silent",
+        "Fresh exits on Silent",
         lambda: _with(row(State.FRESH, Silent, State.WARNED, stall_detector.warn, when=_never)),
     ),
     "no session is given up": (
@@ -320,7 +320,7 @@ MUTANTS: Final[Mutants] = {
         "a silence climbs one step",
         lambda: _with(row(State.NUDGED, Silent, State.NUDGED, stall_detector.nudge, when=stall_detector.is_due_to_end)),
     ),
-    "there is no watch": ("WatchOutput goes on in", lambda: _small(rebuilt(stall_detector.machine, during={}))),
+    "there is no watch": ("WatchOutput runs in", lambda: _small(rebuilt(stall_detector.machine, during={}))),
 }
 
 
