@@ -182,7 +182,7 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(DONE, fleet_task.Handed, STAY, _is_worked_at_by, when=rules.has_no_owner)),
     ),
     "an owned task is handed to another worker": (
-        "what somebody has",
+        "a claimed task cannot be claimed again",
         lambda: _with(row(DONE, fleet_task.Handed, STAY, rules.take_over)),
     ),
     "work without an answer in time is done again": (
@@ -190,7 +190,7 @@ MUTANTS: Final[Mutants] = {
         lambda: _with(row(PENDING, approval.ApprovalExpired, FAILED, _again)),
     ),
     "an approval is awaited for ever": (
-        "waited for for ever",
+        "waits for a person for ever",
         lambda: _without_timer(PENDING),
     ),
     "a task is split without end": (
