@@ -88,7 +88,7 @@ class Lines:
         if self._has_moved and not self._runner.leaving:
             self._has_moved = False
             before = self._awaited
-            waiting = status.waiting(self._runner.aggregates)
+            waiting = awaited.waiting(self._runner.aggregates)
             self._awaited = list(awaited.lines(waiting, self._account.paused_by, self._log))
             for line in self._awaited:
                 if line not in before:

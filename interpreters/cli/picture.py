@@ -99,7 +99,7 @@ class Picture:
             tasks = status.counted(status.tasks(there))
             if not awaited.goes_on(there):
                 tasks = tuple(replace(each, timer=None) for each in tasks)
-            self._known = _Known(entries, tasks, agents, status.waiting(there))
+            self._known = _Known(entries, tasks, agents, awaited.waiting(there))
         return self._known
 
     def draw(self, width: int, height: int) -> RenderableType:

@@ -84,7 +84,7 @@ def _look(store: SqliteStore) -> _Seen:
         store,
         found,
         tasks,
-        projection.waiting(there),
+        awaited.waiting(there),
         account,
         runs,
         is_over(there),

@@ -260,7 +260,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     for name, message, _ in runner.standing():
         if message != account.stopped_by.get(name):
             print(f"  {name}: {message}")
-    waiting = awaited.lines(status.waiting(runner.aggregates), account.paused_by, logs.option(log))
+    waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
     for line in (*leavings.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
     if runner.refused:

@@ -113,7 +113,7 @@ def test_nothing_is_added_where_nobody_is_left(log: Path, capsys: pytest.Capture
     """It says so, and what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell(log, capsys, "task", "add", "--id", "T3", "--prompt", "x", code=2)
-    assert "T3: refused: all tasks were settled, and everybody has gone home" in printed
+    assert "T3: refused: all tasks are settled, and the fleet is over" in printed
     assert "task:T3" not in folded(log).aggregates["board"].entities
 
 
@@ -126,13 +126,13 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
     assert folded(log).record("board", "task:T1").ordinal == 0
     assert tell(log, capsys, "finish", "--reason", "night").startswith("fleet: it ends when its tasks are settled;")
     assert said(log)[-1].event == intake.LastTaskIn("night")
-    assert "was told so already" in tell(log, capsys, "finish", code=2)
+    assert "finish was given already" in tell(log, capsys, "finish", code=2)
     tell(log, capsys, "cancel", "T1")
     assert tell(log, capsys, "finish", code=2).startswith("fleet: refused: it is over already\n")
-    assert "everybody has gone home" in tell(log, capsys, "task", "add", "--id", "T2", "--prompt", "x", code=2)
+    assert "the fleet is over" in tell(log, capsys, "task", "add", "--id", "T2", "--prompt", "x", code=2)
     other = log.with_name("other.db")
     FleetLog(other, T1)
-    assert "begun without --watch" in tell(other, capsys, "finish", code=2)
+    assert "started without --watch" in tell(other, capsys, "finish", code=2)
 
 
 def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,7 +157,7 @@ def test_an_agent_splits_its_task_with_what_its_environment_says(
     for name, value in (("TASK", "T1"), ("TOKEN", "1-"), ("DB", str(log))):
         monkeypatch.setenv(f"LIFEFOLD_{name}", value)
     assert main(["split", "--part", "do the first", "--part", "do the second"]) == 0
-    assert "T1: split into T1+1 T1+2; this session is over now" in capsys.readouterr().out
+    assert "T1: split into T1+1 T1+2; this session has ended" in capsys.readouterr().out
     board = folded(log)
     assert board.record("board", "task:T1").state == "WAITING_FOR_SUBTASKS"
     assert [board.record("board", f"task:T1+{n}").prompt for n in (1, 2)] == ["do the first", "do the second"]
@@ -185,7 +185,7 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
     def refused(*words: str) -> str:
         return tell(log, capsys, "split", *words, code=2)
 
-    assert "claim 1 of it is over; now it is bob's, under claim 2" in refused("T1", "--token", "1", "--part", "x")
+    assert "claim 1 of it is over; bob has it now, under claim 2" in refused("T1", "--token", "1", "--part", "x")
     assert "4 are too many: it may have 3 subtasks" in refused("T1", "--token", "2", *["--part", "x"] * 4)
     assert "does not say max_subtasks" in refused("T2", "--token", "1", "--part", "x")
     assert "the token of a claim" in refused("T1", "--token", "one", "--part", "x")

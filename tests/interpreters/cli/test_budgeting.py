@@ -112,8 +112,8 @@ def test_what_cannot_be_raised_is_refused(
 def test_where_nothing_is_limited_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And nothing can be raised."""
     log = FleetLog(tmp_path / "fleet.db", *TASKS[:1]).path
-    assert "nothing is limited" in tell(log, capsys, "budget")
-    assert "nothing is limited" in tell(log, capsys, "budget", "--add-usd", "1", code=2)
+    assert "no budget" in tell(log, capsys, "budget")
+    assert "no budget" in tell(log, capsys, "budget", "--add-usd", "1", code=2)
 
 
 def test_why_a_task_waits_for_money_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

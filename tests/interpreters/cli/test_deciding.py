@@ -81,7 +81,7 @@ def test_a_fleet_without_a_plan_to_approve_says_so(log: Path, tell: Told) -> Non
     log_of_finished_work(log)
     printed = tell("approve", 2)
     assert "this fleet's plan needs no approval" in printed
-    assert "waits for your word: T1" in printed
+    assert "waits for your approval: T1" in printed
     assert "nothing has changed; lifefold tasks --db" in printed
 
 
@@ -118,7 +118,7 @@ def test_finished_work_is_approved_and_nothing_is_completed_by_that(log: Path, t
 def test_finished_work_that_is_rejected_has_failed_for_that_reason(log: Path, tell: Told) -> None:
     """And is tried again with it, after a rest that is shown."""
     log_of_finished_work(log)
-    assert tell("reject T1 --reason ugly").startswith("T1: rejected: it is tried again after a rest")
+    assert tell("reject T1 --reason ugly").startswith("T1: rejected: it is tried again after a pause")
     record = folded(log).record("board", "task:T1")
     assert (record.state, record.failure) == ("FAILED", "ugly")
     assert "next try" in tell("tasks")
@@ -258,7 +258,7 @@ def test_when_everybody_has_gone_home_nothing_is_declared_that_nobody_will_do(lo
     """Agents that have stopped stay so: it is said what to do instead."""
     FleetLog(log, T1).failed("T1")
     printed = tell("retry T1", 2)
-    assert "all tasks were settled, and everybody has gone home" in printed
+    assert "all tasks are settled, and the fleet is over" in printed
     assert "lifefold run FLEET.toml --again" in printed
     gone = FleetLog(log.with_name("gone.db"), T1, approve_plan=True, agents=(AgentPlan("bob"),))
     gone.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))

@@ -281,7 +281,7 @@ def test_what_waits_for_a_person_stands_on_top(
         table = next(n for n, line in enumerate(drawn) if line.startswith("AGENT"))
         top = in_words(drawn[:table])
         assert "· 20 planned" in top
-        assert "! the plan waits for your word (20 tasks): lifefold approve" in top
+        assert "! the plan waits for your approval (20 tasks): lifefold approve" in top
         assert "! agent-1 is paused (by mo, for the reason" in top or " more: lifefold status" in top
         assert "paused" in drawn[table + 1]
 

@@ -97,6 +97,6 @@ def test_a_person_who_says_nothing_holds_a_fleet_and_does_not_end_it(
     monkeypatch.setenv("COST", "0.1")
     ground.demand("plain-1", 'approval = "merge"')
     printed = ground.call("run", str(ground.fleet), "--no-live", "--no-wait", code=4).stdout
-    assert "plain-1 is done and waits for your word: lifefold approve plain-1" in printed
+    assert "plain-1 is done and waits for your approval: lifefold approve plain-1" in printed
     ground.call("approve", "plain-1")
     assert "3 of 3 tasks closed" in ground.run()
