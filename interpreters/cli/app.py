@@ -60,7 +60,9 @@ def _unknown(word: str, commands: Sequence[str]) -> int:
     from lifefold.interpreters.cli.names import like  # noqa: PLC0415 - slow to import, and only a mistake needs it
 
     meant = " or ".join(f"lifefold {each}" for each in like(word, commands))
-    return _complain(f"there is no command {word!r}; {f'did you mean {meant}?' if meant else f'see {_this_command()} --help'}", 2)
+    return _complain(
+        f"there is no command {word!r}; {f'did you mean {meant}?' if meant else f'see {_this_command()} --help'}", 2
+    )
 
 
 def _failed(error: Exception) -> int:

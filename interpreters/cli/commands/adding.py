@@ -141,7 +141,9 @@ def _split_words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        raise BadInput(f"--verify: {line!r} is not a command: {error}; quote it as for a shell, although no shell runs it") from error
+        raise BadInput(
+            f"--verify: {line!r} is not a command: {error}; quote it as for a shell, although no shell runs it"
+        ) from error
 
 
 def _must_run(commands: Commands) -> None:

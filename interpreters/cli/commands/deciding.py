@@ -43,7 +43,9 @@ def reject(arguments: Namespace) -> int:
     if bool(arguments.tasks) is arguments.plan:
         raise BadInput("name the tasks to reject, or give --plan to reject the whole plan")
     if arguments.plan:
-        return _decide_plan(arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done")
+        return _decide_plan(
+            arguments, plan_approval.PlanDeclined(arguments.reason), "rejected: none of its tasks is done"
+        )
     return _decide(arguments, lambda _, each: _rejection(each, arguments.reason))
 
 
@@ -216,8 +218,8 @@ def _retry(of: Aggregate, each: fleet_task.FleetTask) -> Verdict:
 
 _NOT_FAILED: Final = f"it has not failed; lifefold why {{}}{LOG} explains what moves it on"
 _INSTEAD_OF_RETRYING: Final[Mapping[State, str]] = {
-    State.CLOSED: f'its work is merged; for more work add another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
-    State.CANCELLED: f'that is final; to do it after all add another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
+    State.CLOSED: f'its work is merged; more work is another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
+    State.CANCELLED: f'that is final; it can be another task: lifefold task add --id {{}}-2 --prompt "..."{LOG}',
     State.PLANNED: f"it waits for your approval; lifefold approve {{}}{LOG}",
     State.PENDING_APPROVAL: f"it waits for your approval; lifefold approve {{}}{LOG}",
 }

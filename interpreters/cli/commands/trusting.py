@@ -28,7 +28,9 @@ def trust(arguments: Namespace) -> int:
 
     def judge(aggregates: Mapping[str, Aggregate]) -> Iterator[Said | Refused]:
         of, name = aggregates[board.NAME], arguments.agent
-        slots = {ref.removeprefix("worker_slot:"): of.record(ref) for ref in of.entities if ref.startswith("worker_slot:")}
+        slots = {
+            ref.removeprefix("worker_slot:"): of.record(ref) for ref in of.entities if ref.startswith("worker_slot:")
+        }
         must_be_there("agent", [name], sorted(slots))
         slot: worker_slot.WorkerSlot = slots[name]
         why = _obstacle(of, slot, move)

@@ -74,7 +74,7 @@ BAD_TASKS: dict[str, tuple[list[str], str]] = {
     "no text": (["--id", "N", "--prompt", "caf\udce9"], "UTF-8"),
     "priority": (["--id", "N", "--prompt", "x", "--priority", "0"], "--priority: found 0"),
     "retries": (["--id", "N", "--prompt", "x", "--max-retries", "-1"], "--max-retries: found -1"),
-    "quotes": (["--id", "N", "--prompt", "x", "--verify", "a 'b"], '--verify: "a \'b" is no command'),
+    "quotes": (["--id", "N", "--prompt", "x", "--verify", "a 'b"], '--verify: "a \'b" is not a command'),
     "nothing": (["--id", "N", "--prompt", "x", "--verify", ""], "--verify[1]: found an empty array"),
     "program": (["--id", "N", "--prompt", "x", "--verify", "/no/such x"], "found '/no/such', which cannot be run"),
     "file": (["--id", "N", "--prompt", "x", "--file", "/etc"], "--file[1]: found"),
@@ -136,7 +136,7 @@ def test_a_fleet_that_is_kept_alive_is_told_once_that_no_more_tasks_come(
 
 
 def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """When it is added, and when it is retried: only another log has such agents again."""
+    """When it is added, and when it is retried: it goes on when an accepted fleet file has such an agent."""
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
     of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
@@ -145,7 +145,8 @@ def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and nobody is left who has it; nobody takes" in printed
+        "T3: refused: it is BLOCKED: it asks for the role cook, and nobody is left who has it; it goes on when the file"
+        in printed
     )
 
 
@@ -187,7 +188,7 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
 
     assert "claim 1 of it is over; bob has it now, under claim 2" in refused("T1", "--token", "1", "--part", "x")
     assert "4 are too many: it may have 3 subtasks" in refused("T1", "--token", "2", *["--part", "x"] * 4)
-    assert "does not say max_subtasks" in refused("T2", "--token", "1", "--part", "x")
+    assert "has no max_subtasks" in refused("T2", "--token", "1", "--part", "x")
     assert "the token of a claim" in refused("T1", "--token", "one", "--part", "x")
     assert "there is no task 'T9'" in refused("T9", "--token", "1", "--part", "x")
     assert "LIFEFOLD_TOKEN" in refused("T1", "--part", "x")
@@ -201,7 +202,7 @@ def test_a_split_that_is_stale_or_too_large_is_refused(log: Path, capsys: pytest
     [
         ("{", "cannot be read"),
         ("[]", "an array of one part or more"),
-        ('["a"]', "part 1: found nothing that has keys"),
+        ('["a"]', "part 1: found no keys"),
         ('[{"prompt": "a"}, {"prompt": "b", "role": "x"}]', "part 2: found prompt, role"),
         ('[{"prompt": ""}]', "part 1, prompt: found"),
         ('[{"prompt": "a", "verify": [["make"], [1]]}]', "part 1, verify[2][1]: found 1, an integer"),
@@ -233,7 +234,7 @@ MEANING = json.dumps({"fleet": {"budget": {"session_tokens": 50}}})
 def test_a_task_that_is_added_has_limits_and_a_way_to_die_of_its_own(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A budget is on the board before the task is; what a claim is given, and when it is filled anew, is the fleet's."""
+    """A budget is on the board before its task; its reservation and its period are those of the fleet."""
     FleetLog(log, T1, budget=BUDGET, meaning=MEANING)
     words = "task add --id T3 --prompt x --max-subtasks 4 --subtasks-timeout 2h --orphaned requeue"
     printed = tell(log, capsys, *words.split(), "--budget-usd", "2.5", "--budget-tokens", "100")
@@ -279,5 +280,5 @@ def test_a_fleet_that_meters_nothing_takes_no_limits(log: Path, capsys: pytest.C
     """Nobody would ever learn what was spent."""
     FleetLog(log, T1)
     words = ["task", "add", "--id", "N", "--prompt", "x", "--budget-sessions", "2"]
-    assert "this fleet meters nothing, because its file has no budget" in tell(log, capsys, *words, code=2)
+    assert "this fleet does not meter usage, because its file has no budget" in tell(log, capsys, *words, code=2)
     assert said(log) == []

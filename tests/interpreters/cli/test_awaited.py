@@ -79,7 +79,7 @@ def test_a_run_that_waits_for_its_plan_and_then_for_its_agents_says_so(ground: G
     ground.prepare("plain-1", "plain-2", repository=False)
     ground.demand("", "approve_plan = true")
     with ground.running() as run:
-        assert run.until("! the plan waits").endswith("for your word (2 tasks): lifefold approve\n")
+        assert run.until("! the plan waits").endswith("for your approval (2 tasks): lifefold approve\n")
         ground.call("pause", "--reason", "lunch")
         assert run.until("! agent is paused").endswith(f"(by {NAME}, lunch): lifefold resume agent\n")
         ground.call("approve")
@@ -102,7 +102,9 @@ def test_a_run_whose_work_is_parked_says_so_and_a_kept_one_that_it_has_nothing_t
     ground.prepare("plain-1")
     ground.demand("plain-1", 'approval = "merge"').demand("", 'approval_timeout = "1h"')
     with ground.running("--watch") as run:
-        assert run.until("! plain-1 is done and waits for your approval, until ").endswith(": lifefold approve plain-1\n")
+        assert run.until("! plain-1 is done and waits for your approval, until ").endswith(
+            ": lifefold approve plain-1\n"
+        )
         ground.call("approve", "plain-1")
         line = run.until("! all tasks are settled, and more may come")
         assert line.endswith("more may come: lifefold task add, or lifefold finish\n")

@@ -47,7 +47,9 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     """With why; each again is refused in words, and who was stopped is neither paused nor resumed."""
     FleetLog(log, T1, agents=PAIR)
     assert tell(log, capsys, "resume", code=2).startswith("ann: is not paused\nbob: is not paused\n")
-    assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith(f"ann: paused, until lifefold resume ann --db {log};")
+    assert tell(log, capsys, "pause", "ann", "--reason", "lunch").startswith(
+        f"ann: paused, until lifefold resume ann --db {log};"
+    )
     assert wanted(log, "ann") == desired_state.DesiredState(desired_state.State.PAUSE, "lunch")
     assert "Pause: lunch" in tell(log, capsys, "status")
     assert tell(log, capsys, "pause").splitlines() == [
@@ -63,7 +65,21 @@ def test_a_paused_agent_is_resumed_by_people(log: Path, capsys: pytest.CaptureFi
     assert "the reason must have 1 to" in tell(log, capsys, "pause", "bob", "--reason", " ", code=2)
 
 
-STOPS = "stops for good: its processes are asked to end, and killed after their grace; lifefold status --db {} shows progress"
+STOPS = (
+    "stops for good: its processes are asked to end, and killed after their grace;"
+    " lifefold status --db {} shows progress"
+)
+
+
+def test_a_draining_agent_is_ended_sooner_by_commands_with_its_name(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same commands without a name would stop all agents."""
+    FleetLog(log, T1, agents=PAIR)
+    assert tell(log, capsys, "stop", "--drain", "ann").startswith("ann: finishes its task, and stops")
+    sooner = f"lifefold stop ann --db {log}, or lifefold stop ann --kill --db {log}, ends it sooner"
+    for words in (["pause", "ann"], ["pause", "--reason", "lunch", "ann"]):
+        assert sooner in tell(log, capsys, *words, code=2)
 
 
 def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +218,7 @@ def test_a_command_says_that_a_runner_has_not_answered(
     FleetLog(log, T1)
     monkeypatch.setattr(operator_commands, "ANSWER_TIMEOUT_S", 0.2)
     with SqliteStore.open(log):
-        assert "left in the log" in tell(log, capsys, "pause", "ann")
+        assert "stored in the log" in tell(log, capsys, "pause", "ann")
     assert tell(log, capsys, "pause", "ann", code=2).startswith("ann: is paused already")
     assert len(said(log)) == 1
 
