@@ -41,7 +41,7 @@ from lifefold.interpreters.fleet_runner.blocked_merges import Wait, read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import Evidence, look
 from lifefold.interpreters.fleet_runner.quarantines import Quarantine
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.store import SqliteStore
 
 
@@ -56,7 +56,7 @@ class _Seen(msgspec.Struct):
     runs: bool
     is_over: bool
     in_the_way: tuple[Wait, ...]
-    leavings: Leavings
+    unmerged: UnmergedWork
     quarantined: tuple[Quarantine, ...]
     changed: tuple[int, int]
     """The number of the plan change in force, and its time in Unix milliseconds; 0 and 0 without one."""
@@ -89,7 +89,7 @@ def _look(store: SqliteStore) -> _Seen:
         runs,
         is_over(there),
         in_the_way,
-        Leavings(store),
+        UnmergedWork(store),
         quarantines.found(store, ledger),
         plan_change.in_force_since(there[board.NAME]) if board.NAME in there else (0, 0),
     )
@@ -119,8 +119,8 @@ def _status_json(seen: _Seen) -> dict[str, Any]:
         "tasks": counts,
         "removed": [task.id for task in seen.tasks if task.removed],
         "waiting": [msgspec.to_builtins(each) for each in seen.waiting],
-        "unmerged": {task: places for task in _open(seen) if (places := seen.leavings.of(task))},
-        "doubts": seen.leavings.doubts(_open(seen)),
+        "unmerged": {task: places for task in _open(seen) if (places := seen.unmerged.of(task))},
+        "doubts": seen.unmerged.doubts(_open(seen)),
         "quarantined": [msgspec.to_builtins(each) for each in seen.quarantined],
         "in_the_way": [msgspec.to_builtins(each) for each in seen.in_the_way],
         **usage_json(spending.total),
@@ -151,7 +151,7 @@ def _status_lines(seen: _Seen, log: str) -> Iterator[str]:
     yield from (f"! {line}" for line in awaited.lines(seen.waiting, seen.account.paused_by, log))
     yield from (f"! {line}" for line in awaited.in_the_way(seen.in_the_way, now_ms))
     yield from (f"! {line}" for line in awaited.fallen(seen.account.stopped_by))
-    yield from (f"! {line}" for line in seen.leavings.lines(_open(seen)))
+    yield from (f"! {line}" for line in seen.unmerged.lines(_open(seen)))
     rows: list[tuple[str, ...]] = [("AGENT", "ASKED", "STATE", "FOR", "TASK", "SESSION", "ATTEMPT", "PROCESS", "NEXT")]
     rows += [
         (

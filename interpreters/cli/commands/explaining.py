@@ -29,7 +29,7 @@ from lifefold.interpreters.fleet_runner import quarantines
 from lifefold.interpreters.fleet_runner.blocked_merges import read_waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.process_evidence import look
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.processes.command import plain
 from lifefold.interpreters.store import SqliteStore
 
@@ -56,18 +56,18 @@ def why(arguments: Namespace) -> None:
         runs = store.is_written()
         doubts = tuple(_doubts(store, ledger, said, runs=runs))
         in_the_way = tuple(_in_the_way(store, ledger, {arguments.task, *_owners(ledger, said)}))
-        leavings = Leavings(store)
+        unmerged = UnmergedWork(store)
         said = replace(said, onward=logs.typed(said.onward, store))
     open_tasks = () if said.state == State.CLOSED else (said.task,)
     said = replace(said, ways=tuple(way for way in said.ways if way.command in arguments.known))
     if arguments.json:
         runner = "running" if runs else "not running"
-        doubts += leavings.doubts(open_tasks)
-        places = [place for task in open_tasks for place in leavings.of(task)]
+        doubts += unmerged.doubts(open_tasks)
+        places = [place for task in open_tasks for place in unmerged.of(task)]
         found = {"runner": runner, "doubts": doubts, "in_the_way": in_the_way, "unmerged": places}
         print(json.dumps({**msgspec.to_builtins(said), **found}, indent=2))
         return
-    lies = (f"{line[0].upper()}{line[1:]}." for line in leavings.lines(open_tasks))
+    lies = (f"{line[0].upper()}{line[1:]}." for line in unmerged.lines(open_tasks))
     for line in lines(said, (*in_the_way, *doubts, *lies), arguments.db):
         print(plain(line.encode()))
 

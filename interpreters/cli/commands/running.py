@@ -40,7 +40,7 @@ from lifefold.interpreters.fleet_runner import FleetFolder, OtherFleetError, Run
 from lifefold.interpreters.fleet_runner.log_owner import NONE_BEFORE, Before, before_of
 from lifefold.interpreters.fleet_runner.notices import About
 from lifefold.interpreters.fleet_runner.python_targets import unloadable
-from lifefold.interpreters.fleet_runner.unmerged_work import Leavings
+from lifefold.interpreters.fleet_runner.unmerged_work import UnmergedWork
 from lifefold.interpreters.fleet_runner.variables import untold
 from lifefold.interpreters.processes.private import is_open_to_others, make_private, open_private
 from lifefold.interpreters.store import NotAStore, SqliteStore, StoreError, Unwritable
@@ -77,7 +77,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _do_not_wait(runner: Runner) -> None:
-    runner.waits_for_people = False
+    runner.waits_for_operators = False
 
 
 def demo(arguments: Namespace) -> int:
@@ -207,7 +207,7 @@ class _Heard(logging.Handler):
         self._runner = runner
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._runner.handlers.people.tell_while(About.WAITING, "log", record.getMessage())
+        self._runner.handlers.operator.tell_while(About.WAITING, "log", record.getMessage())
 
 
 @contextmanager
@@ -219,7 +219,7 @@ def _store_heard(runner: Runner) -> Generator[None]:
         yield
     finally:
         logger.removeHandler(heard)
-        runner.handlers.people.over(About.WAITING, "log")
+        runner.handlers.operator.over(About.WAITING, "log")
 
 
 async def _leave_on_signal(runner: Runner, shown: Display) -> None:
@@ -249,7 +249,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
     removed = f"{len(every) - len(tasks)} removed; " if len(every) > len(tasks) else ""
     print(f"\n{closed} of {len(tasks)} tasks closed; {removed}{f'spent {total}; ' if total else ''}the log is {log}")
     with SqliteStore.peek(log) as store:
-        leavings, before = Leavings(store), before_of(store).ended
+        unmerged, before = UnmergedWork(store), before_of(store).ended
     for task in every:
         if task.state != "CLOSED":
             print(f"  {task.id}: {task.state}{f': {task.reason}' if task.reason else ''}")
@@ -261,7 +261,7 @@ def _summary(runner: Runner, account: Account, verdict: Verdict, log: Path) -> N
         if message != account.stopped_by.get(name):
             print(f"  {name}: {as_typed(message)}")
     waiting = awaited.lines(awaited.waiting(runner.aggregates), account.paused_by, logs.option(log))
-    for line in (*leavings.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
+    for line in (*unmerged.lines([task.id for task in every if task.state != "CLOSED"]), *waiting):
         print(f"  {line}")
     if runner.refused:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(runner.refused.items()))

@@ -71,17 +71,6 @@ STOPS = (
 )
 
 
-def test_a_draining_agent_is_ended_sooner_by_commands_with_its_name(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same commands without a name would stop all agents."""
-    FleetLog(log, T1, agents=PAIR)
-    assert tell(log, capsys, "stop", "--drain", "ann").startswith("ann: finishes its task, and stops")
-    sooner = f"lifefold stop ann --db {log}, or lifefold stop ann --kill --db {log}, ends it sooner"
-    for words in (["pause", "ann"], ["pause", "--reason", "lunch", "ann"]):
-        assert sooner in tell(log, capsys, *words, code=2)
-
-
 def test_who_stops_an_agent_is_told_what_becomes_of_it(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What happens to what runs, that it is final, where it is seen; and who sends it a message, when it is read."""
     FleetLog(log, T1)
