@@ -1,8 +1,8 @@
 """What agents and services wait for, as their runner found it, for commands in other terminals.
 
 The waits are in a file beside the log, not in the log: every try observes them again, and no rule depends on them. For
-example a merge waits for local changes of a user. The file is replaced as a whole, and each run begins without one. After a
-killed runner the file stays, and shows its age.
+example a merge waits for local changes of a user. The file is replaced as a whole, and each run begins without one.
+After a killed runner the file stays, and shows its age.
 """
 
 import contextlib

@@ -55,7 +55,7 @@ class RunContext(msgspec.Struct, frozen=True):
     """Returns the fleet with the plan in force; without it, ``fleet`` is in force."""
 
     def session(self, activity: RunSession, occasion: EffectContext) -> SessionSpec:
-        """Return the specification of a session: command, folder, environment, grace; and write the file of its prompt."""
+        """Return the specification of a session: command, folder and environment; write the file of its prompt."""
         write_whole(self.folder.prompt(occasion.within.key, activity.attempt), activity.prompt)
         fleet = self.fleet if self.present is None else self.present()
         return session_spec(fleet, self.folder, self.workplace, activity, occasion)
