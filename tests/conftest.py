@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 import sys
+import sysconfig
 from collections.abc import Generator
 
 import pytest
@@ -23,6 +24,9 @@ gc.set_threshold(50_000, 20, 50)  # tests make much that stays, and little that 
 def pytest_configure() -> None:
     """Let Ctrl-C mean what it does on a terminal, here and in what is started; a background job would ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    scripts = sysconfig.get_path("scripts")
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):  # messages name commands as a shell finds them
+        os.environ["PATH"] = os.pathsep.join(filter(None, (scripts, os.environ.get("PATH", ""))))
 
 
 def pytest_collection_finish() -> None:
