@@ -18,7 +18,7 @@ beside the lifecycle's events in the log.
 """
 
 from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -148,6 +148,18 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
         if self.before is None or self.before.record.state is not self.after.record.state:
             return self.after.state
         return None
+
+    @property
+    def left(self) -> State | None:
+        """The state that this step left; None if the state is the same as before, and for a creation."""
+        if self.before is not None and self.before.record.state is not self.after.record.state:
+            return self.before.state
+        return None
+
+    @property
+    def was(self) -> Any:
+        """The record before this step. Only a creation has none; an event of the machine excludes creations."""
+        return cast("Entity[Any]", self.before).record
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):

@@ -289,7 +289,7 @@ class _Run:
     def actions(self, transition: Transition) -> list[tuple[str, RuleAction]]:
         """Return what rules ask for after a transition, each with the rule's name. Raises ``DecisionError``."""
         actions: list[tuple[str, RuleAction]] = []
-        for each in self.of.rules_on(transition.machine):
+        for each in self.of.triggered(transition):
             try:
                 actions += [(each.name, action) for action in each.follow(self.aggregate, transition)]
             except Exception as error:

@@ -18,7 +18,7 @@ It ends: an abort is said by people and sessions only, no rule says one, and eve
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import fleet_task
 from lifefold.core.fleet.board.fleet_task import Fate, FleetTask
@@ -32,11 +32,12 @@ from lifefold.core.policy.reasons import AbortReason
 # The rules
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=(fleet_task.ToolAborted, fleet_task.AbortWanted))
 def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An abort reaches whom it is to reach: first those whom nobody is at, so that none of them is begun meanwhile."""
-    said, record = transition.event, transition.after.record
-    if isinstance(said, fleet_task.ToolAborted | fleet_task.AbortWanted) and record.fate is not None:
+    said = cast("fleet_task.ToolAborted | fleet_task.AbortWanted", transition.event)
+    record: FleetTask = transition.after.record
+    if record.fate is not None:
         found = affected(family(board, record.id), record.id, said.scope, record.fate.policy, said.abort_reason)
         reached = [each for each in found if is_to_end(board.record(f"task:{each.session}"))]
         for each in sorted(reached, key=lambda target: board.record(f"task:{target.session}").state in CLAIMED):
@@ -45,12 +46,12 @@ def spread(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             )
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.OPEN)
 def catch_up(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was aborted when it could not be cancelled is cancelled when it is opened again."""
     del board
     fate = transition.after.record.fate
-    if transition.entered is task.State.OPEN and fate is not None and fate.doomed is not None:
+    if fate is not None and fate.doomed is not None:
         yield Dispatch(transition.entity, fleet_task.Aborted(fate.doomed, transition.after.record.id, fate.why))
 
 

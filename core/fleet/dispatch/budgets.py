@@ -10,7 +10,7 @@ There may be a budget for the fleet, for each agent and for each task; without a
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import budget, fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
@@ -74,25 +74,20 @@ def _concerned(agent: str, name: str) -> tuple[str, str, str]:
     return of_task(name), of_agent(agent), FLEET
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def reserve(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who claims a task has a share set aside from every budget that is concerned, before anything else."""
-    if transition.entered is task.State.CLAIMED:
-        record: FleetTask = transition.after.record
-        for ref in _concerned(record.owner, record.id):
-            if ref in board.entities:
-                yield Dispatch(ref, budget.Reserve(record.owner))
+    record: FleetTask = transition.after.record
+    for ref in _concerned(record.owner, record.id):
+        if ref in board.entities:
+            yield Dispatch(ref, budget.Reserve(record.owner))
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(worker_slot.WorkWanted, worker_slot.WorkLeft, worker_slot.WorkerGone))
 def settle(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is through with its task, or gone, has its shares settled with what it has spent."""
-    event = transition.event
-    if transition.before is None or not isinstance(
-        event, worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone
-    ):
-        return
-    agent, name = transition.entity.removeprefix("worker_slot:"), transition.before.record.task
+    event = cast("worker_slot.WorkWanted | worker_slot.WorkLeft | worker_slot.WorkerGone", transition.event)
+    agent, name = transition.entity.removeprefix("worker_slot:"), transition.was.task
     for ref in _concerned(agent, name) if name else ():
         entity = board.entities.get(ref)
         if entity is not None and agent in entity.record.holders:
@@ -106,18 +101,16 @@ def _cost(p: budget.Budget, event: worker_slot.WorkWanted | worker_slot.WorkLeft
     return replace(spent, microusd=max(spent.microusd, least.microusd), tokens=max(spent.tokens, least.tokens))
 
 
-@rule(on=budget.machine)
-def reopen(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=budget.machine, enters=budget.State.RENEWED)
+def reopen(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When a period is over the next one begins."""
-    del board
-    if transition.entered is budget.State.RENEWED:
-        yield Dispatch(transition.entity, budget.Reopened())
+    yield Dispatch(transition.entity, budget.Reopened())
 
 
-@rule(on=budget.machine)
+@rule(on=budget.machine, enters=budget.State.SPENT)
 def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When a budget is spent for good, what needs it is blocked. An agent whose own is spent waits for more."""
-    if transition.entered is not budget.State.SPENT or not budget.is_spent_for_good(transition.after.record):
+    if not budget.is_spent_for_good(transition.after.record):
         return
     ref = transition.entity
     offered = work_of(board).offered
@@ -126,12 +119,10 @@ def go_without(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield _blocked(transition.after, name)
 
 
-@rule(on=budget.machine)
+@rule(on=budget.machine, leaves=budget.State.SPENT)
 def go_on_with_more(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was blocked because a budget was spent goes on when there is more in it."""
-    if transition.before is None or not budget.is_spent_for_good(transition.before.record):
-        return
-    if not budget.is_spent_for_good(transition.after.record):
+    if budget.is_spent_for_good(transition.was):
         for ref in sorted(board.entities):
             entity = board.entities[ref]
             if entity.state is task.State.BLOCKED and entity.record.lacks == transition.entity:

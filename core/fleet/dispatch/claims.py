@@ -77,14 +77,13 @@ def is_unwanted(board: Aggregate, name: str) -> bool:
     return False
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=task.Claimed)
 def hand_over(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """A task that was claimed, or handed over, is given to its new owner."""
-    if isinstance(transition.event, task.Claimed):
-        record: FleetTask = transition.after.record
-        yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
-        brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
-        yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
+    record: FleetTask = transition.after.record
+    yield Dispatch(f"worker_slot:{record.owner}", worker_slot.Seated(record.id))
+    brief = brief_of(record, budgets.share_of(board, record), adaptive_timeout.limit_ms(board, record))
+    yield Tell(f"worker/{record.owner}", "assignment", assignment.Assigned(brief))
 
 
 def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Brief:
@@ -108,12 +107,22 @@ def brief_of(record: FleetTask, share: Amounts, timeout_ms: int = 0) -> task.Bri
     )
 
 
-@rule(on=fleet_task.machine)
+_OPEN_ENDED = CLAIMED | {task.State.ORPHANED}
+"""While these hold, a task is its owner's, and not known to be done."""
+
+KEPT = _OPEN_ENDED | {task.State.DONE}
+"""And in this it stays the owner's, if it has one.
+
+What a dead session has left is still to be looked at, and what is done to be verified and merged.
+"""
+
+
+@rule(on=fleet_task.machine, leaves=_OPEN_ENDED)
 def recall(board: Aggregate, transition: Transition) -> Iterator[Tell]:
     """An owner whose claim is ended by somebody else, in whatever way, is told so, if it is still there (E20)."""
-    if transition.before is None or transition.before.state not in _OPEN_ENDED or transition.after.state in KEPT:
+    if transition.after.state in KEPT:
         return
-    before: FleetTask = transition.before.record
+    before: FleetTask = transition.was
     worker = f"worker/{before.owner}"
     owner = board.entities.get(f"worker_slot:{before.owner}")
     if owner is not None and owner.state is worker_slot.State.WORKING and transition.actor != worker:
@@ -148,26 +157,12 @@ def _within_ms(board: Aggregate, record: FleetTask) -> int:
     return found.record.within_ms if found is not None and makes_room else 0
 
 
-_OPEN_ENDED = CLAIMED | {task.State.ORPHANED}
-"""While these hold, a task is its owner's, and not known to be done."""
-
-KEPT = _OPEN_ENDED | {task.State.DONE}
-"""And in this it stays the owner's, if it has one.
-
-What a dead session has left is still to be looked at, and what is done to be verified and merged.
-"""
-
-
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, leaves=worker_slot.PRESENT, enters=worker_slot.State.GONE)
 def release(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What a worker that is gone had in hand is given back (E11)."""
-    if (
-        transition.entered is not worker_slot.State.GONE
-        or transition.before is None
-        or not transition.before.record.task
-    ):
+    if not transition.was.task:
         return
-    ref = f"task:{transition.before.record.task}"
+    ref = f"task:{transition.was.task}"
     record: FleetTask = board.record(ref)
     if record.owner != transition.entity.removeprefix("worker_slot:"):
         return

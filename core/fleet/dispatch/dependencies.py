@@ -10,6 +10,7 @@
 """
 
 from collections.abc import Iterator
+from typing import cast
 
 from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
@@ -19,13 +20,15 @@ from lifefold.core.kernel import Aggregate, Create, Dispatch, Entity, Transition
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
 
+_PARTS = task.State.WAITING_FOR_SUBTASKS
+_WAITS = frozenset({task.State.OPEN, _PARTS})
+"""In these a task waits for others."""
 
-@rule(on=fleet_task.machine)
-def retry_granted(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+
+@rule(on=fleet_task.machine, event=fleet_task.RetryGranted)
+def retry_granted(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A task that a person lets be tried again is opened at once."""
-    del board
-    if isinstance(transition.event, fleet_task.RetryGranted):
-        yield Dispatch(transition.entity, task.Retried())
+    yield Dispatch(transition.entity, task.Retried())
 
 
 @rule(on=fleet_task.machine)
@@ -48,7 +51,7 @@ def free_waiting(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
                 yield Dispatch(each.ref, fleet_task.DependencyBack(record.id))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=_WAITS)
 def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A task that begins to wait is blocked at once if something that it waits for will not be done (E8, E19).
 
@@ -59,7 +62,7 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(transition.entity, task.Decomposed(0))
     elif transition.entered is task.State.OPEN and record.removed:
         yield Dispatch(transition.entity, fleet_task.DependencyLost(fleet_task.PLAN, fleet_task.NOT_IN_THE_PLAN))
-    elif transition.entered in _WAITS:
+    else:
         needed = record.parts_of_it() if transition.after.state is _PARTS else record.depends_on
         lost = [each for each in _records(board, needed) if is_lost(each)]
         if lost:
@@ -105,7 +108,7 @@ def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(f"task:{each.id}", fleet_task.DependencyBack(each.lacks))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLOSED)
 def gather(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When the last part of a task is closed, the task goes on, also if that took too long (E7)."""
     whole = gathered(board, transition)
@@ -122,14 +125,12 @@ def gathered(board: Aggregate, transition: Transition) -> Entity[FleetTask] | No
     return whole if goes_on and _are_closed(board, whole.record) else None
 
 
-@rule(on=fleet_task.machine)
-def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
+@rule(on=fleet_task.machine, event=fleet_task.Split)
+def divide(_board: Aggregate, transition: Transition) -> Iterator[Create]:
     """A task that is split gets its parts, each a task of its own: with its role, its priority and its retries."""
-    del board
-    if not isinstance(transition.event, fleet_task.Split) or transition.before is None:
-        return
+    split = cast("fleet_task.Split", transition.event)
     whole: FleetTask = transition.after.record
-    for number, each in enumerate(transition.event.tasks, transition.before.record.parts + 1):
+    for number, each in enumerate(split.tasks, transition.was.parts + 1):
         part = FleetTask(
             state=task.State.OPEN,
             id=whole.part(number),
@@ -155,7 +156,7 @@ def divide(board: Aggregate, transition: Transition) -> Iterator[Create]:
         yield Create(f"task:{part.id}", part)
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=(task.State.CANCELLED, task.State.OPEN))
 def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """The parts of a task that nobody wants any more are cancelled, too; one that rests, when it is opened (E36).
 
@@ -168,7 +169,7 @@ def cancel_parts(board: Aggregate, transition: Transition) -> Iterator[Dispatch]
         for each in _records(board, record.parts_of_it()):
             if each.state in _CANCELLABLE:
                 yield _cancelled(each, with_=record)
-    elif transition.entered is task.State.OPEN and record.parent and not record.is_doomed:
+    elif record.parent and not record.is_doomed:
         whole: FleetTask = board.record(f"task:{record.parent}")
         if whole.state is task.State.CANCELLED:
             yield _cancelled(record, with_=whole)
@@ -188,10 +189,6 @@ _CANCELLABLE = frozenset(
     }
 )
 """In these a task can be cancelled; what is done, or has failed, cannot (E16)."""
-
-_PARTS = task.State.WAITING_FOR_SUBTASKS
-_WAITS = frozenset({task.State.OPEN, _PARTS})
-"""In these a task waits for others."""
 
 
 def is_unmanned(board: Aggregate, asked: Requirement) -> bool:

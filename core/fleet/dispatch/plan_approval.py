@@ -5,13 +5,13 @@ decided one by one, too; a decision about the plan takes all that nobody has dec
 """
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from lifefold.core.fleet.board import fleet_task
-from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch.task_index import tasks_of
 from lifefold.core.kernel import (
     Aggregate,
+    Created,
     Dispatch,
     Event,
     Machine,
@@ -86,27 +86,25 @@ machine = Machine(
 )
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, event=Created, enters=task.State.PLANNED)
 def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was decided of the plan is decided of a task that comes to it afterwards."""
-    record: FleetTask = transition.after.record
     plan = board.entities.get(REF)
-    if transition.before is None and record.state is task.State.PLANNED and plan is not None:
+    if plan is not None:
         if plan.state is State.APPROVED:
             yield Dispatch(transition.entity, task.Approved("the plan is approved"))
         elif plan.state is State.DECLINED:
             yield Dispatch(transition.entity, task.Declined("the plan is declined"))
 
 
-@rule(on=machine)
+@rule(on=machine, event=(PlanApproved, PlanDeclined))
 def decide(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What is decided of the plan is decided of all its tasks that nobody has decided about yet.
 
     The most urgent first: whoever waits for work is given what is approved first.
     """
-    if transition.before is not None:
-        reason = transition.event.reason if isinstance(transition.event, PlanApproved | PlanDeclined) else ""
-        said = task.Approved(reason) if transition.entered is State.APPROVED else task.Declined(reason)
-        for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
-            if each.state is task.State.PLANNED:
-                yield Dispatch(f"task:{each.id}", said)
+    by = cast("PlanApproved | PlanDeclined", transition.event)
+    decision = task.Approved(by.reason) if transition.entered is State.APPROVED else task.Declined(by.reason)
+    for each in sorted(tasks_of(board), key=lambda each: (each.priority, each.ordinal, each.id)):
+        if each.state is task.State.PLANNED:
+            yield Dispatch(f"task:{each.id}", decision)

@@ -16,7 +16,7 @@ It ends: what makes room comes after what it is made for, so that two tasks neve
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -74,26 +74,24 @@ def make_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield asked
 
 
-@rule(on=preemption_request.machine)
+@rule(on=preemption_request.machine, event=preemption_request.PreemptionRequested)
 def take_away(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is asked to make room loses the task that it is at."""
-    if isinstance(transition.event, preemption_request.PreemptionRequested):
-        of: FleetTask = board.record(f"task:{transition.event.of}")
-        yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {transition.event.task}"))
+    requested = cast("preemption_request.PreemptionRequested", transition.event)
+    of: FleetTask = board.record(f"task:{requested.of}")
+    yield Dispatch(f"task:{of.id}", task.Released(of.epoch, f"it makes room for {requested.task}"))
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLAIMED)
 def use_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is given something to work at has made its room; what only has to be brought home comes in between."""
-    if transition.entered is task.State.CLAIMED:
-        yield from _used(board, transition.after.record.owner)
+    yield from _used(board, transition.after.record.owner)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
 def leave_room(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is gone makes no room."""
-    if transition.entered is worker_slot.State.GONE:
-        yield from _used(board, transition.entity.removeprefix("worker_slot:"))
+    yield from _used(board, transition.entity.removeprefix("worker_slot:"))
 
 
 def _used(board: Aggregate, worker: str) -> Iterator[Dispatch]:

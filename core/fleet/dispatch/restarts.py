@@ -51,11 +51,9 @@ def permits_of(board: Aggregate, of: str) -> list[Entity[restart_permit.RestartP
     return [board.entities[ref] for ref in refs]
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.RestartWanted)
 def grant(board: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
     """Who asks is given a permit of its own and one of all, or told why not."""
-    if not isinstance(transition.event, worker_slot.RestartWanted):
-        return
     name = transition.entity.removeprefix("worker_slot:")
     found = [permits_of(board, each) for each in (name, OF_ALL)]
     free = [[each for each in every if each.state is restart_permit.State.FREE] for every in found]
@@ -77,20 +75,18 @@ def _often(who: str, every: list[Entity[restart_permit.RestartPermit]]) -> str:
     return f"{who} restarted {times} within {span(every[0].record.window_ms)}" if every else "it is not restarted"
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.RestartDone)
 def spend(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who was restarted has used its permits."""
-    if isinstance(transition.event, worker_slot.RestartDone):
-        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
-            yield Dispatch(each.ref, restart_permit.Used())
+    for each in _held(board, transition.entity.removeprefix("worker_slot:")):
+        yield Dispatch(each.ref, restart_permit.Used())
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
 def give_back(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who goes for good gives back what it has not used."""
-    if transition.entered is worker_slot.State.GONE:
-        for each in _held(board, transition.entity.removeprefix("worker_slot:")):
-            yield Dispatch(each.ref, restart_permit.Returned())
+    for each in _held(board, transition.entity.removeprefix("worker_slot:")):
+        yield Dispatch(each.ref, restart_permit.Returned())
 
 
 def _held(board: Aggregate, name: str) -> list[Entity[restart_permit.RestartPermit]]:

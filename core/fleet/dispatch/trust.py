@@ -17,7 +17,7 @@ from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import succeeded
 
 
-@rule(on=fleet_task.machine)
+@rule(on=fleet_task.machine, enters=task.State.CLOSED)
 def earn(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Whoever has done what is closed now has a success, if it is still there."""
     author = earned(board, transition)

@@ -1,6 +1,7 @@
 """What follows for a service when something has happened: when it begins a run, rests, drains and is down."""
 
 from collections.abc import Iterator
+from typing import Final, cast
 
 from lifefold.core.fleet.board import service_slot
 from lifefold.core.fleet.service import inbox, invocation, trigger
@@ -35,10 +36,10 @@ def watch(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(ref, trigger.Armed() if up else trigger.Disarmed())
 
 
-@rule(on=life)
-def cut_off(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=life, enters=process.DOWN)
+def cut_off(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """What is still being run when the process is down is ended."""
-    if transition.entered in process.DOWN and not is_idle(service):
+    if not is_idle(service):
         yield Dispatch(invocation.REF, invocation.Cancelled("the service is down"))
 
 
@@ -81,37 +82,34 @@ def leave(service: Aggregate, _transition: Transition) -> Iterator[Dispatch | Te
 # What comes, and what becomes of it
 
 
-@rule(on=trigger.machine)
+@rule(on=trigger.machine, event=trigger.Triggered)
 def fire(_service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A trigger that has come waits to be run."""
-    if isinstance(transition.event, trigger.Triggered):
-        yield Dispatch(inbox.REF, inbox.Fired(transition.entity, transition.event.what))
+    triggered = cast("trigger.Triggered", transition.event)
+    yield Dispatch(inbox.REF, inbox.Fired(transition.entity, triggered.what))
 
 
-@rule(on=inbox.machine)
-def wake(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=inbox.machine, event=(inbox.MessageArrived, inbox.Fired))
+def wake(service: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """The process hears of what has come."""
-    came = isinstance(transition.event, inbox.MessageArrived | inbox.Fired)
-    if came and service.record(PROCESS).state in process.SERVING:
+    if service.record(PROCESS).state in process.SERVING:
         yield Dispatch(PROCESS, process.TriggerArrived())
 
 
-@rule(on=invocation.machine)
+@rule(on=invocation.machine, event=(session.SessionExited, invocation.Cancelled))
 def end(service: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A run that is over is done with, however it went; the process hears how."""
-    match transition.event:
-        case session.SessionExited(outcome=session.Success()):
-            event: process.RunSucceeded | process.RunFailed = process.RunSucceeded()
-        case session.SessionExited(outcome=outcome):
-            event = process.RunFailed(session.describe(outcome))
-        case invocation.Cancelled():
-            yield Dispatch(inbox.REF, inbox.Finished())
-            return
-        case _:
-            return
     yield Dispatch(inbox.REF, inbox.Finished())
-    if service.record(PROCESS).state in {*process.SERVING, process.State.STOPPING}:
-        yield Dispatch(PROCESS, event)
+    exited = transition.event
+    if isinstance(exited, session.SessionExited) and service.record(PROCESS).state in _HEARS:
+        succeeded = isinstance(exited.outcome, session.Success)
+        yield Dispatch(
+            PROCESS, process.RunSucceeded() if succeeded else process.RunFailed(session.describe(exited.outcome))
+        )
+
+
+_HEARS: Final = frozenset({*process.SERVING, process.State.STOPPING})
+"""In these a process takes in how a run went."""
 
 
 # What people want

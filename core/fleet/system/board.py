@@ -55,8 +55,6 @@ def send_home(board: Aggregate, transition: Transition) -> Iterator[Tell]:
         transition.machine == fleet_task.machine.name and trust.frees(board, transition)
     ):  # something is blocked, but goes on at once
         return
-    if transition.machine == plan_change.machine.name and transition.entered is not plan_change.State.IN_FORCE:
-        return
     was: Any = transition.before.record
     if transition.machine in _ENDS_BY_ITSELF or not task.settled(was) or lacks_money(was):
         for ref in sorted(board.entities):
@@ -73,10 +71,10 @@ _ENDS_BY_ITSELF = frozenset({intake.machine.name, plan_change.machine.name})
 """Machines whose transitions may leave nothing to do without any task being settled by them."""
 
 
-@rule(on=worker_slot.machine)
-def close_down(board: Aggregate, transition: Transition) -> Iterator[Tell]:
+@rule(on=worker_slot.machine, enters=worker_slot.State.GONE)
+def close_down(board: Aggregate, _transition: Transition) -> Iterator[Tell]:
     """When nobody is left for what is left, services go, too; when nothing is left, they have been told already."""
-    if transition.entered is worker_slot.State.GONE and work_of(board).present == 0 and not nothing_is_left(board):
+    if work_of(board).present == 0 and not nothing_is_left(board):
         yield from _drain_services(board, "nobody is left to do what is left")
 
 
@@ -147,7 +145,8 @@ aggregate = AggregateType(
         restarts.grant,
         restarts.spend,
         restarts.give_back,
-        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine, plan_change.machine)),
+        *(rule(on=each)(send_home) for each in (fleet_task.machine, intake.machine)),
+        rule(on=plan_change.machine, enters=plan_change.State.IN_FORCE)(send_home),
         close_down,
     ),
     views={

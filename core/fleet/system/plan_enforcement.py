@@ -59,11 +59,9 @@ REMOVED: Final = fleet_task.NOT_IN_THE_PLAN
 """Why an agent drains, or a task is not done, that the plan has no more."""
 
 
-@rule(on=plan_change.machine)
+@rule(on=plan_change.machine, enters=plan_change.State.ACCEPTED)
 def enforce(board: Aggregate, transition: Transition) -> Iterator[RuleAction]:
     """What was accepted is in force as a whole, or refused as a whole."""
-    if transition.entered is not plan_change.State.ACCEPTED:
-        return
     accepted: PlanChange = transition.after.record
     found = obstacles(board, accepted)
     if found:
@@ -246,19 +244,16 @@ _IN_ORDER: Final[tuple[Callable[[Aggregate, PlanChange], Iterator[RuleAction]], 
 """What a change comes to, in the order in which it is done: a task is looked at by the agents that there are then."""
 
 
-@rule(on=fleet_task.machine)
-def look_anew(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=fleet_task.machine, event=fleet_task.Replanned)
+def look_anew(_board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was blocked or had failed for good goes on if its new terms let it.
 
     Whatever still hinders it blocks it again; a part that is lost is no matter of its terms.
     """
-    del board
-    if not isinstance(transition.event, fleet_task.Replanned) or transition.before is None:
-        return
     record: FleetTask = transition.after.record
     if record.state is task.State.BLOCKED and record.lacks and record.lacks not in record.parts_of_it():
         yield Dispatch(transition.entity, fleet_task.DependencyBack(record.lacks))
-    elif record.state is task.State.FAILED and fleet_task.comes_back(transition.before.record, record):
+    elif record.state is task.State.FAILED and fleet_task.comes_back(transition.was, record):
         yield Dispatch(transition.entity, task.Retried())
 
 

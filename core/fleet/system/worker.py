@@ -7,7 +7,7 @@ backs off and gives up as after any other error of its own.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from lifefold.core.fleet.board import adaptive_timeout, fleet_task, worker_slot
 from lifefold.core.fleet.system.worker_properties import PROPERTIES
@@ -69,7 +69,7 @@ def go_on(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch("mailbox", mailbox.MessagesTaken())
 
 
-@rule(on=desired_state.machine)
+@rule(on=desired_state.machine, enters=(*desired_state.RESTS, desired_state.State.STOP))
 def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Pause and hold interrupt what runs, which is no error; stop stops."""
     event = transition.event
@@ -95,20 +95,20 @@ def decline(worker: Aggregate) -> Iterator[Dispatch]:
         yield Dispatch("assignment", assignment.Dropped(f"{worker.key} is paused"))
 
 
-@rule(on=mailbox.machine)
+@rule(on=mailbox.machine, event=mailbox.OperatorMessageArrived)
 def interrupt(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An urgent message interrupts; the next prompt has it."""
-    if isinstance(transition.event, mailbox.OperatorMessageArrived) and transition.event.urgent:
+    arrived = cast("mailbox.OperatorMessageArrived", transition.event)
+    if arrived.urgent:
         yield from _interrupt(worker)
 
 
-@rule(on=assignment.machine)
+@rule(on=assignment.machine, event=assignment.Recalled)
 def abandon(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A session whose task was recalled is interrupted, which is no error (E20); it has the time that is said."""
-    if isinstance(transition.event, assignment.Recalled):
-        within_ms = transition.event.within_ms
-        urgent = session.UrgentMessage(transition.event.abort_reason)
-        yield from _interrupt(worker, YieldWanted(within_ms) if within_ms else urgent)
+    recalled = cast("assignment.Recalled", transition.event)
+    urgent = session.UrgentMessage(recalled.abort_reason)
+    yield from _interrupt(worker, YieldWanted(recalled.within_ms) if recalled.within_ms else urgent)
 
 
 def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URGENT) -> Iterator[Dispatch]:
@@ -119,23 +119,22 @@ def _interrupt(worker: Aggregate, by: session.UrgentMessage | YieldWanted = _URG
         yield Dispatch("session", by)
 
 
-@rule(on=agent)
-def work_begins(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+@rule(on=agent, enters=session.State.RUNNING)
+def work_begins(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
     """The board hears that the work has begun, once for each claim."""
     work: assignment.Assignment = worker.record("assignment")
-    working = work.state is assignment.State.WORKING
-    if transition.entered is session.State.RUNNING and working and work.sessions == 1:
+    if work.state is assignment.State.WORKING and work.sessions == 1:
         yield Tell("board", f"task:{work.brief.task}", task.Started(work.brief.epoch))
 
 
-@rule(on=agent)
+@rule(on=agent, enters=(session.State.SESSION_COMPLETE, session.State.COOLING_DOWN, session.State.STOPPED))
 def work_ends(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What a session's end means for the work: finished, failed, orphaned, or given up with the agent.
 
     A suspended session's work stays in hand, under the same claim and in the same place (D28).
     """
     exited = transition.event if isinstance(transition.event, session.SessionExited) else None
-    if exited and transition.before and session_profiles.may_go_on(transition.before.record, exited):
+    if exited and session_profiles.may_go_on(transition.was, exited):
         return
     working = worker.record("assignment").state is assignment.State.WORKING
     failed = stall_detector.told_with(worker, transition.event, session_profiles.said_to_fail(transition.event))
@@ -202,18 +201,17 @@ def _given_back(brief: task.Brief, reason: str) -> task.Released | fleet_task.Re
     return task.Released(brief.epoch, reason) if is_work else fleet_task.Returned(brief.epoch, reason)
 
 
-@rule(on=assignment.machine)
-def next_round(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=assignment.machine, enters=assignment.State.IDLE)
+def next_round(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """A completed session's agent goes on when its work is home."""
-    completed = worker.record("session").state is session.State.SESSION_COMPLETE
-    if transition.entered is assignment.State.IDLE and completed:
+    if worker.record("session").state is session.State.SESSION_COMPLETE:
         yield Dispatch("session", session.WorktreeReady())
 
 
-@rule(on=agent)
-def deliver(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=agent, enters=session.State.SESSION_COMPLETE)
+def deliver(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Messages are done with when a session that had them completes, and not before (D14)."""
-    if transition.entered is session.State.SESSION_COMPLETE and worker.record("mailbox").taken:
+    if worker.record("mailbox").taken:
         yield Dispatch("mailbox", mailbox.MessagesDelivered())
 
 
@@ -247,17 +245,21 @@ aggregate = AggregateType(
             rule(on=each)(go_on)
             for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
         ),
-        *(rule(on=each)(shutdown.drained) for each in (assignment.machine, desired_state.machine)),
-        rule(on=agent)(restarts.fall),
+        rule(on=assignment.machine)(shutdown.drained),
+        rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
+        rule(on=agent, enters=session.State.STOPPED)(restarts.fall),
         restarts.dismiss,
-        *(rule(on=each)(restarts.ask) for each in (supervisor.machine, assignment.machine)),
+        rule(on=supervisor.machine, enters=supervisor.State.ASKING)(restarts.ask),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(restarts.ask),
         restarts.begin_anew,
-        *(rule(on=each)(shutdown.close_mailbox) for each in (agent, supervisor.machine)),
-        *(
-            rule(on=each)(shutdown.step_back)
-            for each in (assignment.machine, desired_state.machine, usage_meter.machine)
-        ),
-        *(rule(on=each)(shutdown.leave) for each in (agent, assignment.machine, supervisor.machine)),
+        rule(on=agent, enters=session.State.STOPPED)(shutdown.close_mailbox),
+        rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.close_mailbox),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.step_back),
+        rule(on=desired_state.machine, enters=desired_state.RESTS)(shutdown.step_back),
+        rule(on=usage_meter.machine, event=usage_meter.SessionEnded)(shutdown.step_back),
+        rule(on=agent, enters=session.State.STOPPED)(shutdown.leave),
+        rule(on=assignment.machine, enters=assignment.State.IDLE)(shutdown.leave),
+        rule(on=supervisor.machine, enters=supervisor.OVER)(shutdown.leave),
     ),
     commands={
         agent.name: (),

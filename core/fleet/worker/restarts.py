@@ -25,7 +25,7 @@ def comes_back(worker: Aggregate) -> bool:
 
 def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """An agent that stops by its errors falls, and may be restarted; any other one stays down."""
-    if transition.entered is session.State.STOPPED and comes_back(worker):
+    if comes_back(worker):
         wanted = not desired_state.is_to_end(worker.record("desired_state"))
         by_errors = wanted and isinstance(
             transition.event, session.SessionExited | session_profiles.PromptFailed | session_profiles.Stalled
@@ -34,29 +34,28 @@ def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch(supervisor.REF, supervisor.Fell(" ".join(said)) if by_errors else supervisor.Dismissed())
 
 
-@rule(on=desired_state.machine)
-def dismiss(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=desired_state.machine, enters=desired_state.State.STOP)
+def dismiss(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """An agent that is down when it is told to stop is not brought back."""
     down = worker.record("session").state is session.State.STOPPED
-    if transition.entered is desired_state.State.STOP and down and comes_back(worker):
+    if down and comes_back(worker):
         yield Dispatch(supervisor.REF, supervisor.Dismissed())
 
 
-def ask(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+def ask(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
     """Who fell asks the board, when nothing is in its hands any more: what its session has left comes first."""
     found = worker.entities.get(supervisor.REF)
     asks = found is not None and found.state is supervisor.State.ASKING
     idle = worker.record("assignment").state is assignment.State.IDLE
-    if asks and idle and transition.entered in {supervisor.State.ASKING, assignment.State.IDLE}:
+    if asks and idle:
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartWanted())
 
 
-@rule(on=supervisor.machine)
-def begin_anew(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+@rule(on=supervisor.machine, event=supervisor.RestartDue)
+def begin_anew(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
     """Who has rested is restarted, and the board hears of it."""
-    if isinstance(transition.event, supervisor.RestartDue):
-        yield Dispatch("session", session_profiles.Restarted())
-        yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
+    yield Dispatch("session", session_profiles.Restarted())
+    yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
 
 
 def up_or_down(worker: Aggregate) -> bool:

@@ -30,8 +30,7 @@ from lifefold.effects import Tell
 def drained(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops when nothing that it has begun is in its hands any more."""
     drains = worker.record("desired_state").state is desired_state.State.DRAIN
-    came = transition.entered is desired_state.State.DRAIN or transition.machine == assignment.machine.name
-    if drains and came and transition.entered is not None and not has_begun(worker):
+    if drains and transition.entered is not None and not has_begun(worker):
         yield Dispatch("desired_state", desired_state.Drained())
 
 
@@ -41,18 +40,15 @@ def has_begun(worker: Aggregate) -> bool:
     return state is assignment.State.WORKING or state in assignment.ON_ITS_WAY
 
 
-def close_mailbox(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def close_mailbox(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Nobody reads what is sent to an agent that has stopped for good: senders are told so (D14)."""
-    if transition.entered in _ENDS and is_gone(worker):
+    if is_gone(worker):
         yield Dispatch("mailbox", mailbox.MailboxClosed())
 
 
-def step_back(worker: Aggregate, transition: Transition) -> Iterator[Dispatch | Tell]:
+def step_back(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
     """Who is told to rest, and has nothing in hand, keeps no share of a budget for that: others may have it."""
-    came = transition.entered in {assignment.State.IDLE, *desired_state.RESTS} or isinstance(
-        transition.event, usage_meter.SessionEnded
-    )
-    if came and usage_meter.REF in worker.entities and _rests(worker):
+    if usage_meter.REF in worker.entities and _rests(worker):
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
@@ -62,16 +58,12 @@ def _rests(worker: Aggregate) -> bool:
     return idle and worker.record("desired_state").state in desired_state.RESTS and not is_gone(worker)
 
 
-def leave(worker: Aggregate, transition: Transition) -> Iterator[Tell]:
+def leave(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
     """The board hears that the worker is gone, as soon as it has stopped for good and has nothing in hand any more."""
     idle = worker.record("assignment").state is assignment.State.IDLE
-    if is_gone(worker) and idle and transition.entered in {*_ENDS, assignment.State.IDLE}:
+    if is_gone(worker) and idle:
         reason = worker.record("desired_state").reason or _quarantined(worker) or "its session has stopped"
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkerGone(reason, *usage.spent(worker)))
-
-
-_ENDS: Final = frozenset({session.State.STOPPED, *supervisor.OVER})
-"""Whoever enters the last of these that it can enter stops for good."""
 
 
 def _quarantined(worker: Aggregate) -> str:

@@ -33,10 +33,10 @@ def _most_ms(limits: session.Limits) -> int | None:
     return None if limits.session_timeout_ms is None else limits.session_timeout_ms + limits.grace_ms
 
 
-@rule(on=assignment.machine)
-def told(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=assignment.machine, event=assignment.WorkRequested)
+def told(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """When the board is asked for work it is told what was spent, so that nothing is told twice."""
-    if usage_meter.REF in worker.entities and isinstance(transition.event, assignment.WorkRequested):
+    if usage_meter.REF in worker.entities:
         yield Dispatch(usage_meter.REF, usage_meter.Told())
 
 

@@ -327,7 +327,7 @@ def repeats_itself(board: Aggregate, transition: Transition) -> Iterator[Dispatc
 
 def rightly(board: Aggregate, transition: Transition) -> Iterator[Any]:
     """Do what the rule does."""
-    return iter(aborts.spread.follow(board, transition))
+    return iter(aborts.spread(board, transition))
 
 
 def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> None:
@@ -338,7 +338,7 @@ def test_a_session_that_is_aborted_while_its_task_rests_takes_nobody_along() -> 
 
 
 @pytest.mark.parametrize(
-    ("wrong", "promise"),
+    ("wrong", "prop"),
     [
         (forgets_what_is_below, "an abort reaches everything below"),
         (forgets_one, "an abort reaches all of whom it was said"),
@@ -374,7 +374,7 @@ def test_a_part_that_knows_no_policy_breaks_a_property() -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("lost", "promise"),
+    ("lost", "prop"),
     [
         ("spread", "an abort reaches all of whom it was said"),
         ("recall", "when every message has arrived, all have in hand what they own, or a merge that had begun"),

@@ -412,7 +412,7 @@ def test_who_makes_room_is_given_no_work_before_but_may_bring_some_to_its_end(
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("rule", "promise"),
+    ("rule", "prop"),
     [
         ("make_room", "nobody works at what comes later while a task waits that he may take"),
         ("take_away", "who is asked to make room was at what it had to let go, and works at nothing"),

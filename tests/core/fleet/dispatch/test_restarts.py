@@ -281,7 +281,7 @@ def test_a_permit_that_is_held_or_spent_is_given_to_nobody() -> None:
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
-    ("rule", "promise"),
+    ("rule", "prop"),
     [
         ("dismiss", "an agent that was told to stop is not restarted"),
         ("give_back", "when every message has arrived, nobody has permits that it does not use"),

@@ -332,4 +332,4 @@ def test_a_run_that_ends_when_its_service_is_down_counts_no_more() -> None:
         for state in (invocation.State.RUNNING, invocation.State.IDLE)
     )
     ended = Transition("invocation", before, after, session.SessionExited(session.Error("no")), 0, "runner", ())
-    assert list(rules.end.follow(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]
+    assert list(rules.end(down, ended)) == [Dispatch(inbox.REF, inbox.Finished())]

@@ -91,7 +91,7 @@ def test_two_agents_never_get_in_each_others_way() -> None:
 @rule(on=assignment.machine)
 def _says_nothing(of: Aggregate, transition: Transition) -> Any:
     """Report all but the failures of work."""
-    for wish in worker.report.follow(of, transition):
+    for wish in worker.report(of, transition):
         if not isinstance(transition.event, assignment.WorkFailed):
             yield wish
 
@@ -99,7 +99,7 @@ def _says_nothing(of: Aggregate, transition: Transition) -> Any:
 @rule(on=worker.agent)
 def _keeps_work(of: Aggregate, transition: Transition) -> Any:
     """Give nothing up when the agent stops."""
-    for wish in worker.work_ends.follow(of, transition):
+    for wish in worker.work_ends(of, transition):
         if not (isinstance(wish, Dispatch) and isinstance(wish.event, assignment.Dropped)):
             yield wish
 
@@ -114,7 +114,7 @@ def _is_deaf(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over without taking the worker slot."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         if isinstance(wish, Tell):
             yield wish
 
@@ -122,7 +122,7 @@ def _hands_over_to_nobody(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _old_number(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over under the number of the claim before."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         if isinstance(wish, Tell) and isinstance(wish.event, assignment.Assigned):
             brief = replace(wish.event.brief, epoch=wish.event.brief.epoch - 1)
             yield replace(wish, event=assignment.Assigned(brief))
@@ -133,7 +133,7 @@ def _old_number(of: Aggregate, transition: Transition) -> Any:
 @rule(on=assignment.machine)
 def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
     """Give a task back as soon as a session is at it, and go on with it."""
-    yield from worker.report.follow(of, transition)
+    yield from worker.report(of, transition)
     if isinstance(transition.event, assignment.Prompted):
         brief = transition.after.record.brief
         yield Tell("board", f"task:{brief.task}", task.Released(brief.epoch))
@@ -142,7 +142,7 @@ def _gives_back_and_keeps(of: Aggregate, transition: Transition) -> Any:
 @rule(on=assignment.machine)
 def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
     """Say that a task is home when its merge has failed."""
-    for wish in worker.report.follow(of, transition):
+    for wish in worker.report(of, transition):
         if isinstance(wish, Tell) and isinstance(transition.event, assignment.Conflicted):
             yield replace(wish, event=task.Verified(transition.after.record.brief.epoch))
         else:
@@ -152,7 +152,7 @@ def _takes_a_conflict_for_a_merge(of: Aggregate, transition: Transition) -> Any:
 @rule(on=fleet_task.machine)
 def _hands_over_to_both(of: Aggregate, transition: Transition) -> Any:
     """Hand the task over to its owner, and to another one."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         yield wish
         if isinstance(wish, Tell):
             yield replace(wish, aggregate={"worker/a0": "worker/a1", "worker/a1": "worker/a0"}[wish.aggregate])
