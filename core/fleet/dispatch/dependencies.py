@@ -16,7 +16,7 @@ from lifefold.core.fleet.board import fleet_task, worker_slot
 from lifefold.core.fleet.board.fleet_task import FleetTask
 from lifefold.core.fleet.dispatch import budgets
 from lifefold.core.fleet.dispatch.task_index import Requirement, abilities, is_lost, somebody_may, tasks_of, work_of
-from lifefold.core.kernel import Aggregate, Create, Dispatch, Entity, Transition, rule
+from lifefold.core.kernel import Aggregate, Create, Created, Dispatch, Entity, Transition, rule
 from lifefold.core.lifecycles import task
 from lifefold.core.policy.access import AccessLevel
 
@@ -75,12 +75,13 @@ def look_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(transition.entity, task.SubtasksCompleted())
 
 
-@rule(on=worker_slot.machine)
+@rule(
+    on=worker_slot.machine,
+    event=(worker_slot.WorkerGone, worker_slot.Dismissed, worker_slot.Reassigned, worker_slot.Judged),
+)
 def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """When the last worker leaves, is gone, demoted, or without its role, who could take them, tasks are blocked."""
-    if transition.before is None:
-        return
-    before: worker_slot.WorkerSlot = transition.before.record
+    before: worker_slot.WorkerSlot = transition.was
     now: worker_slot.WorkerSlot = transition.after.record
     less = now.level < before.level or now.leaves > before.leaves or not {*before.roles} <= {*now.roles}
     if transition.entered is worker_slot.State.GONE or less:
@@ -92,7 +93,7 @@ def lose_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
                 yield _without(board, f"task:{name}", each.asked)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(Created, worker_slot.Reassigned))
 def gain_role(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was blocked for want of a role, or of trust, goes on when a plan change brings somebody who may take it.
 

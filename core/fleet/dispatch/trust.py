@@ -44,10 +44,10 @@ def frees(board: Aggregate, transition: Transition) -> bool:
     return after is not None and any(level <= after and sat.may_take(role) for role, level in wanted)
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=(worker_slot.Succeeded, worker_slot.Judged))
 def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """What was blocked because nobody was trusted enough goes on when somebody is."""
-    if transition.before is None or transition.after.record.level <= transition.before.record.level:
+    if transition.after.record.level <= transition.was.level:
         return
     work = work_of(board)
     for name, asked in sorted(work.distrusted.items()):
@@ -55,11 +55,11 @@ def trust_again(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
             yield Dispatch(f"task:{name}", fleet_task.DependencyBack(board.record(f"task:{name}").lacks))
 
 
-@rule(on=worker_slot.machine)
+@rule(on=worker_slot.machine, event=worker_slot.Judged)
 def withdraw(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """Whoever is demoted loses the task that it is at, if it would not be given it so any more."""
     now: worker_slot.WorkerSlot = transition.after.record
-    if transition.before is None or now.level >= transition.before.record.level or not now.task:
+    if now.level >= transition.was.level or not now.task:
         return
     record: FleetTask = board.record(f"task:{now.task}")
     is_its = transition.entity == f"worker_slot:{record.owner}" and record.state in IN_HAND

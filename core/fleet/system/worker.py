@@ -82,7 +82,7 @@ def obey(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
         yield Dispatch("session", session.OperatorStop(getattr(event, "abort_reason", None)))
 
 
-@rule(on=assignment.machine)
+@rule(on=assignment.machine, enters=assignment.State.PREPARING)
 def leave_to_others(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Who is given a task while it is paused gives it back."""
     yield from decline(worker)
@@ -237,7 +237,8 @@ aggregate = AggregateType(
         work_begins,
         deliver,
         work_ends,
-        *(rule(on=each)(orphans.bury) for each in (agent, assignment.machine)),
+        rule(on=agent)(orphans.bury),
+        rule(on=assignment.machine, enters=assignment.State.ORPHANED)(orphans.bury),
         report,
         usage.told,
         next_round,
@@ -245,7 +246,7 @@ aggregate = AggregateType(
             rule(on=each)(go_on)
             for each in (agent, assignment.machine, desired_state.machine, usage_meter.machine, stall_detector.machine)
         ),
-        rule(on=assignment.machine)(shutdown.drained),
+        rule(on=assignment.machine, enters=shutdown.NOT_BEGUN)(shutdown.drained),
         rule(on=desired_state.machine, enters=desired_state.State.DRAIN)(shutdown.drained),
         rule(on=agent, enters=session.State.STOPPED)(restarts.fall),
         restarts.dismiss,

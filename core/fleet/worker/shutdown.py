@@ -27,17 +27,20 @@ from lifefold.core.lifecycles import session
 from lifefold.effects import Tell
 
 
-def drained(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+def drained(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
     """Who is to drain stops when nothing that it has begun is in its hands any more."""
     drains = worker.record("desired_state").state is desired_state.State.DRAIN
-    if drains and transition.entered is not None and not has_begun(worker):
+    if drains and not has_begun(worker):
         yield Dispatch("desired_state", desired_state.Drained())
 
 
 def has_begun(worker: Aggregate) -> bool:
     """Tell whether the worker has something in hand that it has begun."""
-    state = worker.record("assignment").state
-    return state is assignment.State.WORKING or state in assignment.ON_ITS_WAY
+    return worker.record("assignment").state not in NOT_BEGUN
+
+
+NOT_BEGUN: Final = frozenset(assignment.State) - {assignment.State.WORKING, *assignment.ON_ITS_WAY}
+"""In these states of its assignment a worker has begun nothing."""
 
 
 def close_mailbox(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
