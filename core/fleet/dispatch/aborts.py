@@ -153,11 +153,11 @@ def parts_have_the_same_policy(board: Aggregate) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("nobody works at what was aborted, nor will", nobody_works_at_it),
-        always("an abort reaches everything below", reaches_what_is_below),
-        always("an abort reaches all of whom it was said", reaches_whom_it_was_said_of),
-        always("a part is aborted as its whole would be", parts_have_the_same_policy),
+        always("an aborted task is neither worked at nor given out", nobody_works_at_it),
+        always("an abort reaches all parts below a task", reaches_what_is_below),
+        always("an abort reaches every task in its scope", reaches_whom_it_was_said_of),
+        always("a part has the abort policy of its whole", parts_have_the_same_policy),
     ),
-    always_step("who aborts its siblings is spared, and so is their parent", is_aborted_by_its_family),
-    always_step("nothing is aborted twice, nor what is over", is_aborted_once),
+    always_step("an abort of siblings spares the caller and their parent", is_aborted_by_its_family),
+    always_step("no task is aborted twice, nor after it is over", is_aborted_once),
 )

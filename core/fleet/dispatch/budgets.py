@@ -215,8 +215,8 @@ def is_blocked_by_its_own_purse(board: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("whoever works at a task has a share set aside for it", workers_have_their_share),
-    always("whoever has a share set aside sits at a task", shares_have_a_worker),
-    always("no task is blocked by what another one has spent", is_blocked_by_its_own_purse),
-    always("no task waits for money that only a person can give", nothing_is_open_without_money),
+    always("every claim has a reservation in each of its budgets", workers_have_their_share),
+    always("every holder of a reservation is at a task", shares_have_a_worker),
+    always("a task is blocked only by a budget that it needs", is_blocked_by_its_own_purse),
+    always("no open task waits for a budget that only an operator can raise", nothing_is_open_without_money),
 )

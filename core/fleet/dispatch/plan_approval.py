@@ -67,7 +67,7 @@ def is_decided_once(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
     always_step("a plan is decided once", is_decided_once),
     leads_where(
-        "what is approved is carried out, and what is declined is not",
+        "the state of a plan is its decision",
         {PlanApproved: (State.APPROVED,), PlanDeclined: (State.DECLINED,)},
     ),
     *exits_on(State.PROPOSED, PlanApproved, PlanDeclined),

@@ -261,14 +261,14 @@ def is_no_failure(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         whole_board,
-        always("only what is of strictly lower priority makes room", first_comes_first),
-        always("at most one worker is asked to make room for a task", asks_one),
-        always("nobody works at what comes later while a task waits that he may take", nobody_is_kept_waiting),
+        always("only a task of strictly lower priority is preempted", first_comes_first),
+        always("at most one worker is preempted for a task", asks_one),
+        always("no worker keeps a later task while a task waits that it may take", nobody_is_kept_waiting),
     ),
-    always("nobody makes room and waits for what he may not take", nobody_waits_in_his_room),
-    always("who is asked to make room was at what it had to let go, and works at nothing", has_let_go),
-    always("whoever makes room is there", is_there),
-    always_step("what is given back has not failed by that", is_no_failure),
+    always("no preempted worker waits for a task that it may not take", nobody_waits_in_his_room),
+    always("a preempted worker has lost its task and works at nothing", has_let_go),
+    always("a preempted worker is not gone", is_there),
+    always_step("a released task has not failed by its release", is_no_failure),
 )
 
 
@@ -306,7 +306,7 @@ def _sits_idle(fleet: Projection) -> bool:
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     board_view,
     leads_to(
-        "whoever has lost his task is free at last, or gone, however long his session would run",
+        "a worker that lost its task is free at last, or gone",
         _sits_idle,
         lambda fleet: not _sits_idle(fleet),
         given=weakly(

@@ -135,6 +135,6 @@ def permits_are_counted(fleet: Projection) -> bool:
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     holders,
-    always("whoever is about to be restarted has its permits", are_permitted),
-    always("when every message has arrived, nobody has permits that it does not use", permits_are_counted),
+    always("an agent about to be restarted holds its permits", are_permitted),
+    always("with no message in flight, only agents about to restart hold permits", permits_are_counted),
 )

@@ -116,26 +116,25 @@ PROPERTIES: tuple[Property[SystemState], ...] = (
         ownership.nearby,
         *projected(
             awaits_what_may_come,
-            always("nobody waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
+            always("no task waits for a task that is lost", lambda fleet: all(fleet.aggregates.values())),
         ),
     ),
     *ownership.AT_LAST,
     *projected(
         course,
         leads_to(
-            "every task is settled at last, or nobody is left, if what is begun ends,"
-            " nobody is held again and again, and no budget is spent",
+            "every task is settled at last, or no worker is left, if activities end, holds end and budgets last",
             _waits,
             lambda fleet: not _waits(fleet),
             given=WORK_ENDS,
         ),
         leads_to(
-            "when nothing is left to do everybody goes home, if what is begun ends",
+            "a fleet without tasks left ends, if activities end",
             is_finished,
             is_over,
             given=WORK_ENDS,
         ),
-        sometimes("a fleet closes all its tasks and goes home", is_done),
+        sometimes("a fleet closes all its tasks and ends", is_done),
         leads_to("every message arrives", lambda fleet: fleet.under_way > 0, lambda fleet: not fleet.under_way),
     ),
     *shutdown.OF_FLEETS,

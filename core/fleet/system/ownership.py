@@ -222,27 +222,27 @@ OF_FLEETS: Final[tuple[Property[SystemState], ...]] = localized(
     nearby,
     *projected(
         in_hand,
-        always("no claim of a task is in two hands", claims_are_in_one_hand),
-        always("nobody has a claim in hand that the board has not made", claims_were_made),
+        always("no two workers hold the same claim", claims_are_in_one_hand),
+        always("every claim of a worker was made by the board", claims_were_made),
         always(
-            "when every message has arrived, all have in hand what they own, or a merge that had begun",
+            "with no message in flight, each worker holds the task it owns, or finishes a merge",
             hands_agree,
         ),
         always(
-            "when every message has arrived, what a session has run at is in progress, and nothing else",
+            "with no message in flight, exactly the tasks with a session are in progress",
             progress_agrees,
         ),
-        always("whoever is gone has nothing in hand", gone_is_gone),
-        always("nobody works at a closed task under the claim that has closed it", closed_is_left),
-        always("nobody works at what another one has claimed", owners_work),
-        always("whoever owns a task knows what is to be done of it", owners_know_their_task),
+        always("a worker that is gone holds no task", gone_is_gone),
+        always("no worker works at a task that its claim has closed", closed_is_left),
+        always("no worker works at a task of another claim", owners_work),
+        always("the owner of a task knows its stage", owners_know_their_task),
     ),
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     in_hand,
     leads_to(
-        "whoever works at what was taken from him hears of it, if what is begun is merged",
+        "a worker whose task was taken learns it, if merges end",
         has_lost_work,
         lambda fleet: not has_lost_work(fleet),
         given=weakly(MergeWork),

@@ -148,9 +148,9 @@ def says_why(step: Transition) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Any], ...]] = (
-    always_step("a change is in force as it was accepted, or says why not", says_why),
+    always_step("a plan change is in force as accepted, or has its obstacles", says_why),
     leads_where(
-        "what is accepted is decided, and what is decided stays so",
+        "an accepted plan change is decided once",
         {
             ChangeAccepted: (State.ACCEPTED,),
             ChangeEnforced: (State.IN_FORCE,),

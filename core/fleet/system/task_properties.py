@@ -108,14 +108,14 @@ def keeps_what_is_done(step: Transition) -> bool:
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
     *localized(
         on_board,
-        always("a part is given out and tried again as its whole would be", parts_are_like_their_whole),
-        always("whoever waits for parts waits for one that may still be closed", nobody_waits_in_vain),
-        always("a task whose parts are all closed goes on, however long that took", goes_on_with_its_parts),
-        always("a task is blocked as long as what it lacks is lost, and no longer", is_blocked_by_what_is_lost),
-        always("what may be tried again waits for the end of its rest alone", is_tried_again),
+        always("a part has the role, priority and retries of its whole", parts_are_like_their_whole),
+        always("a task that waits for parts has one that may still be closed", nobody_waits_in_vain),
+        always("a task whose parts are all closed goes on", goes_on_with_its_parts),
+        always("a task is blocked exactly while something that it needs is lost", is_blocked_by_what_is_lost),
+        always("a failed task with retries waits only for the end of its rest", is_tried_again),
     ),
     always("a task that was split has all its parts", parts_are_there),
-    always("no task waits for a role, or for trust, that nobody has", roles_are_there),
-    always("when a plan is decided, all its tasks are", decides_of_all),
-    always_step("what was agreed to is not lost because its owner is gone", keeps_what_is_done),
+    always("no task waits for a role or a trust level that no worker has", roles_are_there),
+    always("a decided plan has no undecided task", decides_of_all),
+    always_step("approved work survives its owner", keeps_what_is_done),
 )

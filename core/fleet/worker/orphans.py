@@ -109,7 +109,7 @@ def is_looked_at_in_peace(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("what a dead session has left is looked at when nothing of it is alive", is_looked_at_in_peace),
+    always("the work of a dead session is inspected after its process has ended", is_looked_at_in_peace),
 )
 
 
@@ -141,13 +141,13 @@ def are_looked_after(fleet: Projection) -> bool:
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
-    always("when every message has arrived, every orphan is looked after", are_looked_after),
+    always("with no message in flight, every orphan is with its worker", are_looked_after),
 )
 
 AT_LAST: Final[tuple[Property[SystemState], ...]] = projected(
     orphans,
     leads_to(
-        "no task stays an orphan, if what is left of it is inspected and verified at last",
+        "no task stays an orphan, if inspections and verifications end",
         lambda fleet: bool(_orphans(fleet, of_board=True)),
         lambda fleet: not _orphans(fleet, of_board=True),
         given=weakly(InspectWork, VerifyWork),

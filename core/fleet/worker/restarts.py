@@ -71,6 +71,6 @@ def stopped_stays_so(worker: Aggregate) -> bool:
 
 
 OF_WORKERS: Final[tuple[Property[Aggregate], ...]] = (
-    always("an agent is up until it stops, and then it is down", up_or_down),
+    always("an agent is up exactly until it stops", up_or_down),
     always("an agent that was told to stop is not restarted", stopped_stays_so),
 )

@@ -117,9 +117,9 @@ def drains_what_it_has(worker: Aggregate) -> bool:
 
 
 PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
-    always("messages are taken exactly as long as an agent may read them", stopped_accepts_no_messages),
-    always("an agent that drains finishes what it has in hand, and begins nothing new", drains_what_it_has),
-    always("an agent that is quarantined has nothing in hand", quarantined_has_nothing),
+    always("messages are accepted exactly while an agent may read them", stopped_accepts_no_messages),
+    always("a draining agent finishes its work and begins nothing", drains_what_it_has),
+    always("a quarantined agent holds no task", quarantined_has_nothing),
 )
 
 
@@ -148,7 +148,5 @@ def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
 
 OF_FLEETS: Final[tuple[Property[SystemState], ...]] = projected(
     shares,
-    always(
-        "when every message has arrived, nobody who rests keeps a share for nothing", nobody_keeps_a_share_for_nothing
-    ),
+    always("with no message in flight, no resting worker keeps a reservation", nobody_keeps_a_share_for_nothing),
 )

@@ -92,6 +92,6 @@ def goes_on_with_something(worker: Aggregate) -> bool:
 
 PROPERTIES: tuple[Property[Aggregate], ...] = (
     always("every session is counted while it lives", counts_what_lives),
-    always("what the board was told of costs is not told again", tells_costs_once),
-    always("no session begins of a claim whose share is used up", goes_on_with_something),
+    always("costs are reported to the board once", tells_costs_once),
+    always("no session begins when the reservation is used up", goes_on_with_something),
 )

@@ -207,7 +207,7 @@ def test_a_mistake_in_the_rules_of_a_fleet_breaks_a_property(
 def test_a_task_that_is_handed_over_to_two_is_in_two_hands() -> None:
     """Under one claim."""
     twice = witnessed(STOP, {"board": without(BOARD, "hand_over", _hands_over_to_both)})
-    assert "no claim of a task is in two hands" in broken(twice, planned(2, 1, max_retries=0))
+    assert "no two workers hold the same claim" in broken(twice, planned(2, 1, max_retries=0))
 
 
 def test_what_is_closed_without_a_merge_is_found() -> None:
@@ -216,13 +216,13 @@ def test_what_is_closed_without_a_merge_is_found() -> None:
     assert broken(witnessed(STOP, rules), planned(1, 1, max_retries=0)) - NEVER_HERE == {MERGED, OUTCOME}
 
 
-NO_ORPHANS: Final = "no task stays an orphan, if what is left of it is inspected and verified at last"
+NO_ORPHANS: Final = "no task stays an orphan, if inspections and verifications end"
 """What is promised of orphans is never due in a fleet whose tasks want none."""
 
 NEVER_HERE: Final = {
     NO_ORPHANS,
     "messages wait to be delivered",
-    "whoever works at what was taken from him hears of it, if what is begun is merged",
+    "a worker whose task was taken learns it, if merges end",
 }
 """Promises about messages, and about what is taken from somebody: where people only stop agents neither comes to be."""
 
@@ -243,7 +243,7 @@ def test_a_view_that_is_not_what_the_tasks_are_is_found(fold: Any) -> None:
     """Also where no rule looks at it before all is over."""
     tasks = (TaskPlan("T0", "do it"), TaskPlan("T1", "do that", priority=1))
     plan = Plan("small", (AgentPlan("a0", NEAR),), tasks)
-    assert "what is looked up is what the tasks and worker slots are" in broken(
+    assert "the task index agrees with tasks and worker slots" in broken(
         witnessed({}, fold=fold), list(opening(plan, 0)), 2_000
     )
 
