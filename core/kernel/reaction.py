@@ -1,15 +1,16 @@
-"""What one input comes to inside an aggregate, with everything that follows from it.
+"""Macrosteps: one input of an aggregate, with everything that follows from it.
 
-``react`` takes one input from outside and runs everything that follows from it inside the aggregate to completion, in a
-fixed order (a *macrostep*, as in SCXML). A transition is shown to every rule of its machine, in the order of the rules,
-and all of them see one and the same aggregate: as it is when the entity is through with the event, postponed events
-that it takes thereupon included (and all entities with ``Opened`` and ``RunnerRecovered``), before anything that rules
-ask for. Then their wishes are done one by one, each with all that follows from it before the next (depth first). Rules
-are pure functions and never fail: a dispatch that its entity does not take is a refusal, kept for the record, and
+``react`` runs one input from outside to completion, in a fixed order (a *macrostep*, as in SCXML). A transition is
+shown to the rules that it triggers, in their declared order. All of them see the same aggregate. In it, the entity has
+finished the event and the postponed events that followed from it; with ``Opened`` and ``RunnerRecovered`` all entities
+have. No rule action has been done. Then the actions are done one by one, each with everything that follows from it
+before the next one (depth first).
+
+Rules are pure functions and do not fail. An event that its entity does not accept is a refusal, which is recorded and
 changes nothing.
 
-Messages are numbered per pair of aggregates: the receiver takes each number once and in order, whatever the transport
-repeats or overtakes. A message that its entity refuses is taken all the same, and stands in the log.
+Messages are numbered for each pair of aggregates. The receiver takes each number once and in order, even if messages
+are repeated or overtake each other. A message that its entity refuses is in the log, too.
 """
 
 from typing import Any, Final
@@ -41,18 +42,18 @@ from lifefold.core.kernel.row import After
 from lifefold.effects import Effect, Tell
 
 MACROSTEP_LIMIT: Final = 100_000
-"""How many transitions may follow from one input; more means that the rules of the aggregate run in a circle."""
+"""How many transitions may follow from one input; more means that the rules run in a circle."""
 
 
 class RequestedEffect(msgspec.Struct, frozen=True, gc=False):
-    """An effect and the entity that asks for it. What identifies it is (aggregate, version, place in the reaction)."""
+    """An effect and the entity that requests it. Aggregate, version and position in the reaction identify it."""
 
     entity: str
     effect: Effect
 
 
 class Reaction(msgspec.Struct, frozen=True, gc=False):
-    """What one accepted input came to. ``changed`` names the entities that are not as they were, in order."""
+    """The outcome of one accepted input. ``changed`` names the changed entities in order."""
 
     aggregate: Aggregate
     effects: tuple[RequestedEffect, ...] = ()
@@ -62,15 +63,15 @@ class Reaction(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def refused(self) -> Refusal | None:
-        """Why nothing came of it: a message is taken off its way, also if its entity refuses it."""
+        """The refusal, if nothing came of the input. A message is received even if its entity refuses it."""
         return self.refusals[0] if self.refusals and not self.transitions else None
 
 
 def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
     """Take one input and everything that follows from it.
 
-    A refusal changes nothing. What its entity refuses of a message comes back in a reaction: the number is used up.
-    What guards, actions and rules raise is raised.
+    A refusal changes nothing. A message that its entity refuses gives a reaction, since its number is used up. Errors
+    of guards, actions and rules are raised.
     """
     try:
         return decide(of, aggregate, envelope)
@@ -79,7 +80,7 @@ def react(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reacti
 
 
 def decide(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Reaction | Refusal:
-    """Do what ``react`` does; what raises is a ``DecisionError`` that names the entity, the row and the event."""
+    """Do the same as ``react``. An error is a ``DecisionError`` that names the entity, the row and the event."""
     if not envelope.sender:
         return _macrostep(of, aggregate, envelope)
     expected = aggregate.received.get(envelope.sender, 0) + 1
@@ -132,7 +133,7 @@ _OF_FAILURES = (HandlerFailed, EntityQuarantined, EntityReleased)
 
 
 def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
-    """Return an aggregate that knows which of its entities are quarantined now."""
+    """Return the aggregate with its quarantined entities after this input."""
     ref, quarantined = envelope.entity, aggregate.quarantined
     match envelope.event:
         case EntityQuarantined(reason=reason):
@@ -144,7 +145,7 @@ def _isolating(aggregate: Aggregate, envelope: Envelope) -> Aggregate:
 
 
 def _fail(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> Refusal | list[EntityStep]:
-    """Take note of a failure, or isolate an entity, which need not have come to be, or let it go on."""
+    """Accept a failure, a quarantine or a release. A quarantined entity need not exist yet."""
     ref, event = envelope.entity, envelope.event
     machine, entity = of.machine_of(ref), aggregate.entities.get(ref)
     if machine is None:
@@ -180,7 +181,7 @@ def _blamed(machine: Machine[Any], entity: Entity[Any], envelope: Envelope, erro
 
 
 def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
-    """Return the row that an entity takes an event by; empty if it is none's."""
+    """Return the row that accepts an event; empty if none does."""
     if isinstance(event, TimerFired) and isinstance(after := machine.spans[event.slot].during, After):
         event = after.event()
     for row in machine.rows:
@@ -195,7 +196,7 @@ def _row_of(machine: Machine[Any], entity: Entity[Any], event: Event) -> str:
 
 
 def _deliver(of: AggregateType, aggregate: Aggregate, envelope: Envelope) -> EntityStep | Refusal:
-    """Let an entity take an event, or begin its life."""
+    """Give an event to an entity, or create the entity."""
     ref, event = envelope.entity, envelope.event
     if ref in aggregate.quarantined and not isinstance(event, ActivityEnded):
         return Refusal(envelope, "quarantined", f"{aggregate.name}: {ref!r}: {aggregate.quarantined[ref]}")
@@ -245,7 +246,7 @@ def _open(of: AggregateType, aggregate: Aggregate, envelope: Envelope, event: Op
 
 
 def _following(transition: Transition, what: str, error: Exception) -> DecisionError:
-    """Return the error of something that follows a transition."""
+    """Return the error of a rule or view after a transition."""
     where = f"{what}, after {type(transition.event).__name__} of {transition.entity}, now {transition.after.state}"
     return DecisionError(transition.entity, where, error)
 

@@ -1,7 +1,7 @@
-"""A plan that waits for a person: approved or declined as a whole, in one step (E43).
+"""The approval of a plan: an operator approves or declines it as a whole, in one step (E43).
 
-A fleet whose plan has to be approved begins with all tasks PLANNED and with one of these on its board. Tasks can be
-decided one by one, too; a decision about the plan takes all that nobody has decided about yet. It is decided once.
+A fleet whose plan needs approval begins with PLANNED tasks and one plan on its board. Tasks can be decided one by one,
+too. A decision about the plan covers all tasks without a decision. A plan is decided once.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class State(AnyLifecycleState):
 
 
 class PlanApproved(Event, frozen=True):
-    """A person lets the plan be carried out."""
+    """An operator approves the plan."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -46,7 +46,7 @@ class PlanApproved(Event, frozen=True):
 
 
 class PlanDeclined(Event, frozen=True):
-    """A person does not want the plan."""
+    """An operator declines the plan."""
 
     opaque: ClassVar[tuple[str, ...]] = ("reason",)
 
@@ -54,13 +54,13 @@ class PlanDeclined(Event, frozen=True):
 
 
 class Proposal(Record, frozen=True):
-    """A plan, and what has become of it."""
+    """A plan, and the decision about it."""
 
     state: State = State.PROPOSED
 
 
 def is_decided_once(step: Transition) -> bool:
-    """A plan that is decided is not decided again."""
+    """A decided plan is not decided again."""
     return step.before is None or step.before.state is State.PROPOSED
 
 
@@ -88,7 +88,7 @@ machine = Machine(
 
 @rule(on=fleet_task.machine, event=Created, enters=task.State.PLANNED)
 def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What was decided of the plan is decided of a task that comes to it afterwards."""
+    """Apply the decision about the plan to a task that is added later."""
     plan = board.entities.get(REF)
     if plan is not None:
         if plan.state is State.APPROVED:
@@ -99,9 +99,9 @@ def decide_late(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=machine, event=(PlanApproved, PlanDeclined))
 def decide(board: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """What is decided of the plan is decided of all its tasks that nobody has decided about yet.
+    """Apply the decision about the plan to all tasks without a decision.
 
-    The most urgent first: whoever waits for work is given what is approved first.
+    The most urgent tasks come first: waiting workers get the tasks that are approved first.
     """
     by = cast("PlanApproved | PlanDeclined", transition.event)
     decision = task.Approved(by.reason) if transition.entered is State.APPROVED else task.Declined(by.reason)

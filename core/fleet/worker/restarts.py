@@ -24,7 +24,7 @@ def comes_back(worker: Aggregate) -> bool:
 
 
 def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
-    """An agent that stops by its errors falls, and may be restarted; any other one stays down."""
+    """Report a stop by errors to the supervisor, which may restart the agent; any other stop is final."""
     if comes_back(worker):
         wanted = not desired_state.is_to_end(worker.record("desired_state"))
         by_errors = wanted and isinstance(
@@ -36,14 +36,14 @@ def fall(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
 
 @rule(on=desired_state.machine, enters=desired_state.State.STOP)
 def dismiss(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """An agent that is down when it is told to stop is not brought back."""
+    """Do not restart an agent that is told to stop while it is down."""
     down = worker.record("session").state is session.State.STOPPED
     if down and comes_back(worker):
         yield Dispatch(supervisor.REF, supervisor.Dismissed())
 
 
 def ask(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
-    """Who fell asks the board, when nothing is in its hands any more: what its session has left comes first."""
+    """Ask the board for a restart when the worker holds no task: the work of the session comes first."""
     found = worker.entities.get(supervisor.REF)
     asks = found is not None and found.state is supervisor.State.ASKING
     idle = worker.record("assignment").state is assignment.State.IDLE
@@ -53,13 +53,13 @@ def ask(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
 
 @rule(on=supervisor.machine, event=supervisor.RestartDue)
 def begin_anew(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who has rested is restarted, and the board hears of it."""
+    """Restart the agent after its rest, and report it to the board."""
     yield Dispatch("session", session_profiles.Restarted())
     yield Tell("board", f"worker_slot:{worker.key}", worker_slot.RestartDone())
 
 
 def up_or_down(worker: Aggregate) -> bool:
-    """An agent that has not fallen has not stopped, and one that fell has."""
+    """An agent is down for its supervisor exactly while its session has stopped."""
     found = worker.entities.get(supervisor.REF)
     stopped = worker.record("session").state is session.State.STOPPED
     return found is None or (found.state is not supervisor.State.UP) is stopped

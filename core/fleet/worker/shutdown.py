@@ -1,8 +1,8 @@
-"""When a worker is through: it has drained, or stopped for good, and the board hears that it is gone.
+"""The end of a worker: it has drained or stopped for good, and reports to the board that it is gone.
 
-What holds a drain up is what is in the worker's own hands: work that was begun, until it is home. A task that it has
-asked for, or whose place is still being made, was not begun, and is given back; what waits for a person, for parts or
-for another worker is in nobody's hand.
+A drain waits for work that the worker itself has begun, until it is merged or given back. A requested task, and a task
+whose worktree is still being made, have not begun and are given back. Work that waits for an operator, for parts or for
+another worker holds no drain up.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ from lifefold.effects import Tell
 
 
 def drained(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Who is to drain stops when nothing that it has begun is in its hands any more."""
+    """Stop a draining worker when it holds no work that it has begun."""
     drains = worker.record("desired_state").state is desired_state.State.DRAIN
     if drains and not has_begun(worker):
         yield Dispatch("desired_state", desired_state.Drained())
 
 
 def has_begun(worker: Aggregate) -> bool:
-    """Tell whether the worker has something in hand that it has begun."""
+    """Tell whether the worker holds work that it has begun."""
     return worker.record("assignment").state not in NOT_BEGUN
 
 
@@ -44,13 +44,13 @@ NOT_BEGUN: Final = frozenset(assignment.State) - {assignment.State.WORKING, *ass
 
 
 def close_mailbox(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
-    """Nobody reads what is sent to an agent that has stopped for good: senders are told so (D14)."""
+    """Close the mailbox of an agent that has stopped for good, so that senders get a refusal (D14)."""
     if is_gone(worker):
         yield Dispatch("mailbox", mailbox.MailboxClosed())
 
 
 def step_back(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch | Tell]:
-    """Who is told to rest, and has nothing in hand, keeps no share of a budget for that: others may have it."""
+    """Return the reservation of a worker that rests without a task: others may use it."""
     if usage_meter.REF in worker.entities and _rests(worker):
         yield Tell("board", f"worker_slot:{worker.key}", worker_slot.WorkLeft(*usage.spent(worker)))
         yield Dispatch(usage_meter.REF, usage_meter.Told())
@@ -62,7 +62,7 @@ def _rests(worker: Aggregate) -> bool:
 
 
 def leave(worker: Aggregate, _transition: Transition) -> Iterator[Tell]:
-    """The board hears that the worker is gone, as soon as it has stopped for good and has nothing in hand any more."""
+    """Report to the board that the worker is gone, when it has stopped for good and holds no task."""
     idle = worker.record("assignment").state is assignment.State.IDLE
     if is_gone(worker) and idle:
         reason = worker.record("desired_state").reason or _quarantined(worker) or "its session has stopped"
@@ -87,9 +87,9 @@ def settled(worker: Aggregate) -> bool:
 
 
 def quiet(worker: Aggregate) -> bool:
-    """No session of the agent lives, and none will while it holds; no work is on its way home.
+    """Tell whether no session of the agent lives or will live while it holds, and no work is being merged.
 
-    A place may still be in the making, for a session or for a task: whoever goes on makes it again.
+    A worktree may still be in the making, for a session or a task: the next runner makes it again.
     """
     at_work = worker.record("session").state in {*session.SESSION_LIVES, session.State.SESSION_COMPLETE}
     on_its_way = worker.record("assignment").state in assignment.ON_ITS_WAY
@@ -102,17 +102,17 @@ def is_ending(worker: Aggregate) -> bool:
 
 
 def stopped_accepts_no_messages(worker: Aggregate) -> bool:
-    """Whoever writes to an agent that has stopped for good is told so, and only then (D14)."""
+    """The mailbox is closed exactly when the agent has stopped for good, so that senders get a refusal (D14)."""
     return is_gone(worker) is (worker.record("mailbox").state is mailbox.State.CLOSED)
 
 
 def quarantined_has_nothing(worker: Aggregate) -> bool:
-    """Whoever is quarantined has nothing in hand."""
+    """A quarantined agent holds no task."""
     return not _quarantined(worker) or (is_gone(worker) and assignment.rests(worker.record("assignment")))
 
 
 def drains_what_it_has(worker: Aggregate) -> bool:
-    """Who drains has something in hand that it has begun."""
+    """A draining worker holds work that it has begun."""
     return worker.record("desired_state").state is not desired_state.State.DRAIN or has_begun(worker)
 
 
@@ -124,14 +124,14 @@ PROPERTIES: Final[tuple[Property[Aggregate], ...]] = (
 
 
 class Shares(msgspec.Struct, frozen=True):
-    """Who holds a share of a budget, as the board has it; of a worker, whether it rests with nothing in hand."""
+    """The projection of a board: the holders of reservations; of a worker: whether it rests without a task."""
 
     holders: frozenset[str] = frozenset()
     rests: bool = False
 
 
 def shares(of: Aggregate) -> Shares:
-    """Return what is looked at to see that nobody keeps a share for nothing."""
+    """Return the projection of a board or a worker about reservations."""
     if of.kind != "board":
         return Shares(rests=usage_meter.REF in of.entities and _rests(of))
     all_budgets = (each.record for ref, each in of.entities.items() if ref.startswith("budget:"))
@@ -139,7 +139,7 @@ def shares(of: Aggregate) -> Shares:
 
 
 def nobody_keeps_a_share_for_nothing(fleet: Projection) -> bool:
-    """When nothing is under way, who rests with nothing in hand holds no share."""
+    """With no message in flight, a worker that rests without a task holds no reservation."""
     seen = fleet.aggregates.items()
     held = {holder for _, each in seen if isinstance(each, Shares) for holder in each.holders}
     rest = {name.partition("/")[2] for name, each in seen if isinstance(each, Shares) and each.rests}
