@@ -126,11 +126,12 @@ def rule(
     empty trigger.
     """
     events = event if isinstance(event, tuple) else () if event is None else (event,)
+    known_events: tuple[type[Event], ...] = (*on.events, *_OF_ENTITIES)
 
     def made(follow: Follow) -> Rule:
         name = f"rule {follow.__name__} on {on.name}"
         for each in events:
-            if not any(issubclass(known, each) for known in (*on.events, *_OF_ENTITIES)):
+            if not any(issubclass(known, each) for known in known_events):
                 raise ValueError(f"{name}: {each.__name__} is no event of {on.name}; it has {_names(on.events)}")
         if event == ():
             raise ValueError(f"{name}: event= names no event")
@@ -140,13 +141,13 @@ def rule(
     return made
 
 
-_OF_ENTITIES: Final = (Created, ActivityEnded)
+_OF_ENTITIES: Final[tuple[type[Event], ...]] = (Created, ActivityEnded)
 """The kernel's own events that are events of transitions."""
 
 
 def _states(name: str, on: Machine[Any], trigger: str, given: State | Iterable[State] | None) -> frozenset[State]:
     """Return the states of a trigger. Raises ``ValueError`` for one that is not the machine's, and for none."""
-    found = frozenset() if given is None else frozenset((given,) if isinstance(given, State) else given)
+    found: frozenset[State] = frozenset(() if given is None else (given,) if isinstance(given, State) else given)
     if given is not None and not found:
         raise ValueError(f"{name}: {trigger}= names no state")
     for each in found:

@@ -49,7 +49,7 @@ class Overlay(dict[str, V]):
 
     def __contains__(self, key: object) -> bool:
         """Tell whether there is an entry."""
-        return dict.__contains__(self, key) or key in self._base
+        return super().__contains__(key) or key in self._base
 
     def __iter__(self) -> Iterator[str]:
         """Yield the keys: those of the map, then those that were added."""
