@@ -17,7 +17,7 @@ the log beside the lifecycle's events.
 """
 
 from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 
@@ -147,6 +147,18 @@ class Transition(msgspec.Struct, frozen=True, gc=False):
         if self.before is None or self.before.record.state is not self.after.record.state:
             return self.after.state
         return None
+
+    @property
+    def left(self) -> State | None:
+        """The state that this step left; None if the state is the same as before, and for a creation."""
+        if self.before is not None and self.before.record.state is not self.after.record.state:
+            return self.before.state
+        return None
+
+    @property
+    def was(self) -> Any:
+        """The record before this step. Only a creation has none; an event of the machine excludes creations."""
+        return cast("Entity[Any]", self.before).record
 
 
 class Refusal(msgspec.Struct, frozen=True, gc=False):

@@ -68,7 +68,7 @@ def test_a_dependent_waits_for_the_retry_of_its_dependency() -> None:
 def _block_after_failures(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Block what depends on a failed task, and forget what depends on a cancelled one."""
     if transition.entered is task.State.FAILED:
-        yield from dependencies.block_waiting.follow(of, transition)
+        yield from dependencies.block_waiting(of, transition)
 
 
 def test_a_dependent_of_a_cancelled_task_is_blocked() -> None:
@@ -92,7 +92,7 @@ def test_dependencies_are_checked_whenever_a_task_is_opened() -> None:
 @rule(on=fleet_task.machine)
 def _to_another(of: Aggregate, transition: Transition) -> Iterator[Dispatch | Create | Tell]:
     """Hand the task over to who has not claimed it."""
-    for wish in claims.hand_over.follow(of, transition):
+    for wish in claims.hand_over(of, transition):
         yield replace(wish, aggregate="worker/a1") if isinstance(wish, Tell) else wish
 
 

@@ -22,7 +22,7 @@ has its own grace and is not watched.
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -344,12 +344,11 @@ def keep_watch(worker: Aggregate, _transition: Transition) -> Iterator[Dispatch]
         yield Dispatch(REF, SessionOver())
 
 
-@rule(on=machine)
-def give_up(worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+@rule(on=machine, event=Silent, enters=State.STALLED)
+def give_up(_worker: Aggregate, transition: Transition) -> Iterator[Dispatch]:
     """A session that has stalled is ended, and that is an error."""
-    del worker
-    if transition.entered is State.STALLED and isinstance(transition.event, Silent):
-        yield Dispatch("session", Stalled(transition.event.silent_ms))
+    silent = cast("Silent", transition.event)
+    yield Dispatch("session", Stalled(silent.silent_ms))
 
 
 def told_with(worker: Aggregate, by: Event, reason: str) -> str:

@@ -1,7 +1,8 @@
 """Aggregates: one input and everything that follows from it, with messages and views."""
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -44,6 +45,12 @@ class Tolled(Event, frozen=True):
 
 class Hushed(Event, frozen=True):
     """It has rung for long enough."""
+
+
+class Like(State):
+    """States that are spelled like those of a bell."""
+
+    QUIET = "Quiet"
 
 
 # Rules
@@ -157,6 +164,135 @@ def test_a_rule_sees_only_the_transitions_of_its_machine() -> None:
     assert (watch.name, watch.on) == ("watch", "oven")
     assert of.rules_on("bell") == ()
     assert of.rules_on("oven") == (watch,)
+
+
+# Triggers
+
+
+class Heard(Protocol):
+    """What a rule has been asked about, in short."""
+
+    def __call__(self, **triggers: Any) -> list[str]:
+        """Return the transitions that triggered a rule with these triggers."""
+
+
+@pytest.fixture
+def heard() -> Heard:
+    """Return what triggers a rule on the bells of a tower: they are made, ring, and fade."""
+
+    def hear(**triggers: Any) -> list[str]:
+        found: list[str] = []
+
+        @rule(on=bell, **triggers)
+        def listen(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+            found.append(f"{transition.entity} {type(transition.event).__name__}")
+            yield from ()
+
+        of, aggregate = tower(listen, fade, bells=1)
+        taken(of, aggregate, PULL)
+        taken(of, aggregate, Envelope("oven", Lit(), 0))
+        return found
+
+    return hear
+
+
+CREATED, PULLED, FADED = (f"bell:0 {each}" for each in ("Created", "Pulled", "Faded"))
+
+
+@pytest.mark.parametrize(
+    ("triggers", "which"),
+    [
+        ({}, [CREATED, PULLED, FADED]),
+        ({"event": Pulled}, [PULLED]),
+        ({"event": (Pulled, Created)}, [CREATED, PULLED]),
+        ({"event": Event}, [CREATED, PULLED, FADED]),
+        ({"enters": Sound.QUIET}, [CREATED, FADED]),
+        ({"enters": {Sound.RINGING, Sound.QUIET}}, [CREATED, PULLED, FADED]),
+        ({"leaves": Sound.QUIET}, [PULLED]),
+        ({"leaves": (Sound.QUIET, Sound.RINGING)}, [PULLED, FADED]),
+        ({"event": Faded, "enters": Sound.QUIET}, [FADED]),
+        ({"leaves": Sound.RINGING, "enters": Sound.QUIET}, [FADED]),
+        ({"event": Pulled, "leaves": Sound.RINGING}, []),
+    ],
+)
+def test_each_trigger_narrows_which_transitions_a_rule_is_asked_about(
+    heard: Heard, triggers: dict[str, Any], which: list[str]
+) -> None:
+    """A creation enters its state and leaves none; a base class stands for the events derived from it."""
+    assert heard(**triggers) == which
+
+
+def test_a_transition_that_stays_in_its_state_neither_leaves_nor_enters_it() -> None:
+    """Only a change of state is out of one and into another."""
+    found: list[str] = []
+
+    def listen(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        found.append(type(transition.event).__name__)
+        yield from ()
+
+    rules = (rule(on=machine, leaves=Place.COLD)(listen), rule(on=machine, enters=Place.COLD)(listen))
+    of = AggregateType("house", machines=(machine,), rules=rules)
+    cold = taken(of, of.start("house/a"), Envelope("", Opened({"oven": Oven()}), 0)).aggregate
+    found.clear()
+    taken(of, cold, Envelope("oven", Knocked(), 1))
+    assert found == []
+    taken(of, cold, Envelope("oven", Lit(), 1))
+    assert found == ["Lit"]
+
+
+def test_a_rule_that_is_called_asks_for_nothing_where_it_is_not_triggered() -> None:
+    """What it does there is not defined: its function relies on its triggers."""
+
+    @rule(on=bell, event=Pulled)
+    def pull_on(_aggregate: Aggregate, transition: Transition) -> Iterator[Dispatch]:
+        yield Dispatch(f"next to {transition.entity}", Pulled())
+
+    of, aggregate = tower(fade, bells=1)
+    pulled, faded = taken(of, aggregate, PULL).transitions
+    lit, *_ = taken(of, aggregate, Envelope("oven", Lit(), 0)).transitions
+    assert list(pull_on(aggregate, pulled)) == [Dispatch("next to bell:0", Pulled())]
+    assert [list(pull_on(aggregate, each)) for each in (faded, lit)] == [[], []]
+
+
+def test_rules_are_looked_up_in_their_order_whatever_triggers_them() -> None:
+    """The same rules are found again for another transition by the same event between the same states."""
+
+    def nothing(_aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+        yield from ()
+
+    rules = (
+        rule(on=bell, enters=Sound.RINGING)(nothing),
+        rule(on=machine)(nothing),
+        rule(on=bell, event=Faded)(nothing),
+        rule(on=bell, event=Pulled)(nothing),
+        rule(on=bell)(nothing),
+    )
+    of, aggregate = tower(*rules, bells=2)
+    first, second = (taken(of, aggregate, Envelope(f"bell:{n}", Pulled(), 0)).transitions[0] for n in range(2))
+    assert of.triggered(first) == (rules[0], rules[3], rules[4])
+    assert of.triggered(second) is of.triggered(first)
+
+
+@pytest.mark.parametrize(
+    ("triggers", "why"),
+    [
+        ({"event": Tolled}, "rule ring on bell: Tolled is no event of bell; it has Pulled, Faded"),
+        ({"event": (Pulled, Lit)}, "rule ring on bell: Lit is no event of bell; it has Pulled, Faded"),
+        ({"event": TimerFired}, "rule ring on bell: TimerFired is no event of bell; it has Pulled, Faded"),
+        ({"event": ()}, "rule ring on bell: event= names no event"),
+        ({"enters": Place.COLD}, "rule ring on bell: <Place.COLD: 'Cold'> is no state of bell; it has Quiet, Ringing"),
+        ({"enters": Like.QUIET}, "rule ring on bell: <Like.QUIET: 'Quiet'> is no state of bell; it has Quiet, Ringing"),
+        ({"leaves": ()}, "rule ring on bell: leaves= names no state"),
+    ],
+)
+def test_a_trigger_that_cannot_come_is_refused_when_the_rule_is_made(triggers: dict[str, Any], why: str) -> None:
+    """It names the rule, and what there is instead; a state of another machine is none, though it be spelled alike."""
+
+    def ring(_aggregate: Aggregate, _transition: Transition) -> Iterator[Dispatch]:
+        yield from ()
+
+    with pytest.raises(ValueError, match=f"^{re.escape(why)}$"):
+        rule(on=bell, **triggers)(ring)
 
 
 def test_a_rule_has_the_actor_and_the_time_of_what_it_follows_from() -> None:

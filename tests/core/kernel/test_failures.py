@@ -288,6 +288,19 @@ def test_a_quarantine_is_one_and_a_release_is_of_one() -> None:
     assert refused(opened(), "stairs", EntityQuarantined("?")).kind == "unknown"
 
 
+def test_an_activity_that_cannot_be_made_names_the_release_that_wanted_it() -> None:
+    """The entity stays quarantined: the input is not taken."""
+    gone = taken(opened(), "lift:b", Up(1)).aggregate
+    empty = replace(gone.entities["lift:b"], record=Lift(At.GOING, 0))
+    held = taken(
+        replace(gone, entities=gone.entities.set("lift:b", empty)), "lift:b", EntityQuarantined("why")
+    ).aggregate
+    with pytest.raises(DecisionError) as raised:
+        decide(lifts, held, Envelope("lift:b", EntityReleased(), 7))
+    assert isinstance(raised.value.error, ZeroDivisionError)
+    assert str(raised.value).startswith("lift:b in Going, EntityReleased: ZeroDivisionError: ")
+
+
 def test_an_entity_that_cannot_come_to_be_is_quarantined_before_it_is() -> None:
     """So that a message which has it begin is taken, and refused, and not delivered for ever."""
     aggregate = taken(opened(), "lift:c", EntityQuarantined("it raises")).aggregate

@@ -140,12 +140,12 @@ def test_a_task_for_a_role_that_nobody_is_left_to_have_says_so(log: Path, capsys
     of = FleetLog(log, T1, agents=(AgentPlan("ann"), AgentPlan("bob", roles=("cook",))))
     of.happens("board", "worker_slot:bob", worker_slot.WorkerGone("enough"))
     words = ["task", "add", "--id", "T3", "--prompt", "x", "--role", "cook"]
-    reason = "it is BLOCKED, because it asks for the role cook, and nobody is left who has it"
+    reason = "it is BLOCKED, because it asks for the role cook, and no worker is left that has it"
     assert reason in tell(log, capsys, *words)
     assert folded(log).record("board", "task:T3").state == "BLOCKED"
     printed = tell(log, capsys, "retry", "T3", code=2)
     assert (
-        "T3: refused: it is BLOCKED: it asks for the role cook, and nobody is left who has it; it goes on when the file"
+        "T3: refused: it is BLOCKED: it asks for the role cook, and no worker is left that has it; it goes on when the file"
         in printed
     )
 

@@ -102,7 +102,7 @@ def test_a_task_that_asks_for_a_role_that_nobody_has_is_blocked() -> None:
         make("T1", role="tester"), make("T2", role="writer"), make("T3"), worker_slots={"ann": ("tester",), "bob": ()}
     )
     assert states(of, "T1", "T2", "T3") == ["OPEN", "BLOCKED", "OPEN"]
-    assert of.record("task:T2").reason == "asks for the role writer, and nobody is left who has it"
+    assert of.record("task:T2").reason == "asks for the role writer, and no worker is left that has it"
     go(of, "ann")
     assert states(of, "T1", "T3") == ["BLOCKED", "OPEN"]
 

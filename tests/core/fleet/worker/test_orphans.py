@@ -385,7 +385,7 @@ def _buries_alive(of: Aggregate, _transition: Transition) -> Any:
 def _keeps_it_to_himself(of: Aggregate, transition: Transition) -> Any:
     """Report all but what became of orphans."""
     mute = list(orphans.told(transition))
-    yield from (wish for wish in worker.report.follow(of, transition) if wish not in mute)
+    yield from (wish for wish in worker.report(of, transition) if wish not in mute)
 
 
 SMALL: Final = Bounds(states=2_000, compared=0)
