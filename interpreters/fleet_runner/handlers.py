@@ -39,6 +39,7 @@ from lifefold.effects import (
 )
 from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, Interpreter, Unreached, WallClock
 from lifefold.interpreters.fleet_file import Fleet
+from lifefold.interpreters.fleet_file.command import is_python_command
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.merging import Merging
@@ -59,6 +60,7 @@ from lifefold.interpreters.processes import (
     SurvivorsError,
     adopt,
     launch,
+    read_command,
 )
 from lifefold.interpreters.processes.overdue import end_of
 from lifefold.interpreters.worktrees.aside import DISPLACED, is_displaced
@@ -79,7 +81,8 @@ class Handlers:
     """Performs the effects and activities of workers and services.
 
     ``live`` has the running sessions by agent. ``put_off`` has the agents with a blocked merge, and ``when_put_off`` is
-    called for each. ``operator`` shows notices, ``notices`` has all of them.
+    called for each. ``when_unknown`` is called for an agent that should begin a session but is no longer in the fleet
+    file. ``operator`` shows notices, ``notices`` has all of them.
     """
 
     def __init__(self, fleet: Fleet, folder: FleetFolder, workplace: Workplace, clock: Clock | None = None) -> None:
@@ -87,6 +90,7 @@ class Handlers:
         self.live: Final[dict[str, tuple[int, SessionProcess]]] = {}
         self.put_off: Final[set[str]] = set()
         self.when_put_off: Callable[[], None] = _nothing
+        self.when_unknown: Callable[[str], None] = _nothing_of
         self.secrets: Final = secrets_of(fleet, os.environ)
         self.operator: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.operator.told
@@ -102,11 +106,6 @@ class Handlers:
         self.fleet = joined(self.fleet, fleet)
         self.secrets.learn(variables_of(fleet, os.environ), fleet.redact)
         self._attendant.adopt(self.fleet)
-
-    @property
-    def _cooperative(self) -> set[str]:
-        """The agents that end at a safe point by themselves."""
-        return {agent.name for agent in self.fleet.agents if agent.target}
 
     def tell(self, agent: str, message: str) -> None:
         """Show the operator a notice."""
@@ -278,8 +277,10 @@ class Handlers:
             await _say_that_it_runs(activity, context)
         agent = context.occasion.within.key
         directory = self.folder.last_start(agent, activity.attempt)
-        lacks = partial(hint, os.environ, self.fleet.named(agent))
-        program = program_of(self.fleet.named(agent).command, cooperative=agent in self._cooperative)
+        known = self.fleet.named(agent)  # a plan change may have removed it before this runner began
+        lacks = _no_hint if known is None else partial(hint, os.environ, known)
+        command = read_command(directory) if known is None else known.command
+        program = program_of(command, cooperative=is_python_command(command))
         called = await outcome(ended, directory, self.secrets, lacks, program)
         await context.report(session.SessionExited(called, await spent(directory)))
 
@@ -292,6 +293,9 @@ class Handlers:
                 found = await patiently(look, UNCERTAIN, tell)
             if found is not None:
                 return found
+        if context.occasion.within.kind != service.KIND and self.fleet.named(agent) is None:
+            self.when_unknown(agent)
+            await anyio.sleep_forever()  # the answer ends this activity
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
         spec = session_spec(self.fleet, self.folder, self.workplace, activity, context.occasion)
@@ -372,6 +376,15 @@ def _session_in(within: Aggregate) -> session.Session | invocation.Invocation:
 
 def _nothing() -> None:
     """Do nothing; a runner replaces this."""
+
+
+def _nothing_of(_agent: str) -> None:
+    """Do nothing; a runner replaces this."""
+
+
+def _no_hint(_said: str) -> str:
+    """Return no hint: the variables of a removed agent are not known."""
+    return ""
 
 
 async def _say_that_it_runs(activity: RunSession, context: ActivityContext) -> None:
