@@ -41,6 +41,7 @@ from lifefold.interpreters.engine import ActivityContext, Clock, EffectContext, 
 from lifefold.interpreters.fleet_file import Fleet
 from lifefold.interpreters.fleet_file.command import is_python_command
 from lifefold.interpreters.fleet_runner.blocked_merges import Waits
+from lifefold.interpreters.fleet_runner.file_variables import FileVariables, changed_names
 from lifefold.interpreters.fleet_runner.folder import FleetFolder
 from lifefold.interpreters.fleet_runner.merging import Merging
 from lifefold.interpreters.fleet_runner.notices import About, Notices
@@ -95,6 +96,7 @@ class Handlers:
         self.operator: Final = Notices(Waits(folder.waits), self.secrets)
         self.notices: Final = self.operator.told
         self.fleet = fleet
+        self._variables: Final = FileVariables(fleet.source)
         self.folder: Final = folder
         self.workplace: Final = workplace
         self._merging: Final = Merging(workplace, self._waits, self._put_off, self.tell)
@@ -106,6 +108,16 @@ class Handlers:
         self.fleet = joined(self.fleet, fleet)
         self.secrets.learn(variables_of(fleet, os.environ), fleet.redact)
         self._attendant.adopt(self.fleet)
+
+    def present(self) -> Fleet:
+        """Return the fleet with the plan in force, and with the present variables of its file."""
+        now = self._variables.of(self.fleet)
+        names = changed_names(self.fleet, now)
+        if names:
+            self.fleet = now
+            self.secrets.learn(variables_of(now, os.environ), now.redact)
+            self.tell(now.name, f"{', '.join(names)} changed in the fleet file: new sessions have the new values")
+        return self.fleet
 
     def tell(self, agent: str, message: str) -> None:
         """Show the operator a notice."""
@@ -228,7 +240,7 @@ class Handlers:
         if context.cleanup_only:
             return
         try:
-            given, within_ms = environment(os.environ, self.fleet), activity.timeout_ms
+            given, within_ms = environment(os.environ, self.present()), activity.timeout_ms
             check = partial(verify, timeout_ms=within_ms, records=records, env=given, quote=self.secrets.quotable)
             reason = await check(folder, activity.commands)
         except (SessionError, OSError) as error:
@@ -298,7 +310,7 @@ class Handlers:
             await anyio.sleep_forever()  # the answer ends this activity
         write_whole(self.folder.prompt(agent, activity.attempt), activity.prompt)
         folder = self.folder.next_start(agent, activity.attempt)
-        spec = session_spec(self.fleet, self.folder, self.workplace, activity, context.occasion)
+        spec = session_spec(self.present(), self.folder, self.workplace, activity, context.occasion)
         if context.occasion.within.kind != service.KIND and is_displaced(Path(spec.cwd)):
             raise NotADirectoryError(ENOTDIR, DISPLACED, spec.cwd)
         return await launch(folder, spec, lease_ms=self.fleet.lease_ms)

@@ -141,8 +141,7 @@ class Runner:
             said = {"run": begun.meta("run") or ""} if begun else await written_of(fleet, workplace, before)
             handlers = Handlers(fleet, folder, workplace, clock)
             standard = handlers.interpreter()
-            run, present = said["run"], lambda: handlers.fleet
-            surroundings = RunContext(fleet, run, folder, workplace, standard, handlers.tell, present)
+            surroundings = RunContext(fleet, said["run"], folder, workplace, standard, handlers.tell, handlers.present)
             whole = quoting(interpreter.over(composed(factories, surroundings)), handlers.secrets)
             runner = cls(begun or taken.enter_context(closing(_begin(log, said))), handlers, whole, clock, rules)
             taken.pop_all()

@@ -44,8 +44,10 @@ def plan(arguments: Namespace) -> int:
     found = look(fleet, log)
     if found is None:
         print("nothing has changed: the fleet file is the plan in force")
+        _show_variables(fleet)
         return 0
     show(found)
+    _show_variables(fleet)
     must_be_possible(found, fleet, log)
     if not arguments.accept:
         print(f"to accept it:  {_command('plan', fleet, log)} --accept")
@@ -106,6 +108,15 @@ def show(found: Proposed) -> None:
     for line in found.lines:
         when = "" if found.obstacles else since(line)
         print(f"  {line}{f'  ({when})' if when else ''}")
+
+
+def _show_variables(fleet: Fleet) -> None:
+    """Print from when the variables of a fleet file hold, if it has any: they cannot be compared with the log."""
+    every = (fleet, *fleet.agents, *fleet.services)
+    keys = ("env" * any(each.env for each in every), "env_pass" * any(each.env_pass for each in every))
+    named = [each for each in (*keys, "redact" * bool(fleet.redact)) if each]
+    if named:
+        print(f"not compared, because the log has no variables: {', '.join(named)}  (from each next session on)")
 
 
 def must_be_possible(found: Proposed, fleet: Fleet, log: Path) -> None:

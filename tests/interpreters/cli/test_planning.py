@@ -395,3 +395,39 @@ def test_a_removed_agent_that_was_paused_gives_its_task_back_without_a_failure(g
     assert "1 of 1 tasks closed" in ground.call("run", str(ground.fleet), "--accept", "--no-live").stdout
     assert ground.agents_of("plain-1") == ["agent", "agent-1"]
     assert "failed" not in ground.call("why", "plain-1").stdout
+
+
+def test_a_changed_variable_is_in_the_next_session_and_in_no_file_of_the_log(ground: Ground) -> None:
+    """Variables are no part of the plan: plan says from when they hold, and the runner names those that changed."""
+    ground.prepare("crash-1", gates=("crash-1",))
+    agent = ground.folder / "agent.py"
+    agent.write_text(agent.read_text() + 'pathlib.Path("mark").write_text(os.environ["GREETING"])\n')
+    _change(ground, "env = { COUNTS", 'env = { GREETING = "before", COUNTS')
+    with ground.running() as run:
+        with ground.at_gate("crash-1"):
+            _change(ground, '"before"', '"afterwards"')
+            shown = ground.call("plan", str(ground.fleet)).stdout
+            assert "nothing has changed" in shown
+            assert "env  (from each next session on)" in shown
+        assert "GREETING" in run.until("changed in the fleet file: new sessions have the new values")
+        assert "1 of 1 tasks closed" in run.rest()
+    assert ground.git("show", "main:mark") == "afterwards"
+    files = [each for each in ground.log.parent.glob("ground.db*") if each.is_file()]
+    assert not [each for each in files if b"afterwards" in each.read_bytes()]
+
+
+def test_a_variable_of_a_file_with_another_plan_waits_for_its_acceptance(ground: Ground) -> None:
+    """Nothing of such a file holds before; then the next session has its variables as well."""
+    ground.prepare("crash-1", "plain-2", gates=("crash-1", "plain-2"))
+    agent = ground.folder / "agent.py"
+    agent.write_text(agent.read_text() + 'pathlib.Path(f"mark-{task}").write_text(os.environ["GREETING"])\n')
+    _change(ground, "env = { COUNTS", 'env = { GREETING = "before", COUNTS')
+    with ground.running() as run:
+        with ground.at_gate("crash-1"):
+            _change(ground, '"before"', '"afterwards"')
+            _change(ground, 'prompt = "Write plain-2.txt"', 'prompt = "Write it to plain-2.txt"')
+        with ground.at_gate("plain-2"):
+            pass
+        assert "2 of 2 tasks closed" in run.rest()
+    assert ground.git("show", "main:mark-crash-1") == "before"
+    assert "env  (from each next session on)" in ground.call("plan", str(ground.fleet), code=2).stdout
