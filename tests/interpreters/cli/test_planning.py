@@ -431,3 +431,33 @@ def test_a_variable_of_a_file_with_another_plan_waits_for_its_acceptance(ground:
         assert "2 of 2 tasks closed" in run.rest()
     assert ground.git("show", "main:mark-crash-1") == "before"
     assert "env  (from each next session on)" in ground.call("plan", str(ground.fleet), code=2).stdout
+
+
+def test_a_corrected_command_of_a_task_that_failed_for_good_names_its_retry(ground: Ground) -> None:
+    """No verification comes by itself then; the command that is named lets the task be done."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", "max_retries = 0")
+    _wrong(ground, "plain-1")
+    with ground.running() as run:
+        with ground.at_gate("plain-2"):
+            _right(ground, "plain-1")
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            (command,) = [each for each in _named(shown.replace(")\n", "\n")) if each[0] == "retry"]
+            assert "from its next verification on; it has failed for good" in shown
+            ground.call(*command)
+            run.until("task plain-1", "OPEN")
+        assert "2 of 2 tasks closed" in run.rest()
+
+
+def test_a_changed_command_of_work_that_waits_for_approval_is_said_not_to_verify_it_again(ground: Ground) -> None:
+    """It was verified before, and is merged as it is once an operator approves it."""
+    ground.prepare("plain-1", "plain-2", gates=("plain-2",))
+    ground.demand("plain-1", 'approval = "merge"')
+    with ground.running() as run:
+        run.until("task plain-1", "PENDING_APPROVAL")
+        with ground.at_gate("plain-2"):
+            _wrong(ground, "plain-1")
+            shown = ground.call("plan", str(ground.fleet), "--accept").stdout
+            assert "not for its work, which was verified before and is not verified again" in shown
+            ground.call("approve", "plain-1")
+        assert "2 of 2 tasks closed" in run.rest()
