@@ -113,7 +113,7 @@ class Activities:
         if context.ending or context.over or self._host.has_ended or not self._is_current(key):
             return None
         where = f"{key.aggregate}, {key.ref}"
-        message = f"{where}: the handler of {key.slot} returned, but none of what it reported ends it"
+        message = f"{where}: the handler of {key.slot} returned, but none of its reports ends the activity"
         return UnfinishedActivityError(message)
 
     def _is_current(self, key: Key) -> bool:
