@@ -89,7 +89,7 @@ class Crashes(msgspec.Struct, frozen=True):
     crashes: int
     batch: int
     begun: int
-    timestamps: int
+    states: int
     steps: int
     depth: int
     performed_again: int

@@ -238,7 +238,7 @@ def test_what_was_looked_at_of_crashes_is_certified(folder: Path) -> None:
     assert not list(differences(certificate, _with_crashes(bounds)))
     more = list(differences(certificate, _with_crashes(CrashBounds(2, 1, 1))))
     assert "crashes, inputs: 2, and was: 1" in more
-    assert any(line.startswith("crashes, moments: ") for line in more)
+    assert any(line.startswith("crashes, states: ") for line in more)
     without = list(differences(certificate, _certificate()))
     assert "crashes, inputs: nothing, and was: 1" in without
     assert f"3 properties hold, and were: {3 + len(Fault)}" in without
@@ -305,7 +305,7 @@ def test_the_code_of_a_lifecycle_is_its_own_and_the_kernels() -> None:
     [
         (
             "sesion",
-            "unknown target 'sesion'; did you mean 'session' or 'supervision'?",
+            "unknown target 'sesion'; did you mean 'session'?",
         ),
         ("fleet2x2", "did you mean 'fleet-2x2' or 'fleet-2x3' or 'fleet'?"),
         ("nothing like it", "unknown target 'nothing like it'; `lifefold machines` lists what there is"),
