@@ -26,7 +26,7 @@ from lifefold.interpreters.search.crash_model import CrashBounds
 from lifefold.interpreters.search.report import CrashReport, Outcome, Report
 from lifefold.interpreters.targets.check_targets import Target
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 
 class UnreadableCertificate(ValueError):
